@@ -1,0 +1,62 @@
+# `make demo` and `make test` work from a fresh clone with nothing but Python >= 3.11 and pip.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+# The installed metadata hold the version, so a new version is a new stamp.
+VERSION := $(shell sed -n 's/^__version__ = "\(.*\)"$$/\1/p' src/cascada/__init__.py)
+STAMP := $(VENV)/.installed-$(VERSION)
+
+# `benchmarks` may not be there; mypy refuses a path that is not.
+SOURCES := $(wildcard src tests benchmarks)
+
+# One thread per process: the matrices are small, and results do not depend on the number of cores.
+export OMP_NUM_THREADS := 1
+export OPENBLAS_NUM_THREADS := 1
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: demo test lint soundness bench clean help
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | \
+	  while IFS='|' read -r target text; do printf '%-18s %s\n' "$$target" "$$text"; done
+	@echo 'Choose the interpreter with PYTHON=..., for example: make test PYTHON=python3.12'
+
+demo: $(STAMP) ## run the main job on a small built-in process
+	@$(BIN)/cascada demo
+
+test: lint ## lint, then run every test
+	$(BIN)/python -m pytest -n 2 -q
+
+lint: $(STAMP) ## ruff, ruff format --check, mypy --strict
+	$(BIN)/ruff check $(SOURCES)
+	$(BIN)/ruff format --check $(SOURCES)
+	$(BIN)/mypy $(SOURCES)
+
+soundness: $(STAMP) ## check that every bound contains the truth, and write docs/soundness.md
+	$(BIN)/python -m tests.soundness --write docs/soundness.md
+
+bench: $(STAMP) ## measure against scikit-learn, and write docs/performance.md
+	$(BIN)/python -m benchmarks.posterior --write docs/performance.md
+
+clean: ## remove the environment and everything generated
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find $(SOURCES) -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The build backend is installed first and used without isolation, so that it is pinned as well.
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo 'cascada needs Python 3.11 or newer; "$(PYTHON)" is' "$$($(PYTHON) --version 2>/dev/null || echo missing)."; \
+	  echo 'Name a newer one: make PYTHON=python3.12 $(MAKECMDGOALS)'; exit 1; } >&2
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+	  echo '"$(PYTHON)" cannot create virtual environments: its venv or ensurepip module is missing.'; \
+	  echo 'Install it (on Debian and Ubuntu: apt install python3-venv) or name another: make PYTHON=python3.12 $(MAKECMDGOALS)'; exit 1; } >&2
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
+	@echo 'Filling $(VENV) ...'
+	@$(BIN)/python -m pip install --quiet --constraint constraints.txt hatchling editables
+	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-build-isolation --editable '.[dev]'
+	@rm -f $(VENV)/.installed-*
+	@touch $@

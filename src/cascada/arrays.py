@@ -1,0 +1,80 @@
+"""How arrays enter the library: converted once, checked once, with an error that says what to do.
+
+Shapes used everywhere: points are `(n, d)` (rank never guessed), outputs `(n, p)`, per-output constants `(p,)`.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cascada.errors import ArgumentError
+
+Array = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+# Half the distance from 1 to the next float: the largest relative error of one rounded operation.
+UNIT_ROUNDOFF = float(np.finfo(np.float64).eps) / 2
+
+
+def as_points(values: ArrayLike, name: str, dimension: int | None = None) -> Array:
+    """Points as a finite float64 array of shape (n, d)."""
+    points = _as_float(values, name)
+    if points.ndim != 2:
+        raise ArgumentError(
+            f"{name} must have two axes (n, d), one row per point; got shape {points.shape}. "
+            f"Use reshape(-1, d) for a list of points or reshape(1, -1) for a single one."
+        )
+    if dimension is not None and points.shape[1] != dimension:
+        raise ArgumentError(f"{name} must have {dimension} columns, one per input dimension; got shape {points.shape}.")
+    _check_finite(points, name)
+    return points
+
+
+def as_outputs(values: ArrayLike, name: str, count: int, outputs: int | None = None) -> Array:
+    """Observed outputs as a finite float64 array of shape (count, p); a flat list means p = 1."""
+    array = _as_float(values, name)
+    if array.ndim == 1:
+        array = array[:, None]
+    if array.ndim != 2 or array.shape[0] != count or (outputs is not None and array.shape[1] != outputs):
+        expected = f"({count}, {'p' if outputs is None else outputs})"
+        raise ArgumentError(f"{name} must have shape {expected}, one row per input point; got {np.shape(values)}.")
+    _check_finite(array, name)
+    return array
+
+
+def as_positive(value: Any, name: str) -> float:
+    """A finite number above zero."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ArgumentError(f"{name} must be a number above 0; got {value!r}.") from None
+    if not (np.isfinite(number) and number > 0):
+        raise ArgumentError(f"{name} must be a finite number above 0; got {value!r}.")
+    return number
+
+
+def as_positive_per_output(values: ArrayLike, name: str, outputs: int) -> Array:
+    """One finite positive constant per output, shape (p,); a single number is broadcast."""
+    array = _as_float(values, name)
+    if array.ndim > 1 or (array.ndim == 1 and array.shape != (outputs,)):
+        raise ArgumentError(f"{name} must be one number or one per output ({outputs}); got shape {array.shape}.")
+    if not (np.all(np.isfinite(array)) and np.all(array > 0)):
+        raise ArgumentError(f"{name} must be finite and above 0; got {values!r}.")
+    return np.array(np.broadcast_to(array, (outputs,)))
+
+
+def _as_float(values: ArrayLike, name: str) -> Array:
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ArgumentError(f"{name} must be an array of real numbers; got {values!r}.") from None
+
+
+def _check_finite(array: Array, name: str) -> None:
+    if not np.isfinite(array).all():
+        row = int(np.argmin(np.isfinite(array).all(axis=1)))
+        raise ArgumentError(
+            f"{name} must be finite; row {row} is {array[row]}. Remove the row or report the run as failed."
+        )

@@ -1,0 +1,67 @@
+"""The ``cascada`` command.
+
+Each command is a function in a file of its own, named in :data:`COMMANDS` and imported only when it
+is called (or listed by ``--help``), so that no command waits for what another one needs.
+
+Exit codes: 0 it worked, 1 it failed, 2 it was called wrongly.
+"""
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from cascada import __version__
+from cascada.errors import CascadaError
+
+__all__ = ["COMMANDS", "app"]
+
+#: Name of a command → ``module:function``; the function's signature is the command's options.
+COMMANDS: Mapping[str, str] = {
+    "demo": "cascada.cli.demo:demo",
+}
+
+
+class LazyCommands(TyperGroup):
+    """A group that imports a command when it is needed and reports a :class:`CascadaError` in one line."""
+
+    def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]  # noqa: ARG002
+        """The names of all commands, in the order of :data:`COMMANDS`."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: typer.Context, cmd_name: str) -> Any:  # type: ignore[override]  # noqa: ARG002
+        """The command of that name, imported now, or None when there is none."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, function = COMMANDS[cmd_name].split(":")
+        command = typer.Typer(add_completion=False)
+        command.command(cmd_name)(getattr(import_module(module), function))
+        return typer.main.get_command(command)
+
+    def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
+        """Run the chosen command; an error that cascada raises on purpose needs no traceback."""
+        try:
+            return super().invoke(ctx)
+        except CascadaError as error:
+            typer.echo(f"cascada: {error}", err=True)
+            raise typer.Exit(1) from error
+
+
+app = typer.Typer(cls=LazyCommands, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"cascada {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Optimise multi-stage processes whose every stage can be observed, with a proven gap to the best."""

@@ -1,0 +1,129 @@
+"""What is believed of a stage with several outputs and one joint norm: regions are balls (`eq:cz` to `eq:cbarz`)."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cascada.arrays import UNIT_ROUNDOFF, Array, as_points, as_positive
+from cascada.confidence.evidence import Evidence, lipschitz_evidence, norm_evidence
+from cascada.confidence.radius import tight_radius
+from cascada.confidence.regions import Balls
+from cascada.errors import ArgumentError, RefutedError
+from cascada.gp.operator_posterior import OperatorPosterior, OperatorPrediction
+from cascada.gp.rounding import variance_rounding
+from cascada.gp.separable_posterior import SeparablePosterior
+
+
+@dataclass(frozen=True, eq=False)
+class BallBelief:
+    """A posterior with ‖f‖_Γ ≤ B, ‖f(x) − f(x')‖₂ ≤ L‖x − x'‖₂ (if L is given), and the balls that follow."""
+
+    posterior: OperatorPosterior
+    norm_bound: float
+    lipschitz: float | None = None
+    tight: bool = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "norm_bound", as_positive(self.norm_bound, "norm_bound"))
+        if self.lipschitz is not None:
+            object.__setattr__(self, "lipschitz", as_positive(self.lipschitz, "lipschitz"))
+
+    def append(self, X: ArrayLike, Y: ArrayLike) -> "BallBelief":
+        """The belief after some more observations."""
+        return BallBelief(self.posterior.append(X, Y), self.norm_bound, self.lipschitz, self.tight)
+
+    @cached_property
+    def radius(self) -> float:
+        """ρ_t = sqrt(B² − Y_tᵀ(G_t + λ)⁻¹Y_t), or the paper's B."""
+        if not self.tight:
+            return self.norm_bound
+        entries = self.posterior.count * self.posterior.output_count
+        return float(tight_radius(np.array(self.norm_bound), np.array(self.posterior.spent), entries))
+
+    @cached_property
+    def evidence(self) -> tuple[Evidence, ...]:
+        """What the data say against B and L; empty when they are consistent with both."""
+        posterior = self.posterior
+        spent, bound = posterior.spent_by_row[:, None], np.array([self.norm_bound])
+        found = norm_evidence(spent, posterior.rows, bound, joint=True)
+        if self.lipschitz is not None:
+            given = np.array([self.lipschitz])
+            found += lipschitz_evidence(posterior.inputs, posterior.outputs, posterior.rows, given, joint=True)
+        return found
+
+    def check(self) -> None:
+        """Raise `RefutedError` when the data refute B or L."""
+        if self.evidence:
+            raise RefutedError(" ".join(str(e) for e in self.evidence))
+
+    def balls(self, Z: ArrayLike) -> Balls:
+        """Balls that contain f at the rows of Z: centre μ_t(z), radius ρ_t·‖Γ_t(z, z)‖₂^{1/2}, rounded outwards.
+
+        Deviation from the print of `eq:cz`: the covariance is taken at the point whose value the ball contains.
+        """
+        self.check()
+        prediction = self.posterior.predict(Z)
+        return Balls(prediction.mean, self._widths(prediction))  # eq:cz, lem:mul
+
+    def distances(self, Z: ArrayLike, values: Array) -> Array:
+        """‖Γ_t(z, z)^{−1/2}(value − μ_t(z))‖₂ for every row, (n,): at most ρ_t for f(z), up to rounding.
+
+        The region {distance ≤ ρ_t} is the ellipsoid μ_t + ρ_t·Γ_t^{1/2}·(unit ball), which the ball contains. Rounding
+        is allowed for by raising the eigenvalues of Γ_t as `balls` raises its radius.
+        """
+        self.check()
+        prediction = self.posterior.predict(Z)
+        eigenvalues, vectors = np.linalg.eigh(prediction.covariance)
+        raised = self._raised(np.sqrt(np.maximum(eigenvalues, 0.0)), prediction.prior_sd[:, None])
+        error = np.sqrt(self.posterior.spent) * prediction.prior_sd * self.posterior.inflation
+        turned = np.abs(np.einsum("nij,ni->nj", vectors, values - prediction.mean))
+        return np.linalg.norm(np.maximum(turned - error[:, None], 0.0) / raised, axis=1)
+
+    def region(self, inputs: Balls, anchors: int = 3) -> Balls:
+        """Balls that contain f over whole balls of inputs; with radius 0 this is `eq:cbarz` over chosen anchors.
+
+        For an anchor a, f(ball(c, r)) lies in ball(μ(a), ρ‖Γ_t(a, a)‖^{1/2} + the most that f changes over ‖c − a‖ + r)
+        (`eq:czz`). Anchors are c itself and the nearest data, which count with their exact values.
+        """
+        if np.any(inputs.empty):
+            raise ArgumentError("the input balls must not be empty: a radius is negative.")
+        centre = as_points(inputs.centre, "inputs", self.posterior.dimension)
+        own = self.balls(centre)
+        region = Balls(own.centre, (own.radius + self.modulus(inputs.radius)) * (1 + 8 * UNIT_ROUNDOFF))
+        data, values = self.posterior.inputs, self.posterior.outputs
+        if not len(data):
+            return region
+        apart = np.linalg.norm(centre[:, None, :] - data, axis=2)  # (n, t)
+        nearest = np.argsort(apart, axis=1, kind="stable")[:, :anchors]
+        for column in nearest.T:
+            reach = (apart[np.arange(len(centre)), column] + inputs.radius) * (1 + 8 * UNIT_ROUNDOFF)
+            region = region.intersect(Balls(values[column], self.modulus(reach)))  # eq:czz, eq:cbarz
+        return region
+
+    def modulus(self, distances: Array) -> Array:
+        """The most that ‖f(x) − f(x')‖₂ can be for points that are raw ℓ2 `distances` apart, rounded up."""
+        bounds = []
+        if isinstance(self.posterior, SeparablePosterior):
+            kernel = self.posterior.kernel.kernel
+            scaled = distances / kernel.lengthscales(self.posterior.dimension).min()
+            root = np.sqrt(self.posterior.kernel.spectral_norm)
+            bounds.append(self.norm_bound * root * kernel.distance(scaled * (1 + 4 * UNIT_ROUNDOFF)))
+        if self.lipschitz is not None:
+            bounds.append(self.lipschitz * distances)
+        if not bounds:
+            raise ArgumentError(
+                "a general operator-valued kernel implies no Lipschitz constant; give the stage one (lipschitz=)."
+            )
+        return np.minimum.reduce(bounds) * (1 + 8 * UNIT_ROUNDOFF)
+
+    def _widths(self, prediction: OperatorPrediction) -> Array:
+        error = np.sqrt(self.posterior.spent) * prediction.prior_sd * self.posterior.inflation
+        return (self.radius * self._raised(prediction.sd, prediction.prior_sd) + error) * (1 + 8 * UNIT_ROUNDOFF)
+
+    def _raised(self, sd: Array, prior: Array) -> Array:
+        """A computed posterior sd raised by all that rounding may have taken from it."""
+        entries = self.posterior.count * self.posterior.output_count
+        raised = np.sqrt(sd * sd + variance_rounding(entries) * prior * prior)
+        return np.minimum(raised + prior * self.posterior.inflation, prior)

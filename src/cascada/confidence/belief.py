@@ -1,0 +1,117 @@
+"""What is believed of a stage with independent outputs: its posterior, and the assumptions B and L.
+
+Letters: B norm bounds (p,), L Lipschitz constants (p,) in raw ℓ2 distance, ρ_t radius (p,), s prior sd, ε inflation.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cascada.arrays import UNIT_ROUNDOFF, Array, as_positive_per_output
+from cascada.confidence.evidence import Evidence, lipschitz_evidence, norm_evidence
+from cascada.confidence.radius import tight_radius
+from cascada.confidence.regions import Boxes
+from cascada.errors import RefutedError
+from cascada.gp.posterior import Posterior
+from cascada.gp.rounding import variance_rounding
+from cascada.kernels.stationary import Stationary
+
+
+@dataclass(frozen=True, eq=False)
+class Belief:
+    """A posterior with ‖f_j‖_k ≤ B_j, |f_j(x) − f_j(x')| ≤ L_j‖x − x'‖₂ (if L is given), and what follows.
+
+    `tight` chooses the radius: ρ_t (default), or the paper's B.
+    """
+
+    posterior: Posterior
+    norm_bound: Array  # B, (p,)
+    lipschitz: Array | None = None  # L, (p,)
+    tight: bool = True
+
+    def __post_init__(self) -> None:
+        p = self.posterior.output_count
+        object.__setattr__(self, "norm_bound", as_positive_per_output(self.norm_bound, "norm_bound", p))
+        if self.lipschitz is not None:
+            object.__setattr__(self, "lipschitz", as_positive_per_output(self.lipschitz, "lipschitz", p))
+
+    def append(self, X: ArrayLike, Y: ArrayLike) -> "Belief":
+        """The belief after some more observations."""
+        return Belief(self.posterior.append(X, Y), self.norm_bound, self.lipschitz, self.tight)
+
+    @property
+    def kernel(self) -> Stationary:
+        """The kernel of the posterior."""
+        return self.posterior.kernel
+
+    @cached_property
+    def radius(self) -> Array:
+        """ρ_t, or the paper's B, for every output, shape (p,)."""
+        if self.tight:
+            return tight_radius(self.norm_bound, self.posterior.spent, self.posterior.count)
+        return self.norm_bound
+
+    @cached_property
+    def evidence(self) -> tuple[Evidence, ...]:
+        """What the data say against B and L; empty when they are consistent with both."""
+        posterior = self.posterior
+        found = norm_evidence(posterior.whitened**2, posterior.rows, self.norm_bound)
+        if self.lipschitz is not None:
+            found += lipschitz_evidence(posterior.inputs, posterior.outputs, posterior.rows, self.lipschitz)
+        return found
+
+    def check(self) -> None:
+        """Raise `RefutedError` when the data refute B or L: no bound means anything then."""
+        if self.evidence:
+            raise RefutedError(" ".join(str(e) for e in self.evidence))
+
+    # ---- pointwise
+
+    def sd_above(self, sd: Array, scale: Array | float = 1.0) -> Array:
+        """A computed posterior sd raised by what rounding may have taken from it; `scale` is its prior sd over s."""
+        prior = np.sqrt(self.kernel.variance) * scale
+        raised = np.sqrt(sd * sd + variance_rounding(self.posterior.count) * prior * prior)
+        return np.minimum(raised + prior * self.posterior.inflation, prior)
+
+    @cached_property
+    def mean_error(self) -> Array:
+        """How far a computed mean may be off, shape (p,), in units of the prior sd over s."""
+        spent = np.minimum(self.posterior.spent, self.norm_bound**2)
+        return np.sqrt(spent * self.kernel.variance) * self.posterior.inflation
+
+    def bounds(self, Z: ArrayLike) -> Boxes:
+        """LCB and UCB of every output at the rows of Z: μ_t ∓ radius·σ_t, rounded outwards; boxes in ℝ^p."""
+        self.check()
+        prediction = self.posterior.predict(Z)
+        half = self.radius * self.sd_above(prediction.sd)[:, None] + self.mean_error
+        return Boxes(
+            prediction.mean - half, prediction.mean + half
+        ).widened()  # eq:LCB_orig, eq:UCB_orig, eq:ucb_ij_final
+
+    # ---- how fast f can change
+
+    def modulus(self, differences: Array) -> Array:
+        """The smaller of B·d_k(‖Δ/ℓ‖) and L‖Δ‖₂ along the last axis, (…, p): |f_j(x) − f_j(x + Δ)| is at most this.
+
+        d_k(r) ≤ s·sqrt(−φ''(0))·r, so the first never exceeds the derived Lipschitz bound of `kernel.lipschitz_factor`.
+        """
+        bound = self.norm_bound * self.kernel.distance(self.kernel.scaled_norm(differences))[..., None]
+        if self.lipschitz is not None:
+            bound = np.minimum(bound, self.lipschitz * np.linalg.norm(differences, axis=-1)[..., None])
+        return bound * (1.0 + 4 * (differences.shape[-1] + 4) * UNIT_ROUNDOFF)  # the norms are rounded, too
+
+    @cached_property
+    def raw_lipschitz(self) -> Array | None:
+        """A Lipschitz constant in raw ℓ2 distance for every output (p,): the given L or the derived one, if smaller.
+
+        None when there is neither: Matérn with ν ≤ 1 and no L given.
+        """
+        factor = self.kernel.lipschitz_factor
+        derived = None
+        if factor is not None:
+            derived = self.norm_bound * factor / self.kernel.lengthscales(self.posterior.dimension).min()
+        if self.lipschitz is None or derived is None:
+            return self.lipschitz if derived is None else derived
+        return np.minimum(self.lipschitz, derived)

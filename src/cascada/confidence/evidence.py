@@ -1,0 +1,75 @@
+"""Data that contradict an assumption, and the smallest value of the assumption that they leave possible."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.spatial.distance import pdist, squareform
+
+from cascada.arrays import UNIT_ROUNDOFF, Array, IntArray
+from cascada.gp.rounding import square_rounding
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The observations `rows` refute that `assumption` holds with `given`; `smallest` is still consistent."""
+
+    assumption: str  # "norm_bound" or "lipschitz"
+    output: int | None  # which output, None for a joint assumption
+    rows: tuple[int, ...]
+    given: float
+    smallest: float
+
+    def __str__(self) -> str:
+        where = "" if self.output is None else f" of output {self.output}"
+        if len(self.rows) == 2 and self.assumption == "lipschitz":
+            rows = f"observations {self.rows[0]} and {self.rows[1]}"
+        else:
+            rows = (
+                f"observations {self.rows[0]} to {self.rows[-1]}"
+                if len(self.rows) > 1
+                else f"observation {self.rows[0]}"
+            )
+        return (
+            f"The {self.assumption}{where} is given as {self.given:.6g}, but {rows} are possible only with "
+            f"{self.smallest:.6g} or more. Raise it, or check those observations."
+        )
+
+
+def norm_evidence(spent: Array, rows: IntArray, norm_bound: Array, joint: bool = False) -> tuple[Evidence, ...]:
+    """Evidence against ‖f_j‖ ≤ B_j; `spent` (t, p) is what every observation uses up of B_j².
+
+    The norm of the smallest function through the data, jitter allowed, grows row by row: the rows named are the first
+    ones that use up more than B².
+    """
+    total = np.cumsum(spent, axis=0) * (1.0 - square_rounding(len(spent)))  # yᵀ(K+λI)⁻¹y, rounded down
+    found = []
+    for j in np.flatnonzero(np.any(total > norm_bound**2, axis=0)):
+        last = int(np.argmax(total[:, j] > norm_bound[j] ** 2))
+        output = None if joint else int(j)
+        names = tuple(int(r) for r in rows[: last + 1])
+        found.append(Evidence("norm_bound", output, names, float(norm_bound[j]), float(np.sqrt(total[-1, j]))))
+    return tuple(found)
+
+
+def lipschitz_evidence(
+    inputs: Array, outputs: Array, rows: IntArray, lipschitz: Array, joint: bool = False
+) -> tuple[Evidence, ...]:
+    """Evidence against |f_j(x) − f_j(x')| ≤ L_j‖x − x'‖₂: the pair of observations with the steepest chord.
+
+    With `joint`, the chord is ‖f(x) − f(x')‖₂ over all outputs, against one L.
+    """
+    if len(inputs) < 2:
+        return ()
+    distances = pdist(inputs)  # > 0: a posterior keeps no input twice
+    columns = [outputs] if joint else [outputs[:, [j]] for j in range(outputs.shape[1])]
+    found = []
+    for j, column in enumerate(columns):
+        slopes = pdist(column) / distances * (1.0 - 16 * UNIT_ROUNDOFF)
+        # Differences of outputs are exact to a rounding of the outputs themselves: no evidence below that.
+        slopes -= 4 * UNIT_ROUNDOFF * np.abs(column).max() / distances
+        if slopes.max() > lipschitz[j]:
+            a, b = np.unravel_index(int(squareform(slopes).argmax()), (len(rows), len(rows)))
+            names = tuple(sorted((int(rows[a]), int(rows[b]))))
+            output = None if joint else j
+            found.append(Evidence("lipschitz", output, names, float(lipschitz[j]), float(slopes.max())))
+    return tuple(found)

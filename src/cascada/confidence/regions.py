@@ -1,0 +1,138 @@
+"""Regions that values may lie in, many at once: boxes (an interval is a box of one dimension) and balls.
+
+Every operation rounds outwards or says that it does not: a region that is returned contains what it should.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cascada.arrays import UNIT_ROUNDOFF, Array, BoolArray
+from cascada.errors import ArgumentError
+
+
+@dataclass(frozen=True, eq=False)
+class Boxes:
+    """n boxes [lower, upper] in ℝ^d; empty where a lower end lies above its upper end."""
+
+    lower: Array  # (n, d)
+    upper: Array  # (n, d)
+
+    def __post_init__(self) -> None:
+        if self.lower.ndim != 2 or self.lower.shape != self.upper.shape:
+            raise ArgumentError(
+                f"boxes need lower and upper ends of one shape (n, d); got {self.lower.shape} and {self.upper.shape}."
+            )
+
+    @classmethod
+    def around(cls, centre: Array, half: Array) -> "Boxes":
+        """Boxes with these centres and half-widths."""
+        return cls(centre - half, centre + half)
+
+    @property
+    def centre(self) -> Array:
+        """The midpoints, shape (n, d)."""
+        return 0.5 * (self.lower + self.upper)
+
+    @property
+    def half(self) -> Array:
+        """Half-widths about the rounded midpoints that cover the box, shape (n, d)."""
+        centre = self.centre
+        half = np.maximum(centre - self.lower, self.upper - centre)
+        return np.where(half > 0, half * (1 + 2 * UNIT_ROUNDOFF), 0.0)
+
+    @property
+    def empty(self) -> BoolArray:
+        """Which boxes are empty, shape (n,)."""
+        return np.any(self.lower > self.upper, axis=1)
+
+    @property
+    def diameter(self) -> Array:
+        """The longest distance between two points of a box, shape (n,)."""
+        return np.linalg.norm(self.upper - self.lower, axis=1)
+
+    def widened(self) -> "Boxes":
+        """Ends moved outwards by what rounding in a short sum may have moved them inwards."""
+        return Boxes(
+            self.lower - 8 * UNIT_ROUNDOFF * np.abs(self.lower), self.upper + 8 * UNIT_ROUNDOFF * np.abs(self.upper)
+        )
+
+    def contains(self, points: Array) -> BoolArray:
+        """Whether box i contains row i, shape (n,)."""
+        return np.all((self.lower <= points) & (points <= self.upper), axis=1)
+
+    def hull(self, other: "Boxes") -> "Boxes":
+        """The smallest boxes that contain both."""
+        return Boxes(np.minimum(self.lower, other.lower), np.maximum(self.upper, other.upper))
+
+    def intersect(self, other: "Boxes") -> "Boxes":
+        """What both contain."""
+        return Boxes(np.maximum(self.lower, other.lower), np.minimum(self.upper, other.upper))
+
+    def product(self, other: "Boxes") -> "Boxes":
+        """Box i of this times box i of the other, shape (n, d + d')."""
+        return Boxes(np.hstack([self.lower, other.lower]), np.hstack([self.upper, other.upper]))
+
+
+@dataclass(frozen=True, eq=False)
+class Balls:
+    """n closed balls in ℝ^d; empty where the radius is negative."""
+
+    centre: Array  # (n, d)
+    radius: Array  # (n,)
+
+    def __post_init__(self) -> None:
+        if self.centre.ndim != 2 or self.radius.shape != self.centre.shape[:1]:
+            raise ArgumentError(
+                f"balls need centres (n, d) and radii (n,); got {self.centre.shape} and {self.radius.shape}."
+            )
+
+    @property
+    def empty(self) -> BoolArray:
+        """Which balls are empty, shape (n,)."""
+        return self.radius < 0
+
+    @property
+    def diameter(self) -> Array:
+        """Twice the radius, 0 for an empty ball."""
+        return 2.0 * np.maximum(self.radius, 0.0)
+
+    def contains(self, points: Array) -> BoolArray:
+        """Whether ball i contains row i, shape (n,)."""
+        return np.linalg.norm(points - self.centre, axis=1) <= self.radius
+
+    def box_hull(self) -> Boxes:
+        """The smallest boxes that contain the balls."""
+        return Boxes(self.centre - self.radius[:, None], self.centre + self.radius[:, None])
+
+    def product(self, boxes: Boxes) -> "Balls":
+        """Balls around ball i times box i: radius sqrt(r² + ‖half‖²)."""
+        half = boxes.half
+        radius = np.sqrt(self.radius**2 + np.einsum("nj,nj->n", half, half)) * (1 + 4 * UNIT_ROUNDOFF)
+        return Balls(np.hstack([self.centre, boxes.centre]), np.where(self.empty, -1.0, radius))
+
+    def intersect(self, other: "Balls") -> "Balls":
+        """Balls around the lenses that are common to ball i of both.
+
+        With R1 ≥ R2 at distance d, the lens is widest at t = (d² + R1² − R2²)/(2d) from the centre of the larger ball.
+        If that is behind the centre of the smaller one, the smaller ball itself is the answer.
+        """
+        larger = self.radius >= other.radius
+        big, small = np.where(larger, self.radius, other.radius), np.where(larger, other.radius, self.radius)
+        centre = np.where(larger[:, None], self.centre, other.centre)
+        nearer = np.where(larger[:, None], other.centre, self.centre)  # of the smaller ball
+        towards = nearer - centre
+        distance = np.linalg.norm(towards, axis=1)
+        reach = np.abs(big) + distance
+        slack = 16 * UNIT_ROUNDOFF * reach  # of the distance, and of t below
+
+        safe = np.where(distance > 0, distance, 1.0)
+        t = 0.5 * (distance + (big - small) * (big + small) / safe)
+        waist = np.sqrt(np.maximum((big - t) * (big + t), 0.0) + 4 * slack * reach) + slack
+        waist += 4 * UNIT_ROUNDOFF * np.linalg.norm(centre, axis=1)  # of the lens's centre
+        # Also where rounding makes the lens's ball no smaller, the smaller ball is kept as it is.
+        keep = (distance == 0) | (t >= distance) | (waist >= small)
+        lens_centre = np.where(keep[:, None], nearer, centre + (t / safe)[:, None] * towards)
+        radius = np.where(keep, small, waist)
+        disjoint = (distance > big + small + slack) | (small < 0)
+        return Balls(lens_centre, np.where(disjoint, -1.0, radius))

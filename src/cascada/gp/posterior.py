@@ -1,0 +1,229 @@
+"""The posterior of independent outputs that share a kernel and inputs: one factor, many right-hand sides.
+
+Letters: X (t, d) inputs, Y (t, p) outputs, L the lower Cholesky factor of K_t + λs²I, W = L⁻¹Y (t, p),
+V = L⁻¹k_t(z) (t, n), Z (n, d) queries. λ is relative to the kernel's variance s².
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cascada.arrays import Array, IntArray, as_outputs, as_points
+from cascada.errors import ArgumentError
+from cascada.gp.factor import extend_factor, extend_solution, triangular_solve
+from cascada.gp.history import new_rows
+from cascada.gp.rounding import SMALLEST_JITTER, as_jitter, inflation, jitters
+from cascada.kernels.stationary import Stationary
+
+# Queries are worked on in blocks whose t×n matrices have about this many entries (32 MB).
+_BLOCK_ENTRIES = 1 << 22
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Posterior mean (n, p) and sd (n,), which all outputs share."""
+
+    mean: Array
+    sd: Array
+
+
+@dataclass(frozen=True)
+class PredictionGradient:
+    """A prediction with its input gradients: mean (n, p, d) and sd (n, d)."""
+
+    mean: Array
+    sd: Array
+    mean_gradient: Array
+    sd_gradient: Array
+
+
+@dataclass(frozen=True)
+class Jet:
+    """What is known of f and ∇f at a point: means (n, p), (n, p, d) and posterior sds (n,), (n, d)."""
+
+    mean: Array
+    sd: Array
+    derivative_mean: Array
+    derivative_sd: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """μ_t and σ_t of p independent outputs (`eq:mean`, `eq:var`); a value: appending returns another one.
+
+    >>> from cascada.kernels import SquaredExponential
+    >>> posterior = Posterior.fit(SquaredExponential(1.0), [[0.0], [1.0]], [0.0, 1.0])
+    >>> posterior.predict([[0.0], [0.5]]).mean.round(4)
+    array([[0.    ],
+           [0.5493]])
+    """
+
+    kernel: Stationary
+    jitter: float
+    inputs: Array  # X, without repeats
+    outputs: Array  # Y
+    rows: IntArray  # the number under which each kept observation was told
+    told: int  # how many observations were told, repeats included
+    factor: Array  # L, in Fortran order so that BLAS takes it as it is
+    whitened: Array  # W
+
+    @classmethod
+    def empty(
+        cls, kernel: Stationary, dimension: int, outputs: int = 1, jitter: float = SMALLEST_JITTER
+    ) -> "Posterior":
+        """The prior: no data yet."""
+        kernel.lengthscales(dimension)
+        return cls(
+            kernel=kernel,
+            jitter=as_jitter(jitter),
+            inputs=np.empty((0, dimension)),
+            outputs=np.empty((0, outputs)),
+            rows=np.empty(0, dtype=np.int64),
+            told=0,
+            factor=np.empty((0, 0), order="F"),
+            whitened=np.empty((0, outputs)),
+        )
+
+    @classmethod
+    def fit(cls, kernel: Stationary, X: ArrayLike, Y: ArrayLike, jitter: float = SMALLEST_JITTER) -> "Posterior":
+        """The posterior given inputs X (t, d) and outputs Y (t, p) or (t,)."""
+        inputs = as_points(X, "X")
+        outputs = as_outputs(Y, "Y", len(inputs))
+        return cls.empty(kernel, inputs.shape[1], outputs.shape[1], jitter).append(inputs, outputs)
+
+    def append(self, X: ArrayLike, Y: ArrayLike) -> "Posterior":
+        """The posterior given some more rows, in O(t²) a row. Exact repeats are absorbed."""
+        added = as_points(X, "X", self.dimension)
+        values = as_outputs(Y, "Y", len(added), self.output_count)
+        fresh = new_rows(self.inputs, self.outputs, self.rows, added, values, self.told)
+        told = self.told + len(added)
+        rows = np.append(self.rows, self.told + np.array(fresh, dtype=np.int64))
+        added, values = added[fresh], values[fresh]
+        t, b = self.count, len(fresh)
+
+        cross = self.kernel(added, self.inputs)
+        corner = self.kernel(added, added)
+        corner[np.diag_indices(b)] += self.kernel.variance * jitters(t, t + b, self.jitter, self.kernel.rounding)
+        factor = extend_factor(self.factor, cross, corner)
+        return Posterior(
+            kernel=self.kernel,
+            jitter=self.jitter,
+            inputs=np.concatenate([self.inputs, added]),
+            outputs=np.concatenate([self.outputs, values]),
+            rows=rows,
+            told=told,
+            factor=factor,
+            whitened=extend_solution(factor, self.whitened, values),
+        )
+
+    # ---- sizes and norms
+
+    @property
+    def count(self) -> int:
+        """t: the number of observations, repeats left out."""
+        return self.inputs.shape[0]
+
+    @property
+    def dimension(self) -> int:
+        """d: the number of inputs."""
+        return self.inputs.shape[1]
+
+    @property
+    def output_count(self) -> int:
+        """p: the number of outputs."""
+        return self.outputs.shape[1]
+
+    @cached_property
+    def spent(self) -> Array:
+        """yᵀ(K_t + λI)⁻¹y = ‖w‖² for every output, shape (p,): the part of B² that the data use up."""
+        return np.vecdot(self.whitened.T, self.whitened.T)
+
+    @cached_property
+    def mean_norm(self) -> Array:
+        """‖μ_t‖_k for every output, shape (p,): ‖w‖² − λs²‖(K_t + λI)⁻¹y‖²."""
+        weights = self._weights
+        lam = self.kernel.variance * jitters(0, self.count, self.jitter, self.kernel.rounding)
+        noise = np.einsum("t,tp,tp->p", lam, weights, weights)
+        return np.sqrt(np.maximum(self.spent - noise, 0.0))
+
+    @property
+    def inflation(self) -> float:
+        """ε of `gp.rounding`: sd may be s·ε too small, means ‖w‖·s·ε off."""
+        return inflation(self.count, self.jitter, self.kernel.rounding)
+
+    # ---- predictions
+
+    def mean(self, Z: ArrayLike) -> Array:
+        """μ_t at the rows of Z, shape (n, p), in O(t) a point."""
+        points = as_points(Z, "Z", self.dimension)
+        mean = np.empty((len(points), self.output_count))
+        for block in self._blocks(len(points), 1):
+            mean[block] = self.kernel(points[block], self.inputs) @ self._weights  # eq:mean
+        return mean
+
+    def predict(self, Z: ArrayLike) -> Prediction:
+        """μ_t and σ_t at the rows of Z."""
+        points = as_points(Z, "Z", self.dimension)
+        n = len(points)
+        mean, variance = np.empty((n, self.output_count)), np.empty(n)
+        for block in self._blocks(n, 1):
+            V = self._solve(self.kernel(points[block], self.inputs).T)
+            mean[block] = V.T @ self.whitened  # eq:mean
+            variance[block] = self.kernel.variance - np.vecdot(V.T, V.T)  # eq:var
+        return Prediction(mean, np.sqrt(np.maximum(variance, 0.0)))
+
+    def predict_gradient(self, Z: ArrayLike) -> PredictionGradient:
+        """μ_t, σ_t and their gradients in the input; where σ_t = 0 its gradient is given as 0."""
+        points = as_points(Z, "Z", self.dimension)
+        n, d, p = len(points), self.dimension, self.output_count
+        mean, variance = np.empty((n, p)), np.empty(n)
+        mean_gradient, variance_gradient = np.empty((n, p, d)), np.empty((n, d))
+        for block in self._blocks(n, 1 + d):
+            jet = self.kernel.jet(points[block], self.inputs)
+            V = self._solve(jet[0].T)
+            beta = self._solve(V.copy(order="F"), transposed=True)  # (K_t + λI)⁻¹k_t(z)
+            mean[block] = V.T @ self.whitened
+            variance[block] = self.kernel.variance - np.vecdot(V.T, V.T)
+            mean_gradient[block] = (jet[1:] @ self._weights).transpose(1, 2, 0)
+            variance_gradient[block] = -2.0 * np.vecdot(jet[1:], beta.T).T
+        sd = np.sqrt(np.maximum(variance, 0.0))
+        slope = np.divide(0.5, sd, out=np.zeros(n), where=sd > 0)
+        return PredictionGradient(mean, sd, mean_gradient, slope[:, None] * variance_gradient)
+
+    def jet(self, Z: ArrayLike) -> Jet:
+        """Means and posterior sds of f and of every ∂_j f at the rows of Z; needs −φ''(0) (Matérn: ν > 1)."""
+        points = as_points(Z, "Z", self.dimension)
+        n, d, p = len(points), self.dimension, self.output_count
+        if self.kernel.curvature is None:
+            raise ArgumentError(
+                f"functions of {self.kernel} need not have derivatives; use a Matérn kernel with nu > 1."
+            )
+        mean, variance = np.empty((1 + d, n, p)), np.empty((1 + d, n))
+        ell = self.kernel.lengthscales(d)
+        prior = self.kernel.variance * np.append(1.0, self.kernel.curvature / ell**2)  # of f and of ∂_j f
+        for block in self._blocks(n, 1 + d):
+            jet = self.kernel.jet(points[block], self.inputs)
+            V = self._solve(jet.reshape(-1, self.count).T)
+            mean[:, block] = (V.T @ self.whitened).reshape(1 + d, -1, p)
+            variance[:, block] = prior[:, None] - np.vecdot(V.T, V.T).reshape(1 + d, -1)
+        sd = np.sqrt(np.maximum(variance, 0.0))
+        return Jet(mean[0], sd[0], mean[1:].transpose(1, 2, 0), sd[1:].T)
+
+    # ---- linear algebra
+
+    @cached_property
+    def _weights(self) -> Array:
+        """α = (K_t + λI)⁻¹Y, shape (t, p)."""
+        return self._solve(self.whitened.copy(order="F"), transposed=True)
+
+    def _solve(self, rhs: Array, transposed: bool = False) -> Array:
+        """L⁻¹·rhs (or L⁻ᵀ·rhs) for a (t, n) array that may be overwritten."""
+        return triangular_solve(self.factor, rhs, transposed)
+
+    def _blocks(self, n: int, columns: int) -> Iterator[slice]:
+        """Slices of 0..n−1 that keep (t, columns·block) matrices at a bounded size."""
+        size = max(1, _BLOCK_ENTRIES // (max(self.count, 1) * columns))
+        return (slice(i, min(i + size, n)) for i in range(0, n, size))

@@ -1,0 +1,56 @@
+"""What floating-point arithmetic may do to a posterior, as explicit functions of t, λ and the unit roundoff u.
+
+The one argument. For *every* positive definite Λ, exact data f(X) = y and ‖f‖ ≤ B imply
+
+    |l(f) − l(μ)| ≤ sqrt(B² − yᵀ(K+Λ)⁻¹y)·sd(l)
+
+for every bounded linear functional l, with μ and sd computed from K + Λ. A computed Cholesky factor is the exact
+factor of K + Λ with Λ = λI + E, |E_ij| ≤ (t + c)·u·s², where c counts the roundings in a kernel value. So rounding in
+the factor only acts like jitter, and is harmless while the jitter exceeds it: `jitters` sees to that.
+
+What is left is the right-hand side. A computed triangular solve is the exact solution for a right-hand side that is
+off by at most (2t + c)·u·s² in each entry (backward stability; ‖row of L‖·‖v‖ ≤ s²). Through the smallest eigenvalue
+of K + Λ, at least λs²/2, this moves sd by at most s·ε and the mean by at most ‖w‖·s·ε, with ε = `inflation`. The sum
+s² − ‖v‖² is rounded itself: that part, `variance_rounding`, goes inside the root.
+"""
+
+import numpy as np
+
+from cascada.arrays import UNIT_ROUNDOFF, Array
+from cascada.errors import ArgumentError
+
+SMALLEST_JITTER = 1e-10
+
+
+def as_jitter(jitter: float) -> float:
+    """λ, checked."""
+    if not (np.isfinite(jitter) and jitter >= SMALLEST_JITTER):
+        raise ArgumentError(
+            f"jitter must be at least {SMALLEST_JITTER:g}: below it rounding can break the bounds; got {jitter!r}."
+        )
+    return float(jitter)
+
+
+def jitters(start: int, stop: int, jitter: float, kernel_rounding: float) -> Array:
+    """The jitter of rows start..stop−1, relative to s²: λ, raised where rounding in t rows could exceed it.
+
+    With λ = 1e-10 and a closed-form kernel it is λ up to row 459. Each row keeps its jitter for ever, so an appended
+    posterior equals a refitted one.
+    """
+    row = np.arange(start + 1, stop + 1, dtype=np.float64)
+    return np.maximum(jitter, 4.0 * row * (row + kernel_rounding) * UNIT_ROUNDOFF)
+
+
+def inflation(t: int, jitter: float, kernel_rounding: float) -> float:
+    """ε: how far a computed sd may be below the true one, in units of s, and a mean off, in units of s·‖w‖."""
+    return float(2.0 * np.sqrt(t) * (2.0 * t + kernel_rounding) * UNIT_ROUNDOFF / np.sqrt(jitter))
+
+
+def variance_rounding(t: int) -> float:
+    """How far s² − ‖v‖² may be off, in units of s²."""
+    return 2.0 * (t + 8.0) * UNIT_ROUNDOFF
+
+
+def square_rounding(t: int) -> float:
+    """η: the relative error of a computed ‖w‖²."""
+    return 2.0 * (t + 8.0) * UNIT_ROUNDOFF

@@ -1,0 +1,99 @@
+"""The posterior of a separable kernel k·A: in the eigenvectors of A it is a scalar posterior.
+
+With A = Q·diag(a)·Qᵀ and jitter λA, the rotated outputs ỹ = yQ share one factor, Γ_t = σ_t²·A, and the budget spent is
+Σ_j ỹ_jᵀ(K_t + λI)⁻¹ỹ_j / a_j. A direction with a_j = 0 is always zero.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cascada.arrays import Array, IntArray, as_outputs, as_points
+from cascada.errors import ContradictionError
+from cascada.gp.operator_posterior import OperatorPosterior, OperatorPrediction
+from cascada.gp.posterior import Posterior
+from cascada.gp.rounding import SMALLEST_JITTER
+from cascada.kernels.operator import Separable
+
+# Eigenvalues below this part of the largest count as zero, and so do outputs along them.
+_ZERO = 1e-10
+
+
+@dataclass(frozen=True, eq=False)
+class SeparablePosterior(OperatorPosterior):
+    """μ_t and Γ_t = σ_t²·A of a function with norm in H_{k·A}."""
+
+    kernel: Separable
+    eigenvalues: Array  # a, shape (p,)
+    eigenvectors: Array  # Q, shape (p, p)
+    _outputs: Array  # Y as told
+    rotated: Posterior  # of ỹ
+
+    @classmethod
+    def empty(
+        cls, kernel: Separable, dimension: int, outputs: int, jitter: float = SMALLEST_JITTER
+    ) -> "SeparablePosterior":
+        """The prior: no data yet."""
+        eigenvalues, eigenvectors = np.linalg.eigh(kernel.matrix_for(outputs))
+        eigenvalues = np.where(eigenvalues > _ZERO * eigenvalues[-1], eigenvalues, 0.0)
+        prior = Posterior.empty(kernel.kernel, dimension, outputs, jitter)
+        return cls(kernel, eigenvalues, eigenvectors, np.empty((0, outputs)), prior)
+
+    @classmethod
+    def fit(
+        cls, kernel: Separable, X: ArrayLike, Y: ArrayLike, jitter: float = SMALLEST_JITTER
+    ) -> "SeparablePosterior":
+        """The posterior given inputs X (t, d) and outputs Y (t, p)."""
+        inputs = as_points(X, "X")
+        outputs = as_outputs(Y, "Y", len(inputs))
+        return cls.empty(kernel, inputs.shape[1], outputs.shape[1], jitter).append(inputs, outputs)
+
+    def append(self, X: ArrayLike, Y: ArrayLike) -> "SeparablePosterior":
+        added = as_points(X, "X", self.dimension)
+        values = as_outputs(Y, "Y", len(added), self.output_count)
+        rotated = values @ self.eigenvectors
+        null = self.eigenvalues == 0
+        outside = np.abs(rotated[:, null]).max(axis=1, initial=0.0)
+        if np.any(outside > _ZERO * np.abs(values).max(initial=0.0)):
+            row = int(outside.argmax())
+            raise ContradictionError(
+                f"observation {self.rotated.told + row} has output {values[row]}, which is not in the range of the "
+                f"separable kernel's matrix A (it is {outside[row]:.3g} off). Use a matrix of full rank."
+            )
+        rotated[:, null] = 0.0
+        posterior = self.rotated.append(added, rotated)
+        kept = posterior.rows[self.count :] - self.rotated.told
+        outputs = np.concatenate([self._outputs, values[kept]])
+        return SeparablePosterior(self.kernel, self.eigenvalues, self.eigenvectors, outputs, posterior)
+
+    def predict(self, Z: ArrayLike) -> OperatorPrediction:
+        scalar = self.rotated.predict(Z)
+        matrix = self.kernel.matrix_for(self.output_count)
+        prior = np.sqrt(self.kernel.kernel.variance * self.eigenvalues[-1])
+        return OperatorPrediction(
+            mean=scalar.mean @ self.eigenvectors.T,  # eq:multi_mean
+            covariance=scalar.sd[:, None, None] ** 2 * matrix,  # eq:multi_var, lem:multi_var
+            prior_sd=np.full(len(scalar.sd), prior),
+        )
+
+    @property
+    def inputs(self) -> Array:
+        return self.rotated.inputs
+
+    @property
+    def outputs(self) -> Array:
+        return self._outputs
+
+    @property
+    def rows(self) -> IntArray:
+        return self.rotated.rows
+
+    @property
+    def spent_by_row(self) -> Array:
+        weights = np.divide(1.0, self.eigenvalues, out=np.zeros(self.output_count), where=self.eigenvalues > 0)
+        return self.rotated.whitened**2 @ weights
+
+    @property
+    def inflation(self) -> float:
+        return self.rotated.inflation

@@ -1,0 +1,25 @@
+"""Kernels: stationary profiles with their derivatives, operator-valued kernels, and functions of known norm."""
+
+from cascada.kernels.expansion import (
+    Expansion,
+    OperatorExpansion,
+    random_expansion,
+    random_operator_expansion,
+)
+from cascada.kernels.matern import Matern
+from cascada.kernels.operator import BlockKernel, OperatorKernel, Separable
+from cascada.kernels.squared_exponential import SquaredExponential
+from cascada.kernels.stationary import Stationary
+
+__all__ = [
+    "BlockKernel",
+    "Expansion",
+    "Matern",
+    "OperatorExpansion",
+    "OperatorKernel",
+    "Separable",
+    "SquaredExponential",
+    "Stationary",
+    "random_expansion",
+    "random_operator_expansion",
+]

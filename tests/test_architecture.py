@@ -1,0 +1,207 @@
+"""The layers of the package, its quick import, its short files and its version, all enforced.
+
+A layer is a folder or file directly under ``src/cascada``. A module imports from its own layer and from
+those before it, so that a reader can start at the top of :data:`LAYERS` and never meet what comes later.
+"""
+
+import ast
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+import cascada
+
+SOURCE = Path(__file__).parents[1] / "src" / "cascada"
+
+LAYERS = (
+    "errors",
+    "arrays",
+    "space",
+    "kernels",
+    "gp",
+    "confidence",
+    "network",
+    "search",
+    "algorithms",
+    "calibration",
+    "theory",
+    "study",
+    "problems",
+    "experiments",
+    "report",
+    "integrations",
+    "cli",
+)
+
+#: What ``import cascada`` must not load: slow to import, and not needed until a part that uses it is.
+HEAVY = (
+    "scipy.optimize",
+    "scipy.stats",
+    "sqlalchemy",
+    "typer",
+    "rich",
+    "pydantic",
+    "matplotlib",
+    "plotly",
+)
+
+MAX_LINES = 400
+
+
+def imported_modules(tree: ast.Module, package: str) -> Iterator[tuple[int, str]]:
+    """Line and absolute dotted name of everything that a module of ``package`` imports, wherever it does so.
+
+    ``from a import b`` yields ``a.b``: whether b is a module or a name in one, its layer is the same.
+    """
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            parents = package.split(".")
+            # Level 1 is the package itself, each further level one package up.
+            kept = parents[: len(parents) - node.level + 1] if node.level else []
+            base = ".".join([*kept, *([node.module] if node.module else [])])
+            yield from ((node.lineno, f"{base}.{alias.name}") for alias in node.names)
+
+
+def layer_violations(root: Path) -> list[str]:
+    """One sentence per module or import under the package folder ``root`` that breaks the order of layers."""
+    found = []
+    for path in sorted(root.rglob("*.py")):
+        parts = path.relative_to(root).with_suffix("").parts
+        if parts == ("__init__",):
+            continue
+        where = path.relative_to(root.parent).as_posix()
+        layer = parts[0]
+        if layer not in LAYERS:
+            found.append(f"{where}: '{layer}' is no layer; move it into one of {', '.join(LAYERS)}")
+            continue
+        package = ".".join([root.name, *parts[:-1]])
+        for line, name in imported_modules(ast.parse(path.read_text(encoding="utf-8")), package):
+            complaint = _complaint(layer, name, root.name)
+            if complaint:
+                found.append(f"{where}:{line}: {complaint}")
+    return found
+
+
+def _complaint(layer: str, imported: str, top: str) -> str | None:
+    first, *rest = imported.split(".")
+    if first != top or rest == ["__version__"]:
+        return None
+    if rest and rest[0] in LAYERS:
+        if LAYERS.index(rest[0]) <= LAYERS.index(layer):
+            return None
+        return f"layer '{layer}' imports '{imported}' from the later layer '{rest[0]}'"
+    # The root gathers public names from all layers but the command line, which is a user of it.
+    if layer == "cli":
+        return None
+    return f"layer '{layer}' imports '{imported}', which is in no layer; import from a layer's module"
+
+
+def loaded_by(statement: str) -> set[str]:
+    """The names in ``sys.modules`` of a fresh interpreter after ``statement``."""
+    code = f"{statement}\nimport json, sys\nprint(json.dumps(list(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    return set(json.loads(done.stdout))
+
+
+def test_layers_import_only_from_those_before_them():
+    violations = layer_violations(SOURCE)
+    assert not violations, "\n" + "\n".join(violations)
+
+
+def test_importing_cascada_is_quick():
+    loaded = loaded_by("import cascada")
+    assert "cascada" in loaded
+    assert not loaded.intersection(HEAVY)
+
+
+def test_the_check_of_loaded_modules_sees_a_heavy_one():
+    assert loaded_by("import cascada, scipy.stats").issuperset({"scipy.stats", "scipy.optimize"})
+
+
+def test_files_are_short():
+    lengths = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in SOURCE.rglob("*.py")}
+    assert lengths, f"no source under {SOURCE}"
+    too_long = {path.relative_to(SOURCE).as_posix(): n for path, n in lengths.items() if n > MAX_LINES}
+    assert not too_long, f"more than {MAX_LINES} lines, split by idea: {too_long}"
+
+
+def test_installed_version_is_the_one_in_the_source():
+    assert version("cascada") == cascada.__version__, "the environment is stale; run `make lint` to renew it"
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Callable[[dict[str, str]], Path]:
+    """Write a synthetic package: ``tree({"gp/posterior.py": "import numpy"})`` returns its folder."""
+
+    def write(files: dict[str, str]) -> Path:
+        root = tmp_path / "cascada"
+        for name, text in files.items():
+            path = root / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        return root
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("__init__.py", "from cascada.cli.main import app"),
+        ("gp/posterior.py", "import numpy as np\nfrom scipy import linalg\nfrom cascada_extra import study"),
+        ("gp/posterior.py", "import cascada.kernels.matern\nfrom cascada import errors, __version__"),
+        ("gp/posterior.py", "from cascada.gp.factor import Factor\nfrom . import factor"),
+        (
+            "gp/posterior.py",
+            "from .factor import Factor\nfrom ..kernels import Matern\nfrom .. import errors",
+        ),
+        ("gp/__init__.py", "from .posterior import Posterior\nfrom ..kernels import Matern"),
+        ("gp/exact/factor.py", "from ...errors import CascadaError\nfrom ..posterior import Posterior"),
+        ("cli/demo.py", "import cascada as cd\nfrom cascada import maximise\nimport cascada.study"),
+    ],
+)
+def test_the_checker_accepts(tree, file, text):
+    assert layer_violations(tree({file: text})) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "complaint"),
+    [
+        (
+            "gp/a.py",
+            "import cascada.study",
+            ":1: layer 'gp' imports 'cascada.study' from the later layer 'study'",
+        ),
+        (
+            "gp/a.py",
+            "\nfrom cascada.study.store import Store",
+            ":2: layer 'gp' imports 'cascada.study.store.Store'",
+        ),
+        ("gp/a.py", "from cascada import errors, study", ":1: layer 'gp' imports 'cascada.study'"),
+        (
+            "gp/a.py",
+            "def f():\n    from ..network import Chain",
+            ":2: layer 'gp' imports 'cascada.network.Chain'",
+        ),
+        ("gp/a.py", "if TYPE_CHECKING:\n    from .. import cli", ":2: layer 'gp' imports 'cascada.cli'"),
+        ("gp/__init__.py", "from ..confidence import ucb", "from the later layer 'confidence'"),
+        ("gp/exact/a.py", "from ...search.tree import Tree", "from the later layer 'search'"),
+        ("errors.py", "from .space import Real", ":1: layer 'errors' imports 'cascada.space.Real'"),
+        ("gp/a.py", "import cascada as cd", "'cascada', which is in no layer"),
+        ("gp/a.py", "from cascada import Matern", "'cascada.Matern', which is in no layer"),
+        ("gp/a.py", "from cascada.utils import clip", "'cascada.utils.clip', which is in no layer"),
+        ("utils.py", "", ": 'utils' is no layer; move it into one of errors, space, kernels"),
+        ("helpers/clip.py", "", ": 'helpers' is no layer"),
+    ],
+)
+def test_the_checker_rejects(tree, file, text, complaint):
+    (violation,) = layer_violations(tree({file: text}))
+    assert violation.startswith(f"cascada/{file}:")
+    assert complaint in violation
