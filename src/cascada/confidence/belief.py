@@ -19,7 +19,7 @@ from cascada.gp.rounding import variance_rounding
 from cascada.kernels.stationary import Stationary
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, init=False)
 class Belief:
     """A posterior with ‖f_j‖_k ≤ B_j, |f_j(x) − f_j(x')| ≤ L_j‖x − x'‖₂ (if L is given), and what follows.
 
@@ -28,14 +28,18 @@ class Belief:
 
     posterior: Posterior
     norm_bound: Array  # B, (p,)
-    lipschitz: Array | None = None  # L, (p,)
-    tight: bool = True
+    lipschitz: Array | None  # L, (p,)
+    tight: bool
 
-    def __post_init__(self) -> None:
-        p = self.posterior.output_count
-        object.__setattr__(self, "norm_bound", as_positive_per_output(self.norm_bound, "norm_bound", p))
-        if self.lipschitz is not None:
-            object.__setattr__(self, "lipschitz", as_positive_per_output(self.lipschitz, "lipschitz", p))
+    def __init__(
+        self, posterior: Posterior, norm_bound: ArrayLike, lipschitz: ArrayLike | None = None, tight: bool = True
+    ) -> None:
+        p = posterior.output_count
+        given = None if lipschitz is None else as_positive_per_output(lipschitz, "lipschitz", p)
+        object.__setattr__(self, "posterior", posterior)
+        object.__setattr__(self, "norm_bound", as_positive_per_output(norm_bound, "norm_bound", p))
+        object.__setattr__(self, "lipschitz", given)
+        object.__setattr__(self, "tight", tight)
 
     def append(self, X: ArrayLike, Y: ArrayLike) -> "Belief":
         """The belief after some more observations."""

@@ -2,7 +2,8 @@
 
 Between two nodes a distance s apart, an L-Lipschitz f with upper bounds U_a, U_b at the nodes lies below the tent
 min(U_a + L·(z − a), U_b + L·(b − z)), whose peak is (U_a + U_b + L·s)/2. A maximum over nodes inside an interval would
-not be a bound; the maximum of the tents over it is. Beyond the table f rises by at most L per unit.
+not be a bound; the maximum of the tents over it is. Beyond the table f rises by at most L per unit. A belief also
+bounds f over each gap between neighbours as a cell (`cells.cell_bounds`), which caps the tents where data are dense.
 """
 
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from cascada.arrays import UNIT_ROUNDOFF, Array, IntArray, as_points
 from cascada.confidence.belief import Belief
+from cascada.confidence.cells import cell_bounds
 from cascada.confidence.regions import Boxes
 from cascada.errors import ArgumentError
 
@@ -24,8 +26,8 @@ class EnvelopeTable:
     upper: Array  # (N,): f(node) is at most this
     lower: Array  # (N,): f(node) is at least this
     lipschitz: float
-    _highest: Array  # sparse table of the peaks of the tents, (levels, N − 1)
-    _lowest: Array  # sparse table of the mirrored tents' peaks
+    _highest: Array  # sparse table of the highest values over the gaps, (levels, N − 1)
+    _lowest: Array  # sparse table of minus the lowest values
 
     @classmethod
     def of(cls, belief: Belief, nodes: ArrayLike, output: int = 0) -> "EnvelopeTable":
@@ -36,37 +38,31 @@ class EnvelopeTable:
             )
         if belief.raw_lipschitz is None:
             raise ArgumentError(f"{belief.kernel} implies no Lipschitz constant; give the stage one (lipschitz=).")
-        places = as_points(np.reshape(np.asarray(nodes, dtype=np.float64), (-1, 1)), "nodes")
-        bounds = belief.bounds(places)
-        data, values = belief.posterior.inputs[:, 0], belief.posterior.outputs[:, output]
+        given = as_points(np.reshape(np.asarray(nodes, dtype=np.float64), (-1, 1)), "nodes")
+        places = np.unique(np.concatenate([given, belief.posterior.inputs]))[:, None]
+        if not len(places):
+            raise ArgumentError("an envelope table needs at least one node.")
+        at_nodes = cell_bounds(belief, Boxes(places, places))
+        over_gaps = cell_bounds(belief, Boxes(places[:-1], places[1:]))
         return cls.build(
-            np.append(places[:, 0], data),
-            np.append(bounds.lower[:, output], values),
-            np.append(bounds.upper[:, output], values),
+            places[:, 0],
+            Boxes(at_nodes.lower[:, [output]], at_nodes.upper[:, [output]]),
             float(belief.raw_lipschitz[output]),
+            Boxes(over_gaps.lower[:, [output]], over_gaps.upper[:, [output]]),
         )
 
     @classmethod
-    def build(cls, nodes: Array, lower: Array, upper: Array, lipschitz: float) -> "EnvelopeTable":
-        """Tabulate given bounds at given nodes; where a node comes twice, both bounds count."""
-        if len(nodes) == 0:
-            raise ArgumentError("an envelope table needs at least one node.")
-        places, index = np.unique(nodes, return_inverse=True)
-        high, low = np.full(len(places), np.inf), np.full(len(places), -np.inf)
-        np.minimum.at(high, index, upper)
-        np.maximum.at(low, index, lower)
+    def build(cls, nodes: Array, values: Boxes, lipschitz: float, gaps: Boxes | None = None) -> "EnvelopeTable":
+        """Tabulate bounds of f at increasing nodes, and over the gaps between them where such are known."""
         # Sums with L·z are rounded: the constant is raised, and the bounds are moved outwards, by more than that.
         constant = lipschitz * (1 + 8 * UNIT_ROUNDOFF)
-        pad = 16 * UNIT_ROUNDOFF * (constant * np.ptp(places) + np.abs(high).max() + np.abs(low).max())
-        high, low = _sweep(places, high, constant) + pad, -_sweep(places, -low, constant) - pad
-        return cls(
-            places,
-            high,
-            low,
-            constant,
-            _sparse(_peaks(places, high, constant)),
-            _sparse(_peaks(places, -low, constant)),
-        )
+        pad = 16 * UNIT_ROUNDOFF * (constant * np.ptp(nodes) + np.abs([values.upper, values.lower]).max())
+        upper = _sweep(nodes, values.upper[:, 0], constant) + pad
+        lower = -_sweep(nodes, -values.lower[:, 0], constant) - pad
+        highest, lowest = _peaks(nodes, upper, constant), _peaks(nodes, -lower, constant)
+        if gaps is not None:
+            highest, lowest = np.minimum(highest, gaps.upper[:, 0]), np.minimum(lowest, -gaps.lower[:, 0])
+        return cls(nodes, upper, lower, constant, _sparse(highest), _sparse(lowest))
 
     def over(self, intervals: Boxes) -> Boxes:
         """Bounds of f over every interval, boxes in ℝ¹."""
@@ -78,37 +74,37 @@ class EnvelopeTable:
         return Boxes(lower[:, None], upper[:, None])
 
     def _maximum(self, values: Array, sparse: Array, left: Array, right: Array) -> Array:
-        """The maximum of the tents over [left, right]: both ends, peaks of whole gaps, and of the two cut ones."""
-        best = np.maximum(self._tent(values, left), self._tent(values, right))
+        """The most that f can be over [left, right]: whole gaps, the two cut ones, and what lies beyond the table."""
         first = np.searchsorted(self.nodes, left, side="right") - 1  # the gap that `left` lies in; −1 before the table
         last = np.searchsorted(self.nodes, right, side="left") - 1  # the gap that `right` lies in; N − 1 behind it
-        best = np.maximum(best, self._cut_peak(values, first, left, right))
-        best = np.maximum(best, self._cut_peak(values, last, left, right))
+        best = np.maximum(
+            self._part(values, sparse[0], first, left, right), self._part(values, sparse[0], last, left, right)
+        )
         low, high = first + 1, last - 1  # whole gaps
         some = low <= high
         if np.any(some):
             best[some] = np.maximum(best[some], _range_maximum(sparse, low[some], high[some]))
         return best
 
-    def _tent(self, values: Array, z: Array) -> Array:
-        """The envelope at z."""
-        after = np.searchsorted(self.nodes, z, side="left")
-        a, b = np.clip(after - 1, 0, None), np.clip(after, None, len(self.nodes) - 1)
+    def _part(self, values: Array, caps: Array, gap: IntArray, left: Array, right: Array) -> Array:
+        """The most that f can be over the part of [left, right] in this gap: its tent, and no more than its cap."""
+        a, b = np.clip(gap, 0, None), np.clip(gap + 1, None, len(self.nodes) - 1)  # equal beyond the table
+        inside = a < b
+        low = np.where(gap >= 0, self.nodes[a], -np.inf)
+        high = np.where(gap + 1 < len(self.nodes), self.nodes[b], np.inf)
+        left, right = np.clip(left, low, high), np.clip(right, low, high)
+        summit = 0.5 * (self.nodes[a] + self.nodes[b] + (values[b] - values[a]) / self.lipschitz)
+        tent = np.maximum(self._tent(values, a, b, left), self._tent(values, a, b, right))
+        tent = np.where(inside, np.maximum(tent, self._tent(values, a, b, np.clip(summit, left, right))), tent)
+        if not len(caps):
+            return tent
+        return np.where(inside, np.minimum(tent, caps[np.minimum(a, len(caps) - 1)]), tent)
+
+    def _tent(self, values: Array, a: IntArray, b: IntArray, z: Array) -> Array:
+        """The envelope at z from nodes a and b."""
         from_left = values[a] + self.lipschitz * np.abs(z - self.nodes[a])
         from_right = values[b] + self.lipschitz * np.abs(self.nodes[b] - z)
         return np.minimum(from_left, from_right)
-
-    def _cut_peak(self, values: Array, gap: IntArray, left: Array, right: Array) -> Array:
-        """The envelope at the peak of a gap, where the peak lies in the interval; −∞ elsewhere."""
-        inside = (gap >= 0) & (gap < len(self.nodes) - 1)
-        a = np.where(inside, gap, 0)
-        b = np.minimum(a + 1, len(self.nodes) - 1)
-        rise = (values[b] - values[a]) / self.lipschitz
-        summit = 0.5 * (self.nodes[a] + self.nodes[b] + rise)
-        peak = 0.5 * (values[a] + values[b] + self.lipschitz * (self.nodes[b] - self.nodes[a]))
-        # A summit that is rounded across an end of the interval: let a little more count.
-        margin = 8 * UNIT_ROUNDOFF * (np.abs(summit) + np.abs(rise))
-        return np.where(inside & (left - margin <= summit) & (summit <= right + margin), peak, -np.inf)
 
 
 def _sweep(nodes: Array, values: Array, lipschitz: float) -> Array:

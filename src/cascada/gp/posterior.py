@@ -206,7 +206,7 @@ class Posterior:
         prior = self.kernel.variance * np.append(1.0, self.kernel.curvature / ell**2)  # of f and of ∂_j f
         for block in self._blocks(n, 1 + d):
             jet = self.kernel.jet(points[block], self.inputs)
-            V = self._solve(jet.reshape(-1, self.count).T)
+            V = self._solve(jet.reshape(jet.shape[0] * jet.shape[1], self.count).T)
             mean[:, block] = (V.T @ self.whitened).reshape(1 + d, -1, p)
             variance[:, block] = prior[:, None] - np.vecdot(V.T, V.T).reshape(1 + d, -1)
         sd = np.sqrt(np.maximum(variance, 0.0))

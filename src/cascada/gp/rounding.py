@@ -34,7 +34,7 @@ def as_jitter(jitter: float) -> float:
 def jitters(start: int, stop: int, jitter: float, kernel_rounding: float) -> Array:
     """The jitter of rows start..stop−1, relative to s²: λ, raised where rounding in t rows could exceed it.
 
-    With λ = 1e-10 and a closed-form kernel it is λ up to row 459. Each row keeps its jitter for ever, so an appended
+    With λ = 1e-10 and a closed-form kernel it is λ up to t = 458. Each row keeps its jitter for ever, so an appended
     posterior equals a refitted one.
     """
     row = np.arange(start + 1, stop + 1, dtype=np.float64)

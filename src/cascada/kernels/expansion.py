@@ -25,7 +25,8 @@ class Expansion:
     def __call__(self, X: ArrayLike) -> Array:
         """f at the rows of X, shape (n, p)."""
         points = as_points(X, "X", self.centres.shape[1])
-        return self.kernel(points, self.centres) @ self.coefficients
+        # One dot product a value, whatever the batch: the same point always gives the same number.
+        return np.vecdot(self.kernel(points, self.centres)[:, None, :], self.coefficients.T)
 
     @property
     def norm(self) -> Array:
@@ -50,7 +51,8 @@ class OperatorExpansion:
         """f at the rows of X, shape (n, p)."""
         points = as_points(X, "X", self.centres.shape[1])
         blocks = self.kernel.blocks(points, self.centres, self.coefficients.shape[1])
-        return np.einsum("nipq,iq->np", blocks, self.coefficients)
+        rows = np.ascontiguousarray(blocks.transpose(0, 2, 1, 3)).reshape(len(points), self.coefficients.shape[1], -1)
+        return np.vecdot(rows, self.coefficients.ravel())
 
     @property
     def norm(self) -> float:
