@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cascada.arrays import UNIT_ROUNDOFF, Array, as_points, as_positive
+from cascada.confidence.belief import Belief
 from cascada.confidence.evidence import Evidence, lipschitz_evidence, norm_evidence
 from cascada.confidence.radius import tight_radius
 from cascada.confidence.regions import Balls
@@ -101,6 +102,22 @@ class BallBelief:
             reach = (apart[np.arange(len(centre)), column] + inputs.radius) * (1 + 8 * UNIT_ROUNDOFF)
             region = region.intersect(Balls(values[column], self.modulus(reach)))  # eq:czz, eq:cbarz
         return region
+
+    @cached_property
+    def per_output(self) -> Belief:
+        """Every output by itself, as the separable joint norm bounds it: |f_j − μ_j| ≤ ρ_t·sqrt(A_jj)·σ_t.
+
+        ‖f_j‖_k ≤ B·sqrt(A_jj) as well, but the radius is that of the joint norm: what one output uses up of B²,
+        the others no longer can.
+        """
+        separable = self.posterior
+        if not isinstance(separable, SeparablePosterior):
+            raise ArgumentError("only a separable kernel bounds every output through a scalar kernel.")
+        root = np.sqrt(np.diag(separable.kernel.matrix_for(separable.output_count)))
+        root = np.where(root > 0, root, np.finfo(np.float64).tiny)  # an output with A_jj = 0 is always 0
+        return Belief(
+            separable.scalar, self.norm_bound * root, self.lipschitz, self.tight, joint_radius=self.radius * root
+        )
 
     def modulus(self, distances: Array) -> Array:
         """The most that ‖f(x) − f(x')‖₂ can be for points that are raw ℓ2 `distances` apart, rounded up."""

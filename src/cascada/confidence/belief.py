@@ -13,7 +13,7 @@ from cascada.arrays import UNIT_ROUNDOFF, Array, as_positive_per_output
 from cascada.confidence.evidence import Evidence, lipschitz_evidence, norm_evidence
 from cascada.confidence.radius import tight_radius
 from cascada.confidence.regions import Boxes
-from cascada.errors import RefutedError
+from cascada.errors import ArgumentError, RefutedError
 from cascada.gp.posterior import Posterior
 from cascada.gp.rounding import variance_rounding
 from cascada.kernels.stationary import Stationary
@@ -23,16 +23,23 @@ from cascada.kernels.stationary import Stationary
 class Belief:
     """A posterior with ‖f_j‖_k ≤ B_j, |f_j(x) − f_j(x')| ≤ L_j‖x − x'‖₂ (if L is given), and what follows.
 
-    `tight` chooses the radius: ρ_t (default), or the paper's B.
+    `tight` chooses the radius: ρ_t (default), or the paper's B. A joint norm of all outputs leaves each less room
+    than its own norm would: `joint_radius`, which then replaces both (see `BallBelief.per_output`).
     """
 
     posterior: Posterior
     norm_bound: Array  # B, (p,)
     lipschitz: Array | None  # L, (p,)
     tight: bool
+    joint_radius: Array | None  # (p,)
 
     def __init__(
-        self, posterior: Posterior, norm_bound: ArrayLike, lipschitz: ArrayLike | None = None, tight: bool = True
+        self,
+        posterior: Posterior,
+        norm_bound: ArrayLike,
+        lipschitz: ArrayLike | None = None,
+        tight: bool = True,
+        joint_radius: Array | None = None,
     ) -> None:
         p = posterior.output_count
         given = None if lipschitz is None else as_positive_per_output(lipschitz, "lipschitz", p)
@@ -40,9 +47,12 @@ class Belief:
         object.__setattr__(self, "norm_bound", as_positive_per_output(norm_bound, "norm_bound", p))
         object.__setattr__(self, "lipschitz", given)
         object.__setattr__(self, "tight", tight)
+        object.__setattr__(self, "joint_radius", joint_radius)
 
     def append(self, X: ArrayLike, Y: ArrayLike) -> "Belief":
         """The belief after some more observations."""
+        if self.joint_radius is not None:
+            raise ArgumentError("append to the BallBelief that this belief was taken from: the joint radius changes.")
         return Belief(self.posterior.append(X, Y), self.norm_bound, self.lipschitz, self.tight)
 
     @property
@@ -53,6 +63,8 @@ class Belief:
     @cached_property
     def radius(self) -> Array:
         """ρ_t, or the paper's B, for every output, shape (p,)."""
+        if self.joint_radius is not None:
+            return self.joint_radius
         if self.tight:
             return tight_radius(self.norm_bound, self.posterior.spent, self.posterior.count)
         return self.norm_bound

@@ -1,7 +1,15 @@
 """Bounds of a stage over whole boxes of inputs, many boxes at once.
 
 For a box with centre c and half-widths h, and r = ‖h/ℓ‖, every z in it has f(z) ∈ [μ(c) ∓ (ρσ(c) + ξ)] with ξ the
-smallest of three slacks (`_slack`). With h = 0 this is the pointwise confidence bound.
+smallest of three slacks:
+
+1. modulus(h) = min(B·d_k(r), L‖h‖₂);
+2. |∇μ(c)|ᵀh + ‖μ‖·R(r) + ρ·d_k(r):  μ to first order, f − μ through its norm ρ;
+3. Σ_j (|∂_jμ(c)| + ρ·s_j(c))·h_j + B·R(r):  f itself to first order, s_j the posterior sd of ∂_j f.
+
+R(r) is the kernel's first-order remainder: ≤ ½·M₂·r², and defined for every kernel with a derivative. With h = 0 this
+is the pointwise confidence bound. 2 and 3 hold with ∇μ(c)·(z − c) in place of |∇μ(c)|ᵀh, which `enclose` makes use of
+when it is told how z moves with the coordinates of a cell.
 """
 
 from itertools import pairwise
@@ -9,10 +17,12 @@ from itertools import pairwise
 import numpy as np
 
 from cascada.arrays import UNIT_ROUNDOFF, Array
+from cascada.confidence.affine import Affine
 from cascada.confidence.belief import Belief
 from cascada.confidence.envelope import anchor_bounds
 from cascada.confidence.regions import Boxes
 from cascada.errors import ArgumentError
+from cascada.gp.posterior import Jet
 
 
 def cell_bounds(belief: Belief, cells: Boxes, pieces: int = 1) -> Boxes:
@@ -21,67 +31,70 @@ def cell_bounds(belief: Belief, cells: Boxes, pieces: int = 1) -> Boxes:
     `pieces` > 1 cuts each cell into that many parts along its longest side, measured in lengthscales, and returns the
     hull of their bounds: sharper for wide cells, at that many times the cost.
     """
-    belief.check()
-    if cells.lower.shape[1] != belief.posterior.dimension:
-        raise ArgumentError(
-            f"cells must have {belief.posterior.dimension} dimensions, as the inputs of the stage; "
-            f"got {cells.lower.shape[1]}."
-        )
-    if np.any(cells.empty):
-        raise ArgumentError("cells must not be empty: a lower end lies above its upper end.")
-    if pieces > 1:
-        parts = [_one_piece(belief, part) for part in _cut(belief, cells, pieces)]
-        lower = np.min([part.lower for part in parts], axis=0)
-        upper = np.max([part.upper for part in parts], axis=0)
-        return Boxes(lower, upper)
-    return _one_piece(belief, cells)
+    parts = [enclose(belief, part, None)[0] for part in cut(belief, cells, pieces)]
+    lower, upper = np.min([part.lower for part in parts], axis=0), np.max([part.upper for part in parts], axis=0)
+    return Boxes(lower, upper)
 
 
-def _one_piece(belief: Belief, cells: Boxes) -> Boxes:
-    centre, half = cells.centre, cells.half
-    posterior, kernel = belief.posterior, belief.kernel
-    if kernel.curvature is None:
-        prediction = posterior.predict(centre)
-        mean, sd = prediction.mean, prediction.sd
-        slack = belief.modulus(half)
-    else:
-        jet = posterior.jet(centre)
-        mean, sd = jet.mean, jet.sd
-        slack = _slack(belief, half, jet.derivative_mean, jet.derivative_sd)
-    width = belief.radius * belief.sd_above(sd)[:, None] + belief.mean_error + slack
-    around_centre = Boxes(mean - width, mean + width).widened()
-    outputs = Boxes(posterior.outputs, posterior.outputs)
-    around_data = anchor_bounds(belief, posterior.inputs, outputs, centre, half)
-    prior = np.broadcast_to(belief.norm_bound * np.sqrt(kernel.variance), mean.shape)  # |f(z)| ≤ B·s
-    return around_centre.intersect(around_data).intersect(Boxes(-prior, prior).widened())
+def enclose(belief: Belief, cells: Boxes, inputs: Affine | None) -> tuple[Boxes, Affine | None]:
+    """Bounds of every output over every cell, and how the outputs move with the coordinates of the inputs.
 
-
-def _slack(belief: Belief, half: Array, derivative_mean: Array, derivative_sd: Array) -> Array:
-    """ξ (n, p): how far f may move from c to any point of the cell.
-
-    1. modulus(h);
-    2. |∇μ(c)|ᵀh + ‖μ‖·R(r) + ρ·d_k(r):  μ to first order, f − μ through its norm ρ;
-    3. Σ_j (|∂_jμ(c)| + ρ·s_j(c))·h_j + B·R(r):  f itself to first order, s_j the posterior sd of ∂_j f.
-
-    R(r) is the kernel's first-order remainder: ≤ ½·M₂·r², and defined for every kernel with a derivative.
+    `inputs` says how the points of `cells` move, if that is known; without it only boxes come back.
     """
-    kernel = belief.kernel
-    r = kernel.scaled_norm(half)
-    remainder, distance = kernel.remainder(r), kernel.distance(r)
+    belief.check()
+    _check_cells(belief, cells)
+    centre, half = cells.centre, cells.half
+    posterior = belief.posterior
+    # What holds for any kernel: the bound at c and the modulus; the data as anchors; |f(z)| ≤ B·s.
+    jet = posterior.jet(centre) if belief.kernel.curvature is not None else None
+    known = posterior.predict(centre) if jet is None else jet
+    width = belief.radius * belief.sd_above(known.sd)[:, None] + belief.mean_error
+    bounds = Boxes.around(known.mean, width + belief.modulus(half)).widened()
+    observed = Boxes(posterior.outputs, posterior.outputs)
+    bounds = bounds.intersect(anchor_bounds(belief, posterior.inputs, observed, centre, half))
+    prior = np.broadcast_to(belief.norm_bound * np.sqrt(belief.kernel.variance), known.mean.shape)
+    bounds = bounds.intersect(Boxes(-prior, prior).widened())
+    if jet is None:
+        return bounds, None if inputs is None else Affine.of_boxes(bounds, inputs.slope.shape[2])
+
+    steepness, remainder = _first_order(belief, half, jet)
+    slack = np.einsum("npd,nd->np", np.abs(jet.derivative_mean), half) + remainder
+    bounds = bounds.intersect(Boxes.around(jet.mean, (width + slack) * steepness).widened())
+    if inputs is None:
+        return bounds, None
+    affine = Affine(
+        centre=jet.mean + np.einsum("npd,nd->np", jet.derivative_mean, inputs.centre - centre),
+        slope=jet.derivative_mean @ inputs.slope,
+        error=width + np.einsum("npd,nd->np", np.abs(jet.derivative_mean), inputs.error) + remainder,
+    )
+    magnitude = np.abs(jet.mean) + np.einsum(
+        "npd,nd->np", np.abs(jet.derivative_mean), np.abs(inputs.centre - centre) + half
+    )
+    affine = Affine(affine.centre, affine.slope, affine.error * steepness + (steepness - 1) * magnitude)
+    return bounds.intersect(affine.hull()), affine
+
+
+def _first_order(belief: Belief, half: Array, jet: Jet) -> tuple[float, Array]:
+    """A factor above 1 that covers the rounding of sums over the inputs, and what is left of slacks 2 and 3 (n, p)."""
+    kernel, d = belief.kernel, half.shape[1]
+    remainder, factor = kernel.remainder(kernel.scaled_norm(half)), kernel.lipschitz_factor
     assert remainder is not None, "called only for kernels with a derivative"
-    rho, spent = belief.radius, np.minimum(belief.posterior.spent, belief.norm_bound**2)
+    assert factor is not None, "called only for kernels with a derivative"
+    distance = kernel.distance(kernel.scaled_norm(half))
+    spent = np.minimum(belief.posterior.spent, belief.norm_bound**2)
     # Rounding of ∂_j: as for a value, in units of its prior sd s·sqrt(−φ''(0))/ℓ_j.
-    factor = kernel.lipschitz_factor / np.sqrt(kernel.variance) / kernel.lengthscales(half.shape[1])
-    slope = np.abs(derivative_mean) + belief.mean_error[:, None] * factor  # (n, p, d)
-    slope_sd = belief.sd_above(derivative_sd, factor)  # (n, d)
-    first = np.einsum("npd,nd->np", slope, half)
-    second = first + np.sqrt(spent) * remainder[:, None] + rho * distance[:, None]
-    third = first + rho * np.einsum("nd,nd->n", slope_sd, half)[:, None] + belief.norm_bound * remainder[:, None]
-    return np.minimum(belief.modulus(half), np.minimum(second, third) * (1 + 4 * (half.shape[1] + 4) * UNIT_ROUNDOFF))
+    scale = factor / np.sqrt(kernel.variance) / kernel.lengthscales(d)
+    rounding = belief.mean_error * (half @ scale)[:, None]
+    slope_sd = np.einsum("nd,nd->n", belief.sd_above(jet.derivative_sd, scale), half)
+    second = np.sqrt(spent) * remainder[:, None] + belief.radius * distance[:, None]
+    third = belief.radius * slope_sd[:, None] + belief.norm_bound * remainder[:, None]
+    return 1 + 8 * (d + 4) * UNIT_ROUNDOFF, np.minimum(second, third) + rounding
 
 
-def _cut(belief: Belief, cells: Boxes, pieces: int) -> list[Boxes]:
+def cut(belief: Belief, cells: Boxes, pieces: int) -> list[Boxes]:
     """Every cell cut into equal parts that cover it, along its longest side in lengthscales."""
+    if pieces == 1:
+        return [cells]
     widths = (cells.upper - cells.lower) / belief.kernel.lengthscales(cells.lower.shape[1])
     rows, side = np.arange(len(widths)), widths.argmax(axis=1)
     ends = np.linspace(cells.lower[rows, side], cells.upper[rows, side], pieces + 1)  # (pieces + 1, n)
@@ -91,3 +104,13 @@ def _cut(belief: Belief, cells: Boxes, pieces: int) -> list[Boxes]:
         lower[rows, side], upper[rows, side] = low, high
         parts.append(Boxes(lower, upper))
     return parts
+
+
+def _check_cells(belief: Belief, cells: Boxes) -> None:
+    if cells.lower.shape[1] != belief.posterior.dimension:
+        raise ArgumentError(
+            f"cells must have {belief.posterior.dimension} dimensions, as the inputs of the stage; "
+            f"got {cells.lower.shape[1]}."
+        )
+    if np.any(cells.empty):
+        raise ArgumentError("cells must not be empty: a lower end lies above its upper end.")

@@ -19,8 +19,9 @@ def extend_factor(factor: Array, cross: Array, corner: Array) -> Array:
     t, b = factor.shape[0], corner.shape[0]
     border = triangular_solve(factor, cross.T).T  # S
     corner -= border @ border.T
-    extended = np.zeros((t + b, t + b), order="F")
+    extended = np.empty((t + b, t + b), order="F")
     extended[:t, :t] = factor
+    extended[:t, t:] = 0.0
     extended[t:, :t] = border
     if b:
         extended[t:, t:], info = dpotrf(corner, lower=1, clean=1)

@@ -18,8 +18,8 @@ from cascada.gp.history import new_rows
 from cascada.gp.rounding import SMALLEST_JITTER, as_jitter, inflation, jitters
 from cascada.kernels.stationary import Stationary
 
-# Queries are worked on in blocks whose t×n matrices have about this many entries (32 MB).
-_BLOCK_ENTRIES = 1 << 22
+# Queries are worked on in blocks whose t×n matrices have about this many entries (8 MB, which caches hold).
+_BLOCK_ENTRIES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -184,9 +184,9 @@ class Posterior:
         for block in self._blocks(n, 1 + d):
             jet = self.kernel.jet(points[block], self.inputs)
             V = self._solve(jet[0].T)
-            beta = self._solve(V.copy(order="F"), transposed=True)  # (K_t + λI)⁻¹k_t(z)
             mean[block] = V.T @ self.whitened
             variance[block] = self.kernel.variance - np.vecdot(V.T, V.T)
+            beta = self._solve(V, transposed=True)  # (K_t + λI)⁻¹k_t(z), in the place of V
             mean_gradient[block] = (jet[1:] @ self._weights).transpose(1, 2, 0)
             variance_gradient[block] = -2.0 * np.vecdot(jet[1:], beta.T).T
         sd = np.sqrt(np.maximum(variance, 0.0))

@@ -4,7 +4,7 @@ With A = Q·diag(a)·Qᵀ and jitter λA, the rotated outputs ỹ = yQ share one
 Σ_j ỹ_jᵀ(K_t + λI)⁻¹ỹ_j / a_j. A direction with a_j = 0 is always zero.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -76,6 +76,13 @@ class SeparablePosterior(OperatorPosterior):
             covariance=scalar.sd[:, None, None] ** 2 * matrix,  # eq:multi_var, lem:multi_var
             prior_sd=np.full(len(scalar.sd), prior),
         )
+
+    @property
+    def scalar(self) -> Posterior:
+        """The same data as a posterior of the outputs as told, on the same factor."""
+        rotated = self.rotated
+        whitened = rotated.whitened @ self.eigenvectors.T
+        return replace(rotated, outputs=self._outputs, whitened=whitened)
 
     @property
     def inputs(self) -> Array:

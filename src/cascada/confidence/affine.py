@@ -1,0 +1,54 @@
+"""Values that are known to depend on the coordinates of a cell to first order, with an error."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cascada.arrays import Array
+from cascada.confidence.regions import Boxes
+
+
+@dataclass(frozen=True, eq=False)
+class Affine:
+    """v ∈ centre + slope·u ± error for the point u ∈ [−1, 1]^q of a cell, n cells at once.
+
+    Boxes forget how values move together; through several parents, or a control that two stages share, what one stage
+    gains another loses, and only the slopes know.
+    """
+
+    centre: Array  # (n, p)
+    slope: Array  # (n, p, q)
+    error: Array  # (n, p)
+
+    @classmethod
+    def of_cells(cls, cells: Boxes) -> "Affine":
+        """The coordinates of the cells themselves: centre + half·u."""
+        n, q = cells.lower.shape
+        slope = np.zeros((n, q, q))
+        slope[:, np.arange(q), np.arange(q)] = cells.half
+        return cls(cells.centre, slope, np.zeros((n, q)))
+
+    @classmethod
+    def of_boxes(cls, boxes: Boxes, coordinates: int) -> "Affine":
+        """Values of which only a box is known."""
+        return cls(boxes.centre, np.zeros((*boxes.lower.shape, coordinates)), boxes.half)
+
+    @classmethod
+    def joined(cls, parts: Sequence["Affine"]) -> "Affine":
+        """The values of all parts side by side."""
+        return cls(
+            np.concatenate([part.centre for part in parts], axis=1),
+            np.concatenate([part.slope for part in parts], axis=1),
+            np.concatenate([part.error for part in parts], axis=1),
+        )
+
+    def columns(self, indices: Sequence[int]) -> "Affine":
+        """Some of the values."""
+        index = list(indices)
+        return Affine(self.centre[:, index], self.slope[:, index], self.error[:, index])
+
+    def hull(self) -> Boxes:
+        """The smallest boxes that contain the values."""
+        half = np.abs(self.slope).sum(axis=2) + self.error
+        return Boxes(self.centre - half, self.centre + half).widened()

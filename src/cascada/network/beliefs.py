@@ -1,0 +1,107 @@
+"""What is believed of every stage of a network, from complete and partial runs."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cascada.arrays import Array
+from cascada.confidence import BallBelief, Belief, Evidence
+from cascada.errors import RefutedError
+from cascada.gp import BlockPosterior, Posterior, SeparablePosterior
+from cascada.gp.rounding import SMALLEST_JITTER
+from cascada.kernels import OperatorKernel, Separable, Stationary
+from cascada.network.network import Network, Node
+
+
+@dataclass(frozen=True, eq=False)
+class StageBelief:
+    """A stage with the belief in its modelled outputs; None when it has none (known, or all passed on)."""
+
+    node: Node
+    belief: Belief | BallBelief | None
+
+    @property
+    def per_output(self) -> Belief | None:
+        """The belief in every output by itself; None for a general operator-valued kernel, or no belief."""
+        if isinstance(self.belief, Belief):
+            return self.belief
+        if self.belief is not None and isinstance(self.belief.posterior, SeparablePosterior):
+            return self.belief.per_output
+        return None
+
+
+@dataclass(frozen=True, eq=False)
+class Beliefs:
+    """One belief per stage, in the order of the network's nodes; a value: appending returns another one."""
+
+    network: Network
+    stages: tuple[StageBelief, ...]
+
+    @classmethod
+    def empty(cls, network: Network, jitter: float = SMALLEST_JITTER, tight: bool = True) -> "Beliefs":
+        """What is believed before the first run: the assumptions alone."""
+        return cls(network, tuple(StageBelief(node, _prior(node, jitter, tight)) for node in network.nodes))
+
+    def append(self, values: Array) -> "Beliefs":
+        """The beliefs after some more runs: rows (n, V) of `run_values`, NaN where nothing was observed.
+
+        A stage learns from every run in which all its inputs and modelled outputs were observed.
+        """
+        return Beliefs(self.network, tuple(_told(stage, values) for stage in self.stages))
+
+    @property
+    def evidence(self) -> Mapping[str, tuple[Evidence, ...]]:
+        """Stages whose data refute their assumptions, with the evidence."""
+        found = {stage.node.stage.name: stage.belief.evidence for stage in self.stages if stage.belief is not None}
+        return {name: evidence for name, evidence in found.items() if evidence}
+
+    def check(self) -> None:
+        """Raise `RefutedError` when the data refute an assumption of any stage."""
+        for name, evidence in self.evidence.items():
+            raise RefutedError(f"stage {name!r}: {evidence[0]}")
+
+
+def run_values(network: Network, controls: Array, outputs: Sequence[Mapping[str, Sequence[float]]]) -> Array:
+    """Rows (n, V) of coordinates and outputs from controls (n, d) in user units and what was observed of each run."""
+    values = np.full((len(controls), network.width), np.nan)
+    values[:, : network.domain.dimension] = network.domain.encode(controls)
+    for row, observed in zip(values, outputs, strict=True):
+        for node in network.nodes:
+            if node.stage.name in observed:
+                row[list(node.columns)] = observed[node.stage.name]
+    return values
+
+
+def _prior(node: Node, jitter: float, tight: bool) -> Belief | BallBelief | None:
+    stage, d = node.stage, len(node.inputs)
+    if not stage.modelled:
+        return None
+    lipschitz: Any = None if stage.lipschitz is None else stage.lipschitz * _stretch(node)
+    bound: Any = stage.norm_bound
+    p = len(stage.modelled)
+    if isinstance(stage.kernel, Stationary):
+        return Belief(Posterior.empty(stage.kernel, d, p, jitter), bound, lipschitz, tight)
+    assert isinstance(stage.kernel, OperatorKernel), "a network's stages have kernels"
+    kind = SeparablePosterior if isinstance(stage.kernel, Separable) else BlockPosterior
+    constant = None if lipschitz is None else float(lipschitz)
+    return BallBelief(kind.empty(stage.kernel, d, p, jitter), float(bound), constant, tight)  # type: ignore[arg-type]
+
+
+def _stretch(node: Node) -> float:
+    """What turns a Lipschitz constant per user unit into one per coordinate: Δx ≤ high·Δ ln x for logarithmic x."""
+    scales = [control.high for control in node.stage.controls.values() if control.log]
+    return max([1.0, *scales])
+
+
+def _told(stage: StageBelief, values: Array) -> StageBelief:
+    if stage.belief is None:
+        return stage
+    names = stage.node.stage.outputs
+    columns = [stage.node.columns[names.index(output)] for output in stage.node.stage.modelled]
+    X, Y = values[:, list(stage.node.inputs)], values[:, columns]
+    seen = np.isfinite(X).all(axis=1) & np.isfinite(Y).all(axis=1)
+    if not seen.any():
+        return stage
+    return StageBelief(stage.node, stage.belief.append(X[seen], Y[seen] - stage.node.stage.offset))

@@ -1,0 +1,136 @@
+"""What every value of a process can be over whole cells of controls.
+
+Stages are visited parents first. A stage's input region is (region of its parents) × (cell of its controls); a shared
+control is one coordinate, and one cell, for all its stages. With cells of no width these are the bounds of points.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cascada.arrays import Array
+from cascada.confidence import Balls, Boxes
+from cascada.confidence.affine import Affine
+from cascada.confidence.cells import enclose
+from cascada.errors import ArgumentError
+from cascada.network.beliefs import Beliefs, StageBelief
+from cascada.network.evaluation import as_outputs_of
+
+
+@dataclass(frozen=True, eq=False)
+class Enclosure:
+    """Boxes (n, V) that contain every value of the process, and how the values move with the cells' coordinates."""
+
+    boxes: Boxes
+    affine: Affine | None
+
+    def columns(self, indices: tuple[int, ...]) -> tuple[Boxes, Affine | None]:
+        """Some of the values."""
+        index = list(indices)
+        boxes = Boxes(self.boxes.lower[:, index], self.boxes.upper[:, index])
+        return boxes, None if self.affine is None else self.affine.columns(index)
+
+    def joined(self, boxes: Boxes, affine: Affine | None) -> "Enclosure":
+        """These values and some more."""
+        both = None if self.affine is None or affine is None else Affine.joined([self.affine, affine])
+        return Enclosure(self.boxes.product(boxes), both)
+
+
+def enclose_network(beliefs: Beliefs, cells: Boxes, slopes: bool = True) -> Enclosure:
+    """Enclose every value over every cell of controls (coordinates, (n, d)).
+
+    Without `slopes` only boxes are propagated, as the paper does for feed-forward networks (`eq:del_d`).
+    """
+    enclosure = Enclosure(cells, Affine.of_cells(cells) if slopes else None)
+    for stage in beliefs.stages:
+        enclosure = enclosure.joined(*enclose_stage(stage, *enclosure.columns(stage.node.inputs)))
+    return enclosure
+
+
+def enclose_stage(stage: StageBelief, cells: Boxes, inputs: Affine | None) -> tuple[Boxes, Affine | None]:
+    """All outputs of a stage over boxes of its inputs."""
+    if stage.node.stage.known:
+        return _known(stage, cells, inputs)
+    boxes: list[Boxes] = []
+    affines: list[Affine] = []
+    modelled = _modelled(stage, cells, inputs)
+    position = 0
+    for output in stage.node.stage.outputs:
+        if output in stage.node.stage.passes:
+            j = stage.node.input_names.index(output)
+            box, affine = Boxes(cells.lower[:, [j]], cells.upper[:, [j]]), inputs.columns([j]) if inputs else None
+        else:
+            assert modelled is not None, "an output that is not passed on is modelled"
+            box = Boxes(modelled[0].lower[:, [position]], modelled[0].upper[:, [position]])
+            affine = modelled[1].columns([position]) if modelled[1] else None
+            position += 1
+        boxes.append(box)
+        affines += [affine] if affine is not None else []
+    lower = np.hstack([box.lower for box in boxes])
+    upper = np.hstack([box.upper for box in boxes])
+    return Boxes(lower, upper), Affine.joined(affines) if affines else None
+
+
+def _modelled(stage: StageBelief, cells: Boxes, inputs: Affine | None) -> tuple[Boxes, Affine | None] | None:
+    if stage.belief is None:
+        return None
+    offset = stage.node.stage.offset
+    belief = stage.per_output
+    if belief is None:  # a general operator-valued kernel: balls
+        balls = Balls(cells.centre, np.linalg.norm(cells.half, axis=1) * (1 + 1e-14))
+        boxes = stage.belief.region(balls).box_hull().widened()  # type: ignore[union-attr]
+        affine = None if inputs is None else Affine.of_boxes(boxes, inputs.slope.shape[2])
+    else:
+        boxes, affine = enclose(belief, cells, inputs)
+    if not offset.any():
+        return boxes, affine
+    shifted = Boxes(boxes.lower + offset, boxes.upper + offset).widened()
+    if affine is not None:
+        rounding = 4e-16 * (np.abs(affine.centre) + np.abs(offset))
+        affine = Affine(affine.centre + offset, affine.slope, affine.error + rounding)
+    return shifted, affine
+
+
+def _known(stage: StageBelief, cells: Boxes, inputs: Affine | None) -> tuple[Boxes, Affine | None]:
+    """A formula: its value at the centre and its Lipschitz constant, or its own interval function."""
+    given, cells = stage.node.stage, _in_user_units(stage, cells)
+    if given.interval is not None:
+        pairs = [_interval(stage, low, high) for low, high in zip(cells.lower, cells.upper, strict=True)]
+        boxes = Boxes(*np.array(pairs).reshape(len(pairs), 2, -1).transpose(1, 0, 2))
+    else:
+        values = np.array([_formula(stage, row) for row in cells.centre]).reshape(len(cells.lower), -1)
+        reach = np.linalg.norm(cells.half, axis=1)[:, None] * given.lipschitz * (1 + 1e-14)
+        boxes = Boxes(values - reach, values + reach).widened()
+    return boxes, None if inputs is None else Affine.of_boxes(boxes, inputs.slope.shape[2])
+
+
+def _formula(stage: StageBelief, row: Array) -> tuple[float, ...]:
+    """A known stage's outputs at one row of inputs in user units."""
+    assert stage.node.stage.function is not None, "a known stage has its formula"
+    inputs = dict(zip(stage.node.input_names, row.tolist(), strict=True))
+    return as_outputs_of(stage.node, stage.node.stage.function(**inputs))
+
+
+def _interval(stage: StageBelief, low: Array, high: Array) -> tuple[list[float], list[float]]:
+    """What a known stage's interval function says of one box: the low and the high ends of its outputs."""
+    assert stage.node.stage.interval is not None, "called only with an interval function"
+    pairs = dict(zip(stage.node.input_names, zip(low.tolist(), high.tolist(), strict=True), strict=True))
+    result = np.array(stage.node.stage.interval(**pairs), dtype=np.float64).reshape(-1, 2)
+    if result.shape[0] != len(stage.node.columns) or not np.all(result[:, 0] <= result[:, 1]):
+        raise ArgumentError(
+            f"the interval function of stage {stage.node.stage.name!r} must return a (low, high) pair for each of its "
+            f"{len(stage.node.columns)} output(s), low ≤ high; got {result.tolist()}."
+        )
+    return result[:, 0].tolist(), result[:, 1].tolist()
+
+
+def _in_user_units(stage: StageBelief, cells: Boxes) -> Boxes:
+    """Boxes of inputs with the exponential of logarithmic controls, rounded outwards."""
+    controls = stage.node.stage.controls
+    columns = [j for j, name in enumerate(stage.node.input_names) if name in controls and controls[name].log]
+    if not columns:
+        return cells
+    lower, upper = cells.lower.copy(), cells.upper.copy()
+    lower[:, columns] = np.exp(lower[:, columns]) * (1 - 1e-15)
+    upper[:, columns] = np.exp(upper[:, columns]) * (1 + 1e-15)
+    return Boxes(lower, upper)

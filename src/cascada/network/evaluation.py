@@ -1,0 +1,133 @@
+"""Running a process: the user's functions, stage by stage, with an error that loses nothing."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from numbers import Real as RealNumber
+from typing import Any
+
+from cascada.errors import ArgumentError, CascadaError
+from cascada.network.network import Network, Node
+
+Outputs = dict[str, tuple[float, ...]]  # stage → its outputs
+Functions = Sequence[Callable[..., Any]] | Mapping[str, Callable[..., Any]] | Callable[..., Any] | None
+
+
+class StageError(CascadaError):
+    """A stage raised, or returned something that is not its outputs; `outputs` keeps the stages before it."""
+
+    def __init__(self, stage: str, controls: Mapping[str, float], reason: str, outputs: Outputs) -> None:
+        settings = ", ".join(f"{name}={value:g}" for name, value in controls.items())
+        super().__init__(f"stage {stage!r} {reason} at {settings}. The results of the stages before it are kept.")
+        self.stage = stage
+        self.controls = dict(controls)
+        self.outputs = outputs
+
+
+class Process:
+    """A network together with its functions: call it with controls, get every stage's outputs."""
+
+    def __init__(self, network: Network, functions: Functions = None) -> None:
+        self.network = network
+        self._whole = functions if callable(functions) else None
+        self._functions = {} if self._whole else _by_stage(network, functions)
+
+    def __call__(self, controls: Mapping[str, float]) -> Outputs:
+        """The outputs of every stage; `StageError` keeps those of the stages before the one that failed."""
+        if self._whole is not None:
+            return self._run_whole(controls)
+        values = [controls[name] for name in self.network.controls]  # by column
+        outputs: Outputs = {}
+        for node in self.network.nodes:
+            stage = node.stage
+            inputs = {name: values[j] for name, j in zip(node.input_names, node.inputs, strict=True)}
+            try:
+                result = self._functions[stage.name](**inputs)
+                outputs[stage.name] = as_outputs_of(node, result)
+            except Exception as error:
+                raise StageError(stage.name, controls, _reason(error), outputs) from error
+            values += outputs[stage.name]
+        return outputs
+
+    def _run_whole(self, controls: Mapping[str, float]) -> Outputs:
+        assert self._whole is not None, "only called for a single evaluate function"
+        outputs: Outputs = {}
+        first = self.network.nodes[0].stage.name
+        try:
+            results = self._whole(**controls)
+            if not isinstance(results, Mapping):
+                raise _Unusable(f"must return a dict of stages to outputs; got {type(results).__name__}")
+        except Exception as error:
+            raise StageError(first, controls, _reason(error), outputs) from error
+        for node in self.network.nodes:
+            try:
+                if node.stage.name not in results:
+                    raise _Unusable("has no entry in what evaluate() returned")
+                outputs[node.stage.name] = as_outputs_of(node, results[node.stage.name])
+            except _Unusable as error:
+                raise StageError(node.stage.name, controls, _reason(error), outputs) from error
+        return outputs
+
+
+class _Unusable(Exception):
+    """A result that is not a stage's outputs; the text continues "stage 'x' …"."""
+
+
+def as_outputs_of(node: Node, result: Any) -> tuple[float, ...]:
+    """A stage's result (a number, a sequence or a dict) as its outputs in order; raises with what is wrong with it."""
+    names = node.stage.outputs
+    if isinstance(result, Mapping):
+        if set(result) != set(names):
+            raise _Unusable(f"must return the outputs {', '.join(names)}; got {', '.join(map(str, result))}")
+        result = [result[name] for name in names]
+    elif isinstance(result, str | bytes) or not hasattr(result, "__len__"):
+        result = [result]
+    elif getattr(result, "ndim", 1) == 0:
+        result = [result.item()]
+    if len(result) != len(names):
+        raise _Unusable(f"must return {len(names)} output(s) ({', '.join(names)}); got {len(result)}")
+    numbers = []
+    for name, value in zip(names, result, strict=True):
+        if hasattr(value, "item") and getattr(value, "size", 1) == 1:
+            value = value.item()
+        if isinstance(value, bool) or not isinstance(value, RealNumber):
+            raise _Unusable(f"returned {value!r} for {name!r}, which is not a number")
+        if not math.isfinite(value):
+            raise _Unusable(f"returned {value!r} for {name!r}, which is not finite")
+        numbers.append(float(value))
+    return tuple(numbers)
+
+
+def _reason(error: Exception) -> str:
+    return str(error) if isinstance(error, _Unusable) else f"raised {type(error).__name__}: {error}"
+
+
+def _by_stage(network: Network, functions: Any) -> dict[str, Callable[..., Any]]:
+    """One function per stage, from a list in stage order, a dict by name, or the stages themselves."""
+    own = {stage.name: stage.function for stage in network.stages if stage.function is not None}
+    lacking = [stage.name for stage in network.stages if stage.name not in own]
+    if functions is None:
+        functions = {}
+    if isinstance(functions, Mapping):
+        given = dict(functions)
+    elif isinstance(functions, Sequence):
+        names = lacking if len(functions) == len(lacking) else [stage.name for stage in network.stages]
+        if len(functions) != len(names):
+            raise ArgumentError(
+                f"functions must hold one function for each of the stages {', '.join(names)}; got {len(functions)}."
+            )
+        given = dict(zip(names, functions, strict=True))
+    else:
+        raise ArgumentError(f"functions must be a list, a dict or one callable; got {functions!r}.")
+    unknown = [name for name in given if name not in {stage.name for stage in network.stages}]
+    if unknown:
+        raise ArgumentError(f"functions names {', '.join(map(repr, unknown))}, which is no stage.")
+    both = [name for name in given if name in own]
+    if both:
+        raise ArgumentError(f"stage {both[0]!r} has a function of its own and another in functions; give one.")
+    missing = [name for name in lacking if name not in given]
+    if missing:
+        raise ArgumentError(f"no function for {', '.join(map(repr, missing))}: give functions= or Stage(function=).")
+    for name, function in given.items():
+        if not callable(function):
+            raise ArgumentError(f"the function of stage {name!r} must be callable; got {function!r}.")
+    return own | given

@@ -1,0 +1,267 @@
+"""A process: stages wired into a directed acyclic graph, with one output to maximise."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from cascada.errors import ArgumentError
+from cascada.kernels import OperatorKernel, Separable, Stationary
+from cascada.network.stage import Stage
+from cascada.space import Control, Domain
+
+
+@dataclass(frozen=True, eq=False)
+class Node:
+    """A stage and its place in the network.
+
+    Every value of a run has a column: the controls first, then the outputs stage by stage, parents before children.
+    """
+
+    stage: Stage
+    input_names: tuple[str, ...]  # parents' outputs, then controls: the keywords of the stage's function
+    inputs: tuple[int, ...]  # their columns
+    columns: tuple[int, ...]  # the columns of the outputs
+    parents: tuple[str, ...]  # the names of the parent stages
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Network:
+    """Stages by name, in an order in which parents come first; see `Stage` and `chain`.
+
+    >>> from cascada.kernels import SquaredExponential
+    >>> from cascada.space import Real
+    >>> k = SquaredExponential(1.0)
+    >>> a = Stage("a", controls={"x": Real(0, 1)}, kernel=k, norm_bound=1.0)
+    >>> b = Stage("b", parents=["a"], controls={"y": Real(0, 1)}, kernel=k, norm_bound=1.0)
+    >>> Network([a, b]).domain.names
+    ('x', 'y')
+    """
+
+    stages: tuple[Stage, ...]  # as given
+    objective: tuple[str, str]  # stage and output
+    domain: Domain
+    nodes: tuple[Node, ...]  # parents first
+
+    def __init__(self, stages: Sequence[Stage], objective: str | None = None) -> None:
+        given = tuple(stages)
+        parents = {stage.name: tuple(stage.parents or ()) for stage in given}
+        self._build(given, parents, objective)
+
+    @classmethod
+    def _wired(cls, stages: Sequence[Stage], objective: str | None) -> "Network":
+        """Every stage that names no parents follows the stage before it."""
+        _check_stages(stages)
+        parents: dict[str, tuple[str, ...]] = {}
+        before: tuple[str, ...] = ()
+        for stage in stages:
+            parents[stage.name] = before if stage.parents is None else stage.parents
+            before = (stage.name,)
+        network = cls.__new__(cls)
+        network._build(tuple(stages), parents, objective)
+        return network
+
+    def _build(self, stages: tuple[Stage, ...], parents: Mapping[str, tuple[str, ...]], objective: str | None) -> None:
+        _check_stages(stages)
+        by_name = {stage.name: stage for stage in stages}
+        wires = {stage.name: _wires(stage, parents[stage.name], by_name) for stage in stages}
+        ordered = _parents_first(stages, wires)
+        domain = Domain(_controls(stages))
+        columns = {("", name): j for j, name in enumerate(domain.names)}
+        nodes = []
+        for stage in ordered:
+            wire = wires[stage.name]
+            names = [output for _, output in wire] + list(stage.controls)
+            inputs = [columns[w] for w in wire] + [columns["", c] for c in stage.controls]
+            _check_inputs(stage, names)
+            for output in stage.outputs:
+                columns[stage.name, output] = len(columns)
+            outputs = tuple(columns[stage.name, output] for output in stage.outputs)
+            owners = tuple(dict.fromkeys(owner for owner, _ in wire))
+            nodes.append(Node(stage, tuple(names), tuple(inputs), outputs, owners))
+        object.__setattr__(self, "stages", stages)
+        object.__setattr__(self, "objective", _objective(ordered, wires, objective))
+        object.__setattr__(self, "domain", domain)
+        object.__setattr__(self, "nodes", tuple(nodes))
+
+    @property
+    def controls(self) -> tuple[str, ...]:
+        """The names of the controls, in the order of a candidate's columns."""
+        return self.domain.names
+
+    @cached_property
+    def width(self) -> int:
+        """The number of columns: controls and all outputs."""
+        return self.domain.dimension + sum(len(node.columns) for node in self.nodes)
+
+    @cached_property
+    def objective_column(self) -> int:
+        """The column of the output that is maximised."""
+        stage, output = self.objective
+        node = self.node(stage)
+        return node.columns[node.stage.outputs.index(output)]
+
+    def node(self, name: str) -> Node:
+        """The node of a stage."""
+        for node in self.nodes:
+            if node.stage.name == name:
+                return node
+        known = ", ".join(repr(node.stage.name) for node in self.nodes)
+        raise ArgumentError(f"there is no stage {name!r}; the stages are {known}.")
+
+
+def chain(*stages: Stage, objective: str | None = None) -> Network:
+    """Each stage after the one before it, unless it names its parents."""
+    return Network._wired(stages, objective)
+
+
+def feed_forward(*stages: Stage, objective: str | None = None) -> Network:
+    """The paper's feed-forward network: wired like a chain, every output of a stage has its own norm."""
+    for stage in stages:
+        if isinstance(stage.kernel, OperatorKernel):
+            raise ArgumentError(
+                f"stage {stage.name!r} of a feed-forward network needs a scalar kernel; got {stage.kernel!r}. "
+                f"Use multi_output_chain for joint norms, or chain for both."
+            )
+    return Network._wired(stages, objective)
+
+
+def multi_output_chain(*stages: Stage, objective: str | None = None) -> Network:
+    """The paper's multi-output chain: wired like a chain, the outputs of a stage share one norm."""
+    for stage in stages:
+        if isinstance(stage.kernel, Stationary) and len(stage.modelled) > 1:
+            raise ArgumentError(
+                f"stage {stage.name!r} of a multi-output chain needs a kernel with a joint norm, such as "
+                f"Separable({stage.kernel!r}); a scalar kernel means independent outputs."
+            )
+    return Network._wired(stages, objective)
+
+
+def _check_stages(stages: Sequence[Stage]) -> None:
+    if not stages:
+        raise ArgumentError("a network needs at least one stage; got none.")
+    for stage in stages:
+        if not isinstance(stage, Stage):
+            raise ArgumentError(f"a network is made of Stage objects; got {stage!r}.")
+    names = [stage.name for stage in stages]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ArgumentError(f"stage names must differ; {', '.join(map(repr, twice))} is used twice.")
+
+
+def _wires(stage: Stage, parents: Sequence[str], stages: Mapping[str, Stage]) -> list[tuple[str, str]]:
+    """The (stage, output) pairs that enter a stage."""
+    wires: list[tuple[str, str]] = []
+    for parent in parents:
+        owner, _, output = parent.partition(".")
+        if owner not in stages:
+            known = ", ".join(map(repr, stages))
+            raise ArgumentError(f"stage {stage.name!r} has the unknown parent {owner!r}; the stages are {known}.")
+        outputs = stages[owner].outputs
+        if output and output not in outputs:
+            raise ArgumentError(
+                f"stage {stage.name!r} has the parent {parent!r}, but {owner!r} has the outputs {', '.join(outputs)}."
+            )
+        wires += [(owner, o) for o in ([output] if output else outputs)]
+    names = [output for _, output in wires]
+    shared = sorted({name for name in names if names.count(name) > 1})
+    if shared:
+        raise ArgumentError(
+            f"stage {stage.name!r} gets {', '.join(map(repr, shared))} from two parents; rename one of the outputs."
+        )
+    return wires
+
+
+def _parents_first(stages: Sequence[Stage], wires: Mapping[str, list[tuple[str, str]]]) -> list[Stage]:
+    """The stages in an order in which parents come first; an error that names a cycle."""
+    ordered: list[Stage] = []
+    placed: set[str] = set()
+    rest = list(stages)
+    while rest:
+        ready = [stage for stage in rest if all(owner in placed for owner, _ in wires[stage.name])]
+        if not ready:
+            trail = [rest[0].name]
+            while trail.count(trail[-1]) < 2:
+                trail.append(next(owner for owner, _ in wires[trail[-1]] if owner not in placed))
+            cycle = trail[trail.index(trail[-1]) :]
+            raise ArgumentError(f"the stages form a cycle: {' ← '.join(cycle)}. A network must not feed back.")
+        ordered += ready
+        placed |= {stage.name for stage in ready}
+        rest = [stage for stage in rest if stage.name not in placed]
+    return ordered
+
+
+def _controls(stages: Sequence[Stage]) -> dict[str, Control]:
+    """All controls by name; one that several stages name must have one range."""
+    controls: dict[str, Control] = {}
+    for stage in stages:
+        for name, control in stage.controls.items():
+            if controls.setdefault(name, control) != control:
+                raise ArgumentError(
+                    f"control {name!r} is {controls[name]} in one stage and {control} in {stage.name!r}; a shared "
+                    f"control is one coordinate with one range. Give them different names if they are two."
+                )
+    if not controls:
+        raise ArgumentError("a network needs at least one control; give one to a stage: controls={'x': Real(0, 1)}.")
+    return controls
+
+
+def _check_inputs(stage: Stage, names: list[str]) -> None:
+    if not names:
+        raise ArgumentError(f"stage {stage.name!r} has no input: give it a parent or a control.")
+    clash = sorted({name for name in names if names.count(name) > 1})
+    if clash:
+        raise ArgumentError(
+            f"stage {stage.name!r} has {', '.join(map(repr, clash))} both as a control and as a parent's output; "
+            f"rename one of them."
+        )
+    missing = [output for output in stage.passes if output not in names]
+    if missing:
+        raise ArgumentError(
+            f"stage {stage.name!r} passes on {', '.join(map(repr, missing))}, which is not among its inputs: "
+            f"{', '.join(names)}."
+        )
+    if stage.known:
+        if stage.function is None:
+            raise ArgumentError(f"the known stage {stage.name!r} needs its formula: function=.")
+        return
+    if not stage.modelled:
+        return
+    for what, value in (("kernel", stage.kernel), ("norm_bound", stage.norm_bound)):
+        if value is None:
+            raise ArgumentError(
+                f"stage {stage.name!r} needs a {what}: estimating it from data is not there yet. "
+                f"Give kernel= and norm_bound=, or known=True for a formula."
+            )
+    scalar = stage.kernel.kernel if isinstance(stage.kernel, Separable) else stage.kernel
+    if isinstance(scalar, Stationary):
+        try:
+            scalar.lengthscales(len(names))
+        except ArgumentError as error:
+            raise ArgumentError(f"stage {stage.name!r} with inputs {', '.join(names)}: {error}") from None
+        if scalar.lipschitz_factor is None and stage.lipschitz is None:
+            raise ArgumentError(
+                f"stage {stage.name!r}: functions of {scalar} have no Lipschitz constant of their own; give lipschitz=."
+            )
+    elif stage.lipschitz is None:
+        raise ArgumentError(f"stage {stage.name!r}: a general operator-valued kernel needs lipschitz=.")
+
+
+def _objective(
+    stages: Sequence[Stage], wires: Mapping[str, list[tuple[str, str]]], objective: str | None
+) -> tuple[str, str]:
+    """The stage and output to maximise: the one output of the only sink, unless it is named."""
+    by_name = {stage.name: stage for stage in stages}
+    if objective is not None:
+        owner, _, output = objective.partition(".")
+        if owner in by_name and not output and len(by_name[owner].outputs) == 1:
+            output = by_name[owner].outputs[0]
+        if owner not in by_name or output not in by_name[owner].outputs:
+            choices = ", ".join(f"{stage.name}.{o}" for stage in stages for o in stage.outputs)
+            raise ArgumentError(f"objective must name a stage's output, one of {choices}; got {objective!r}.")
+        return owner, output
+    used = {owner for wire in wires.values() for owner, _ in wire}
+    sinks = [stage for stage in stages if stage.name not in used]
+    ends = [f"{stage.name}.{output}" for stage in sinks for output in stage.outputs]
+    if len(ends) != 1:
+        raise ArgumentError(f"say which output to maximise: objective= one of {', '.join(ends)}.")
+    return sinks[0].name, sinks[0].outputs[0]

@@ -1,0 +1,138 @@
+"""One stage of a process: what goes in, what comes out, and what is assumed of it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cascada.arrays import Array
+from cascada.errors import ArgumentError
+from cascada.kernels import OperatorKernel, Separable, Stationary
+from cascada.space import Control, Integer, Real
+
+Bound = Callable[..., tuple[float, float]]
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Stage:
+    """A stage with named controls and outputs, its parents, and the assumptions about it.
+
+    * `controls`: name → `Real` or `Integer`; a control that several stages name is one coordinate.
+    * `outputs`: names; by default one, the stage's own name.
+    * `parents`: stages (all their outputs) or "stage.output"; None means the stage before in `chain` and its kin, and
+      no parent in `Network`.
+    * `kernel`: a scalar kernel for independent outputs; `Separable` or `BlockKernel` for one joint norm. It acts on the
+      parents' outputs, then the controls, in this order.
+    * `norm_bound` (B) and `lipschitz` (L, per user unit): one number, or one per modelled output.
+    * `offset`: constant prior mean; B bounds ‖f − offset‖.
+    * `passes`: outputs that are exact copies of the input of the same name: never modelled.
+    * `known`: the function is a cheap formula, evaluated and never modelled; bounds come from its values and
+      `lipschitz`, or from `interval`, called with (low, high) pairs and returning such a pair (or a list of pairs).
+    * `function`: called with the inputs by name; may be given to `maximise` instead.
+    """
+
+    name: str
+    controls: Mapping[str, Control]
+    outputs: tuple[str, ...]
+    parents: tuple[str, ...] | None
+    kernel: Stationary | OperatorKernel | None
+    norm_bound: Array | None
+    lipschitz: Array | None
+    offset: Array
+    passes: tuple[str, ...]
+    known: bool
+    function: Callable[..., Any] | None
+    interval: Callable[..., Any] | None
+
+    def __init__(
+        self,
+        name: str,
+        controls: Mapping[str, Control] | None = None,
+        outputs: Sequence[str] | None = None,
+        parents: Sequence[str] | str | None = None,
+        kernel: Stationary | OperatorKernel | None = None,
+        norm_bound: ArrayLike | None = None,
+        lipschitz: ArrayLike | None = None,
+        offset: ArrayLike = 0.0,
+        passes: Sequence[str] = (),
+        known: bool = False,
+        function: Callable[..., Any] | None = None,
+        interval: Callable[..., Any] | None = None,
+    ) -> None:
+        def fail(text: str) -> ArgumentError:
+            return ArgumentError(f"stage {name!r}: {text}")
+
+        if not isinstance(name, str) or not name.strip() or "." in name:
+            raise ArgumentError(f"a stage's name must be a word without a dot; got {name!r}.")
+        for control, range_ in (controls or {}).items():
+            if not isinstance(range_, Real | Integer):
+                raise fail(
+                    f"control {control!r} must be Real(low, high) or Integer(low, high); got {range_!r}. "
+                    f"Categories are not supported."
+                )
+        names = (name,) if outputs is None else (outputs,) if isinstance(outputs, str) else tuple(outputs)
+        if not names or any(not isinstance(o, str) or not o.strip() or "." in o for o in names):
+            raise fail(f"outputs must be one or more names without a dot; got {outputs!r}.")
+        if len(set(names)) != len(names):
+            raise fail(f"output names must differ; got {', '.join(names)}.")
+        strange = [p for p in passes if p not in names]
+        if strange:
+            raise fail(f"passes must name outputs of the stage; got {', '.join(map(repr, strange))}.")
+        modelled = 0 if known else len(names) - len(tuple(passes))
+
+        def constants(values: ArrayLike | None, what: str) -> Array | None:
+            if values is None:
+                return None
+            size = len(names) if known else modelled
+            joint = isinstance(kernel, OperatorKernel)
+            array = np.asarray(values, dtype=np.float64)
+            if not np.all(np.isfinite(array)) or not np.all(array > 0):
+                raise fail(f"{what} must be finite and above 0; got {values!r}.")
+            if joint and array.ndim:
+                raise fail(f"{what} is one number for a kernel with a joint norm; got {values!r}.")
+            if array.ndim > 1 or (array.ndim == 1 and array.shape != (size,)):
+                raise fail(f"{what} must be one number or one per modelled output ({size}); got {values!r}.")
+            return array if joint else np.array(np.broadcast_to(array, (size,)))
+
+        if known:
+            if kernel is not None or norm_bound is not None:
+                raise fail("a known stage is never modelled: give it no kernel and no norm_bound.")
+            if lipschitz is None and interval is None:
+                raise fail("a known stage needs lipschitz= or interval=, so that its values can be bounded.")
+        elif interval is not None:
+            raise fail("interval= is for known stages; set known=True.")
+        if kernel is not None and not isinstance(kernel, Stationary | OperatorKernel):
+            raise fail(f"kernel must be a kernel such as Matern(2.5); got {kernel!r}.")
+        if modelled and isinstance(kernel, Separable):
+            kernel.matrix_for(modelled)
+        offsets = np.asarray(offset, dtype=np.float64)
+        if offsets.ndim > 1 or (offsets.ndim == 1 and offsets.shape != (modelled,)) or not np.all(np.isfinite(offsets)):
+            raise fail(f"offset must be one finite number or one per modelled output ({modelled}); got {offset!r}.")
+        values = {
+            "name": name,
+            "controls": dict(controls or {}),
+            "outputs": names,
+            "parents": None if parents is None else (parents,) if isinstance(parents, str) else tuple(parents),
+            "kernel": kernel,
+            "norm_bound": constants(norm_bound, "norm_bound"),
+            "lipschitz": constants(lipschitz, "lipschitz"),
+            "offset": np.array(np.broadcast_to(offsets, (modelled,))),
+            "passes": tuple(passes),
+            "known": bool(known),
+            "function": function,
+            "interval": interval,
+        }
+        for field, value in values.items():
+            object.__setattr__(self, field, value)
+
+    @property
+    def modelled(self) -> tuple[str, ...]:
+        """The outputs that a posterior is kept for."""
+        return () if self.known else tuple(o for o in self.outputs if o not in self.passes)
+
+    @property
+    def joint(self) -> bool:
+        """Whether the outputs share one norm."""
+        return isinstance(self.kernel, OperatorKernel)

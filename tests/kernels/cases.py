@@ -1,0 +1,30 @@
+"""The kernels that every conformance test runs over."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cascada.arrays import Array
+from cascada.kernels import Matern, SquaredExponential, Stationary
+
+# None is the squared exponential. Half-integers have closed forms, 150 is beyond the recurrence, the rest need K_ν.
+SMOOTHNESS: tuple[float | None, ...] = (None, 0.3, 0.5, 1.0, 1.5, 2.0, 2.5, 3.7, 50.5, 150.0)
+DIFFERENTIABLE = tuple(nu for nu in SMOOTHNESS if nu is None or nu > 1)
+
+
+def make(nu: float | None, lengthscale: Any = 1.0, variance: float = 1.0) -> Stationary:
+    return SquaredExponential(lengthscale, variance) if nu is None else Matern(nu, lengthscale, variance)
+
+
+def name(nu: float | None) -> str:
+    return "SE" if nu is None else f"Matern-{nu:g}"
+
+
+every_kernel = pytest.mark.parametrize("nu", SMOOTHNESS, ids=name)
+every_differentiable_kernel = pytest.mark.parametrize("nu", DIFFERENTIABLE, ids=name)
+
+
+def radii(count: int, low: float = 1e-12, high: float = 50.0) -> Array:
+    """Scaled distances r over many orders of magnitude, of 24 bits each so that r² is exact."""
+    return np.geomspace(low, high, count).astype(np.float32).astype(np.float64)
