@@ -10,7 +10,7 @@ Letters: X inputs (t rows), y outputs (t), z a query, j a coordinate, λ the jit
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import mpmath
 from mpmath import mpf
@@ -19,7 +19,16 @@ from cascada.arrays import Array
 from cascada.kernels import Stationary
 
 DIGITS = 50
-precise = mpmath.workdps(DIGITS)
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def with_digits(digits: int) -> Callable[[Function], Function]:
+    """A decorator: the function computes with this many digits."""
+    return cast("Callable[[Function], Function]", mpmath.workdps(digits))
+
+
+precise = with_digits(DIGITS)
 
 Number = Any  # mpmath.mpf; mpmath ships no types
 Vector = Sequence[Any] | Array
@@ -39,6 +48,7 @@ def _profile(nu: float | None, r: Number) -> Number:
     return 2 ** (1 - mpf(nu)) / mpmath.gamma(nu) * u**nu * mpmath.besselk(nu, u)
 
 
+@cache
 @precise
 def profile(nu: float | None, r: Number) -> Number:
     """φ(r): exp(−r²/2), or the paper's k_Matérn."""
@@ -54,6 +64,7 @@ def _profile_derivative(nu: float | None, r: Number) -> Number:
     return -scale * 2 ** (1 - mpf(nu)) / mpmath.gamma(nu) * u**nu * mpmath.besselk(mpf(nu) - 1, u)
 
 
+@cache
 @precise
 def profile_derivative(nu: float | None, r: Number) -> Number:
     """φ'(r) for r > 0, by (u^ν·K_ν(u))' = −u^ν·K_{ν−1}(u)."""
@@ -103,7 +114,7 @@ class Kernel:
     @precise
     def __call__(self, x: Vector, z: Vector) -> Number:
         """k(x, z)."""
-        return mpf(self.variance) * _profile(self.nu, self.scaled_distance(x, z))
+        return mpf(self.variance) * profile(self.nu, self.scaled_distance(x, z))
 
     @precise
     def derivative(self, z: Vector, x: Vector, j: int) -> Number:
@@ -122,9 +133,9 @@ class Kernel:
     @precise
     def metric(self, r: Number) -> Number:
         """d_k at scaled distance r: the norm of f ↦ f(x) − f(x')."""
-        return mpmath.sqrt(2 * mpf(self.variance) * (1 - _profile(self.nu, r)))
+        return mpmath.sqrt(2 * mpf(self.variance) * (1 - profile(self.nu, r)))
 
-    @mpmath.workdps(2 * DIGITS)  # all but r⁴ cancels
+    @with_digits(2 * DIGITS)  # all but r⁴ cancels
     def remainder(self, r: Number) -> Number:
         """The norm of f ↦ f(c + u) − f(c) − ∇f(c)·u at ‖u/ℓ‖ = r."""
         r = mpf(r)

@@ -4,6 +4,10 @@ from cascada.confidence import BallBelief, Balls, Belief, Boxes, EnvelopeTable, 
 from cascada.errors import ArgumentError, CascadaError, ContradictionError, NumericalError, RefutedError
 from cascada.gp import BlockPosterior, Posterior, SeparablePosterior, TrackedPosterior
 from cascada.kernels import BlockKernel, Matern, Separable, SquaredExponential
+from cascada.network import Network, Stage, StageError, chain, feed_forward, multi_output_chain
+from cascada.search import Certificate
+from cascada.space import Grid, Integer, Real
+from cascada.study import Result, Study, Trial, maximise, minimise
 
 __version__ = "0.1.0"
 
@@ -16,18 +20,33 @@ __all__ = [
     "BlockPosterior",
     "Boxes",
     "CascadaError",
+    "Certificate",
     "ContradictionError",
     "EnvelopeTable",
     "Evidence",
+    "Grid",
+    "Integer",
     "Matern",
+    "Network",
     "NumericalError",
     "Posterior",
+    "Real",
     "RefutedError",
+    "Result",
     "Separable",
     "SeparablePosterior",
     "SquaredExponential",
+    "Stage",
+    "StageError",
+    "Study",
     "TrackedPosterior",
+    "Trial",
     "__version__",
     "cell_bounds",
+    "chain",
     "envelope",
+    "feed_forward",
+    "maximise",
+    "minimise",
+    "multi_output_chain",
 ]

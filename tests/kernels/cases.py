@@ -10,6 +10,8 @@ from cascada.kernels import Matern, SquaredExponential, Stationary
 
 # None is the squared exponential. Half-integers have closed forms, 150 is beyond the recurrence, the rest need K_ν.
 SMOOTHNESS: tuple[float | None, ...] = (None, 0.3, 0.5, 1.0, 1.5, 2.0, 2.5, 3.7, 50.5, 150.0)
+# Where SciPy's K_ν is at its worst: orders a little more than 1/10 from a whole number, and u just below 2.
+HARD = (0.3, 0.8876020238206609, 1.12562688524264, 1.8930512352804878, 2.106544755862019)
 DIFFERENTIABLE = tuple(nu for nu in SMOOTHNESS if nu is None or nu > 1)
 
 

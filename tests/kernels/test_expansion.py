@@ -104,6 +104,22 @@ def test_random_expansions_depend_only_on_the_generator():
     assert not np.array_equal(first.centres, other.centres)
 
 
+@every_kernel
+@pytest.mark.parametrize("p", [1, 3, 8])
+def test_a_value_does_not_depend_on_what_it_is_computed_with(nu, p):
+    # Bit by bit: the same point told twice must not look like a contradiction.
+    rng = np.random.default_rng(9)
+    kernel = make(nu, (0.8, 1.3), 1.7)
+    f = random_expansion(kernel, [0.0, 0.0], [1.0, 1.0], norm=1.0, rng=rng, outputs=p)
+    g = random_operator_expansion(Separable(kernel), [0.0, 0.0], [1.0, 1.0], norm=1.0, outputs=p, rng=rng)
+    X = rng.uniform(-1, 2, (37, 2))
+    for function in (f, g):
+        whole = function(X)
+        for step in (1, 2, 5, 16):
+            parts = [function(X[i : i + step]) for i in range(0, 37, step)]
+            np.testing.assert_array_equal(np.concatenate(parts), whole)
+
+
 def test_joint_norm_under_the_identity_is_the_root_of_the_sum_of_squares():
     rng = np.random.default_rng(4)
     f = random_expansion(make(2.5), [0.0], [1.0], norm=1.5, rng=rng, outputs=4)
@@ -146,3 +162,10 @@ def test_points_must_have_the_dimension_of_the_centres():
     f = random_expansion(make(2.5), [0.0], [1.0], norm=1.0, rng=np.random.default_rng(7))
     with pytest.raises(ArgumentError, match=r"X must have 1 columns.*got shape \(3, 2\)"):
         f(np.zeros((3, 2)))
+
+
+def test_no_points_give_no_values():
+    rng = np.random.default_rng(8)
+    f = random_expansion(make(2.5), [0.0, 0.0], [1.0, 1.0], norm=1.0, rng=rng, outputs=2)
+    g = random_operator_expansion(separable(), [0.0, 0.0], [1.0, 1.0], norm=1.0, outputs=2, rng=rng)
+    assert f(np.empty((0, 2))).shape == g(np.empty((0, 2))).shape == (0, 2)

@@ -104,7 +104,7 @@ def test_blocks_come_from_the_function():
 @pytest.mark.parametrize("name", ["", "  ", None, 3])
 def test_a_block_kernel_needs_a_name(name):
     with pytest.raises(ArgumentError, match="needs a name that is not empty; got"):
-        BlockKernel(name, lambda X, Z: SCALAR(X, Z))
+        BlockKernel(name, SCALAR)
 
 
 def test_a_block_kernel_needs_a_function():

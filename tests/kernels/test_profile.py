@@ -10,10 +10,7 @@ from mpmath import mpf
 from cascada.arrays import UNIT_ROUNDOFF, Array
 from cascada.kernels import Matern, SquaredExponential
 from tests import reference
-from tests.kernels.cases import SMOOTHNESS, every_differentiable_kernel, every_kernel, make, radii
-
-# Where SciPy's K_ν is at its worst: just below u = 2, with orders a little more than 1/10 from an integer.
-HARD = (0.3, 0.8876020238206609, 1.12562688524264, 1.8930512352804878, 2.106544755862019)
+from tests.kernels.cases import HARD, SMOOTHNESS, every_differentiable_kernel, every_kernel, make, radii
 
 
 @cache

@@ -11,7 +11,7 @@ from cascada.arrays import UNIT_ROUNDOFF
 from cascada.errors import ArgumentError
 from cascada.kernels import Expansion, Matern, SquaredExponential, random_expansion
 from tests import reference
-from tests.kernels.cases import SMOOTHNESS, every_differentiable_kernel, every_kernel, make, name, radii
+from tests.kernels.cases import HARD, SMOOTHNESS, every_differentiable_kernel, every_kernel, make, name, radii
 
 smoothness = st.sampled_from(SMOOTHNESS)
 seeds = st.integers(0, 2**32 - 1)
@@ -168,6 +168,14 @@ def test_distance_is_never_below_the_metric_and_close_to_it(nu):
     assert excess[r >= 1e-2].max() <= 1e-9
 
 
+@pytest.mark.parametrize("nu", HARD)
+def test_distance_is_never_below_the_metric_where_bessel_functions_are_hard(nu):
+    kernel = make(nu)
+    truth = reference.Kernel.like(kernel, 1)
+    for r in np.linspace(1.7, 2.1, 9) / np.sqrt(2 * nu):
+        assert mpf(kernel.distance(np.array([r]))[0]) >= truth.metric(r)
+
+
 @every_kernel
 def test_distance_at_the_ends(nu):
     kernel = make(nu, 1.0, 2.3)
@@ -261,7 +269,9 @@ def test_nu_must_be_positive(nu):
 
 @pytest.mark.parametrize("make_kernel", [SquaredExponential, lambda *a: Matern(1.5, *a)], ids=["SE", "Matern"])
 class TestErrors:
-    @pytest.mark.parametrize("lengthscale", [0.0, -1.0, np.nan, np.inf, "long", (1.0, 0.0), (1.0, np.nan), [[1.0, 2.0]]])
+    @pytest.mark.parametrize(
+        "lengthscale", [0.0, -1.0, np.nan, np.inf, "long", (1.0, 0.0), (1.0, np.nan), [[1.0, 2.0]]]
+    )
     def test_lengthscales_must_be_positive(self, make_kernel, lengthscale):
         with pytest.raises(ArgumentError, match=r"lengthscale must be a .*number above 0; got"):
             make_kernel(lengthscale)

@@ -31,6 +31,11 @@ class EnvelopeTable:
 
     @classmethod
     def of(cls, belief: Belief, nodes: ArrayLike, output: int = 0) -> "EnvelopeTable":
+        """Tabulate one output of a belief; see `of_outputs`."""
+        return cls.of_outputs(belief, nodes)[output]
+
+    @classmethod
+    def of_outputs(cls, belief: Belief, nodes: ArrayLike) -> "tuple[EnvelopeTable, ...]":
         """Tabulate a belief at these nodes (any order) and at its data, which enter with their exact values."""
         if belief.posterior.dimension != 1:
             raise ArgumentError(
@@ -44,11 +49,14 @@ class EnvelopeTable:
             raise ArgumentError("an envelope table needs at least one node.")
         at_nodes = cell_bounds(belief, Boxes(places, places))
         over_gaps = cell_bounds(belief, Boxes(places[:-1], places[1:]))
-        return cls.build(
-            places[:, 0],
-            Boxes(at_nodes.lower[:, [output]], at_nodes.upper[:, [output]]),
-            float(belief.raw_lipschitz[output]),
-            Boxes(over_gaps.lower[:, [output]], over_gaps.upper[:, [output]]),
+        return tuple(
+            cls.build(
+                places[:, 0],
+                Boxes(at_nodes.lower[:, [j]], at_nodes.upper[:, [j]]),
+                float(constant),
+                Boxes(over_gaps.lower[:, [j]], over_gaps.upper[:, [j]]),
+            )
+            for j, constant in enumerate(belief.raw_lipschitz)
         )
 
     @classmethod

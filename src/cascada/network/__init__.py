@@ -1,14 +1,16 @@
 """Processes: stages wired into a graph, the beliefs about them, and bounds of everything that can come out."""
 
 from cascada.network.beliefs import Beliefs, StageBelief, run_values
-from cascada.network.enclosure import Enclosure, enclose_network
+from cascada.network.enclosure import Enclosure, Form, enclose_network, objective_above, prior_beliefs
 from cascada.network.evaluation import Outputs, Process, StageError
+from cascada.network.mean import StagePrediction, composite_mean, hallucinated, predict
 from cascada.network.network import Network, Node, chain, feed_forward, multi_output_chain
 from cascada.network.stage import Stage
 
 __all__ = [
     "Beliefs",
     "Enclosure",
+    "Form",
     "Network",
     "Node",
     "Outputs",
@@ -16,9 +18,15 @@ __all__ = [
     "Stage",
     "StageBelief",
     "StageError",
+    "StagePrediction",
     "chain",
+    "composite_mean",
     "enclose_network",
     "feed_forward",
+    "hallucinated",
     "multi_output_chain",
+    "objective_above",
+    "predict",
+    "prior_beliefs",
     "run_values",
 ]

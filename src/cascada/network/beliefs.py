@@ -1,18 +1,21 @@
 """What is believed of every stage of a network, from complete and partial runs."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from cascada.arrays import Array
-from cascada.confidence import BallBelief, Belief, Evidence
+from cascada.confidence import BallBelief, Belief, Boxes, EnvelopeTable, Evidence
 from cascada.errors import RefutedError
 from cascada.gp import BlockPosterior, Posterior, SeparablePosterior
 from cascada.gp.rounding import SMALLEST_JITTER
 from cascada.kernels import OperatorKernel, Separable, Stationary
 from cascada.network.network import Network, Node
+
+_TABLE_NODES = 400
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,6 +24,16 @@ class StageBelief:
 
     node: Node
     belief: Belief | BallBelief | None
+    span: Boxes | None = None  # one box that contains every input the stage can get
+
+    @cached_property
+    def tables(self) -> tuple[EnvelopeTable, ...]:
+        """For a stage with one input, a table of each output over all inputs it can get; else none."""
+        belief = self.per_output
+        if belief is None or self.span is None or len(self.node.inputs) != 1 or belief.raw_lipschitz is None:
+            return ()
+        nodes = np.linspace(self.span.lower.item(), self.span.upper.item(), _TABLE_NODES)
+        return EnvelopeTable.of_outputs(belief, nodes)
 
     @property
     def per_output(self) -> Belief | None:
@@ -40,9 +53,16 @@ class Beliefs:
     stages: tuple[StageBelief, ...]
 
     @classmethod
-    def empty(cls, network: Network, jitter: float = SMALLEST_JITTER, tight: bool = True) -> "Beliefs":
-        """What is believed before the first run: the assumptions alone."""
-        return cls(network, tuple(StageBelief(node, _prior(node, jitter, tight)) for node in network.nodes))
+    def unspanned(cls, network: Network, jitter: float = SMALLEST_JITTER, tight: bool = True) -> "Beliefs":
+        """The assumptions alone; use `prior_beliefs`, which also works out what inputs a stage can get."""
+        stages = [StageBelief(node, _prior(node, jitter, tight)) for node in network.nodes]
+        return cls(network, tuple(stages))
+
+    def spanned(self, values: Boxes) -> "Beliefs":
+        """The same beliefs, told one box (1, V) that contains every value of the process."""
+        spans = [Boxes(values.lower[:, list(s.node.inputs)], values.upper[:, list(s.node.inputs)]) for s in self.stages]
+        stages = [replace(stage, span=span) for stage, span in zip(self.stages, spans, strict=True)]
+        return Beliefs(self.network, tuple(stages))
 
     def append(self, values: Array) -> "Beliefs":
         """The beliefs after some more runs: rows (n, V) of `run_values`, NaN where nothing was observed.
@@ -104,4 +124,4 @@ def _told(stage: StageBelief, values: Array) -> StageBelief:
     seen = np.isfinite(X).all(axis=1) & np.isfinite(Y).all(axis=1)
     if not seen.any():
         return stage
-    return StageBelief(stage.node, stage.belief.append(X[seen], Y[seen] - stage.node.stage.offset))
+    return replace(stage, belief=stage.belief.append(X[seen], Y[seen] - stage.node.stage.offset))

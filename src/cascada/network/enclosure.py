@@ -2,19 +2,31 @@
 
 Stages are visited parents first. A stage's input region is (region of its parents) × (cell of its controls); a shared
 control is one coordinate, and one cell, for all its stages. With cells of no width these are the bounds of points.
+
+Two forms. `hull` is the paper's (`eq:ucb_chain`, `eq:ucb_net`): each stage maps one box to one box. `union` is tighter
+and as valid: it follows how values move together (slopes), and takes a wide input region as the union of parts, each
+bounded by itself: a table of many parts for a stage with one input, a few sub-boxes for one with more.
 """
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from cascada.arrays import Array
-from cascada.confidence import Balls, Boxes
+from cascada.confidence import Balls, Belief, Boxes
 from cascada.confidence.affine import Affine
-from cascada.confidence.cells import enclose
+from cascada.confidence.cells import cut, enclose
 from cascada.errors import ArgumentError
+from cascada.gp.rounding import SMALLEST_JITTER
 from cascada.network.beliefs import Beliefs, StageBelief
 from cascada.network.evaluation import as_outputs_of
+from cascada.network.network import Network
+
+Form = Literal["union", "hull"]
+
+# Input regions whose half-diagonal is more than this many lengthscales are taken in parts.
+_WIDE = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,19 +48,31 @@ class Enclosure:
         return Enclosure(self.boxes.product(boxes), both)
 
 
-def enclose_network(beliefs: Beliefs, cells: Boxes, slopes: bool = True) -> Enclosure:
-    """Enclose every value over every cell of controls (coordinates, (n, d)).
-
-    Without `slopes` only boxes are propagated, as the paper does for feed-forward networks (`eq:del_d`).
-    """
-    enclosure = Enclosure(cells, Affine.of_cells(cells) if slopes else None)
+def enclose_network(beliefs: Beliefs, cells: Boxes, form: Form = "union") -> Enclosure:
+    """Enclose every value over every cell of controls (coordinates, (n, d))."""
+    enclosure = Enclosure(cells, Affine.of_cells(cells) if form == "union" else None)
     for stage in beliefs.stages:
         enclosure = enclosure.joined(*enclose_stage(stage, *enclosure.columns(stage.node.inputs)))
     return enclosure
 
 
+def prior_beliefs(network: Network, jitter: float = SMALLEST_JITTER, tight: bool = True) -> Beliefs:
+    """What is believed before the first run."""
+    beliefs = Beliefs.unspanned(network, jitter, tight)
+    whole = Boxes(network.domain.lower[None], network.domain.upper[None])
+    return beliefs.spanned(enclose_network(beliefs, whole, form="hull").boxes)
+
+
+def objective_above(network: Network, enclosure: Enclosure) -> Array:
+    """Upper bounds (n,) of what is maximised: the objective, or minus it when that is minimised."""
+    column = network.objective_column
+    if network.sign > 0:
+        return enclosure.boxes.upper[:, column]  # eq:ucb_chain, eq:ucb_net
+    return -enclosure.boxes.lower[:, column]
+
+
 def enclose_stage(stage: StageBelief, cells: Boxes, inputs: Affine | None) -> tuple[Boxes, Affine | None]:
-    """All outputs of a stage over boxes of its inputs."""
+    """All outputs of a stage over boxes of its inputs; in the union form if it is known how the inputs move."""
     if stage.node.stage.known:
         return _known(stage, cells, inputs)
     boxes: list[Boxes] = []
@@ -82,6 +106,8 @@ def _modelled(stage: StageBelief, cells: Boxes, inputs: Affine | None) -> tuple[
         affine = None if inputs is None else Affine.of_boxes(boxes, inputs.slope.shape[2])
     else:
         boxes, affine = enclose(belief, cells, inputs)
+        if inputs is not None:
+            boxes = boxes.intersect(_union(stage, belief, cells, boxes))
     if not offset.any():
         return boxes, affine
     shifted = Boxes(boxes.lower + offset, boxes.upper + offset).widened()
@@ -89,6 +115,24 @@ def _modelled(stage: StageBelief, cells: Boxes, inputs: Affine | None) -> tuple[
         rounding = 4e-16 * (np.abs(affine.centre) + np.abs(offset))
         affine = Affine(affine.centre + offset, affine.slope, affine.error + rounding)
     return shifted, affine
+
+
+def _union(stage: StageBelief, belief: Belief, cells: Boxes, whole: Boxes) -> Boxes:
+    """Bounds over the parts of wide input regions; `whole` are the bounds over each region at once."""
+    if stage.tables:
+        parts = [table.over(cells) for table in stage.tables]
+        return Boxes(np.hstack([part.lower for part in parts]), np.hstack([part.upper for part in parts]))
+    wide = np.flatnonzero(belief.kernel.scaled_norm(cells.half) > _WIDE)
+    if not len(wide):
+        return whole
+    some = Boxes(cells.lower[wide], cells.upper[wide])
+    parts = [quarter for half in cut(belief, some, 2) for quarter in cut(belief, half, 2)]
+    every = Boxes(np.concatenate([part.lower for part in parts]), np.concatenate([part.upper for part in parts]))
+    bounds, _ = enclose(belief, every, None)
+    lower, upper = whole.lower.copy(), whole.upper.copy()
+    lower[wide] = bounds.lower.reshape(len(parts), len(wide), -1).min(axis=0)
+    upper[wide] = bounds.upper.reshape(len(parts), len(wide), -1).max(axis=0)
+    return Boxes(lower, upper)
 
 
 def _known(stage: StageBelief, cells: Boxes, inputs: Affine | None) -> tuple[Boxes, Affine | None]:
@@ -102,6 +146,12 @@ def _known(stage: StageBelief, cells: Boxes, inputs: Affine | None) -> tuple[Box
         reach = np.linalg.norm(cells.half, axis=1)[:, None] * given.lipschitz * (1 + 1e-14)
         boxes = Boxes(values - reach, values + reach).widened()
     return boxes, None if inputs is None else Affine.of_boxes(boxes, inputs.slope.shape[2])
+
+
+def known_values(stage: StageBelief, inputs: Array) -> Array:
+    """A known stage's outputs (n, p) at rows of inputs (coordinates)."""
+    points = _in_user_units(stage, Boxes(inputs, inputs)).centre
+    return np.array([_formula(stage, row) for row in points]).reshape(len(points), -1)
 
 
 def _formula(stage: StageBelief, row: Array) -> tuple[float, ...]:

@@ -1,6 +1,7 @@
 """A process: stages wired into a directed acyclic graph, with one output to maximise."""
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -41,6 +42,7 @@ class Network:
     objective: tuple[str, str]  # stage and output
     domain: Domain
     nodes: tuple[Node, ...]  # parents first
+    sign: int  # 1: the objective is maximised, −1: minimised
 
     def __init__(self, stages: Sequence[Stage], objective: str | None = None) -> None:
         given = tuple(stages)
@@ -82,6 +84,13 @@ class Network:
         object.__setattr__(self, "objective", _objective(ordered, wires, objective))
         object.__setattr__(self, "domain", domain)
         object.__setattr__(self, "nodes", tuple(nodes))
+        object.__setattr__(self, "sign", 1)
+
+    def mirrored(self) -> "Network":
+        """The same process with its objective minimised instead of maximised, or the other way round."""
+        network = copy(self)
+        object.__setattr__(network, "sign", -self.sign)
+        return network
 
     @property
     def controls(self) -> tuple[str, ...]:

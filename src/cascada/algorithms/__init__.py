@@ -1,0 +1,31 @@
+"""Algorithms, one file each; `by_name` finds them for `maximise` and the command line."""
+
+from importlib import import_module
+from typing import Any
+
+from cascada.algorithms.algorithm import Algorithm, Context, Suggestion, point_key
+from cascada.algorithms.gpn_ucb import GPNUCB
+from cascada.algorithms.random_search import RandomSearch
+from cascada.errors import ArgumentError
+
+NAMES: dict[str, type[Any]] = {"auto": GPNUCB, "gpn_ucb": GPNUCB, "random_search": RandomSearch}
+
+
+def by_name(algorithm: "str | Algorithm") -> Algorithm:
+    """An algorithm from its name, from "module:Class", or itself."""
+    if not isinstance(algorithm, str):
+        if isinstance(algorithm, Algorithm):
+            return algorithm
+        raise ArgumentError(f"algorithm must have the methods suggest and recommend; got {algorithm!r}.")
+    if algorithm in NAMES:
+        return NAMES[algorithm]()
+    module, colon, name = algorithm.partition(":")
+    if not colon:
+        raise ArgumentError(f"algorithm must be one of {', '.join(NAMES)}, or 'module:Class'; got {algorithm!r}.")
+    try:
+        return by_name(getattr(import_module(module), name)())
+    except (ImportError, AttributeError) as error:
+        raise ArgumentError(f"algorithm {algorithm!r} could not be imported: {error}.") from error
+
+
+__all__ = ["GPNUCB", "NAMES", "Algorithm", "Context", "RandomSearch", "Suggestion", "by_name", "point_key"]

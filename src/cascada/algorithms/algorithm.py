@@ -1,0 +1,79 @@
+"""What an algorithm is given and what it answers. An algorithm forgets: `suggest` is a pure function.
+
+A new one is a class with `suggest` (and `recommend`, if it recommends a point that need not have been run); pass an
+instance to `maximise(algorithm=...)` or name it `module:Class` on the command line.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from cascada.arrays import Array
+from cascada.network import Beliefs
+from cascada.space import Domain
+
+
+@dataclass(frozen=True, eq=False)
+class Context:
+    """All that is known when a point is asked for.
+
+    Points are coordinates (`Domain.encode`): user units, or their logarithm for logarithmic controls.
+    """
+
+    beliefs: Beliefs
+    told: Array  # (t, V): controls and outputs of every run, NaN where nothing was observed
+    pending: Array  # (k, d): points that are being run
+    candidates: Array | None  # (n, d), or None for the whole box
+    best: float  # the best value of what is maximised so far; −∞ before the first complete run
+    trial: int  # the number of the trial that is asked for
+    tolerance: float = 0.0  # the gap that is small enough
+    cache: Any = None  # what the algorithm's last suggestion left behind; a matter of speed alone
+    taken: frozenset[bytes] = field(default_factory=frozenset)  # run or pending points, as `point_key`
+
+    @property
+    def domain(self) -> Domain:
+        """The box of controls."""
+        return self.beliefs.network.domain
+
+    def is_taken(self, point: Array) -> bool:
+        """Whether this very point was run or is running: noise-free, it would teach nothing."""
+        return point_key(self.domain, point) in self.taken
+
+    def free_candidates(self) -> Array:
+        """Which candidates are not taken, as a mask (n,)."""
+        assert self.candidates is not None, "only asked when there are candidates"
+        return np.array([not self.is_taken(point) for point in self.candidates], dtype=bool)
+
+
+@dataclass(frozen=True, eq=False)
+class Suggestion:
+    """The point (d,) to run next, or None when none is worth a run.
+
+    `bound` is an upper bound of what is maximised over the whole domain where the algorithm has one; `cache` is handed
+    back at the next suggestion.
+    """
+
+    point: Array | None
+    bound: float | None = None
+    cells: int = 0
+    stopped: str = "point"
+    cache: Any = None
+
+
+@runtime_checkable
+class Algorithm(Protocol):
+    """Suggests points."""
+
+    def suggest(self, context: Context, rng: np.random.Generator) -> Suggestion:
+        """The next point. The same context and generator state give the same answer."""
+        ...
+
+    def recommend(self, context: Context) -> Array | None:
+        """A point (d,) to use in the end, if it is not simply the best run; else None."""
+        ...
+
+
+def point_key(domain: Domain, point: Array) -> bytes:
+    """Equal for coordinates that are the same point in user units."""
+    return (domain.decode(point[None])[0] + 0.0).tobytes()

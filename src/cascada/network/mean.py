@@ -1,0 +1,88 @@
+"""The composite mean: each stage at its parents' means (`eq:mean_chain`, `eq:mean_mul`, `eq:mean_net`)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cascada.arrays import Array
+from cascada.confidence import Belief, Boxes
+from cascada.network.beliefs import Beliefs, StageBelief
+from cascada.network.enclosure import enclose_network, known_values
+
+
+@dataclass(frozen=True)
+class StagePrediction:
+    """What is believed of a stage's outputs at some controls: mean, posterior sd there, and bounds; each (p,).
+
+    The sd is that of the stage alone, at the mean of its inputs; the bounds hold for all that its inputs can be.
+    """
+
+    mean: Array
+    sd: Array
+    lower: Array
+    upper: Array
+
+
+def composite_mean(beliefs: Beliefs, coordinates: Array) -> Array:
+    """Controls and the means of all outputs, (n, V), at coordinates (n, d)."""
+    return _forward(beliefs, coordinates)[0]
+
+
+def predict(beliefs: Beliefs, controls: Mapping[str, Any]) -> dict[str, StagePrediction]:
+    """What is believed of every stage at named controls in user units."""
+    network = beliefs.network
+    point = network.domain.encode(network.domain.row(controls)[None])
+    values, sds = _forward(beliefs, point)
+    boxes = enclose_network(beliefs, Boxes(point, point)).boxes
+    result = {}
+    for stage in beliefs.stages:
+        columns = list(stage.node.columns)
+        result[stage.node.stage.name] = StagePrediction(
+            values[0, columns], sds[0, columns], boxes.lower[0, columns], boxes.upper[0, columns]
+        )
+    return result
+
+
+def hallucinated(beliefs: Beliefs, pending: Array) -> Beliefs:
+    """The beliefs as if the runs at `pending` (n, d), coordinates, had given their means, one after the other.
+
+    For suggesting several points at once; never for a certificate.
+    """
+    for point in pending:
+        beliefs = beliefs.append(composite_mean(beliefs, point[None]))
+    return beliefs
+
+
+def _forward(beliefs: Beliefs, coordinates: Array) -> tuple[Array, Array]:
+    values = np.full((len(coordinates), beliefs.network.width), np.nan)
+    sds = np.zeros_like(values)
+    values[:, : coordinates.shape[1]] = coordinates
+    for stage in beliefs.stages:
+        columns = list(stage.node.columns)
+        values[:, columns], sds[:, columns] = _stage_mean(stage, values[:, list(stage.node.inputs)])
+    return values, sds
+
+
+def _stage_mean(stage: StageBelief, inputs: Array) -> tuple[Array, Array]:
+    """Means and sds (n, p) of all outputs of a stage; what is known or passed on has sd 0."""
+    given = stage.node.stage
+    if given.known:
+        values = known_values(stage, inputs)
+        return values, np.zeros_like(values)
+    mean = np.empty((len(inputs), len(given.outputs)))
+    sd = np.zeros_like(mean)
+    for j, output in enumerate(given.outputs):
+        if output in given.passes:
+            mean[:, j] = inputs[:, stage.node.input_names.index(output)]
+    modelled = [given.outputs.index(output) for output in given.modelled]
+    if isinstance(stage.belief, Belief):
+        prediction = stage.belief.posterior.predict(inputs)
+        mean[:, modelled] = prediction.mean + given.offset
+        sd[:, modelled] = prediction.sd[:, None]
+    elif stage.belief is not None:
+        joint = stage.belief.posterior.predict(inputs)
+        mean[:, modelled] = joint.mean + given.offset
+        sd[:, modelled] = np.sqrt(np.maximum(np.diagonal(joint.covariance, axis1=1, axis2=2), 0.0))
+    return mean, sd

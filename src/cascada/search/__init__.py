@@ -1,0 +1,19 @@
+"""Looking for the largest upper bound: over candidates, and over boxes by branch and bound."""
+
+from cascada.search.branch_and_bound import Limits, Outcome, search
+from cascada.search.candidates import candidate_bounds, largest
+from cascada.search.certificate import Certificate, GapKind, assumptions, refutations
+from cascada.search.leaves import Leaves
+
+__all__ = [
+    "Certificate",
+    "GapKind",
+    "Leaves",
+    "Limits",
+    "Outcome",
+    "assumptions",
+    "candidate_bounds",
+    "largest",
+    "refutations",
+    "search",
+]

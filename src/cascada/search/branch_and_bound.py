@@ -1,0 +1,151 @@
+"""Best-first branch and bound over the box of controls: where may the best still be, and how good can it be?
+
+Cells with the highest bounds are looked at first, a batch at a time. A bound from older data is sharpened before its
+cell is cut; a cell whose bound is at most the best value seen is dropped. The search ends at a point to run next when
+the bound of the top cell is mostly what is *not known* at its centre (run the process there) rather than how the bound
+grows over the cell (cut it): so a point that is (nearly) observed is never asked again, its cell is refined instead.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from cascada.arrays import Array, BoolArray, IntArray
+from cascada.confidence import Boxes
+from cascada.network import Beliefs, enclose_network, objective_above
+from cascada.search.leaves import Leaves, halves
+
+# How many cells are looked at together: enough for NumPy, few enough to stay best-first.
+_BATCH = 32
+# A centre is worth a run when its own bound reaches this part of the way from the best value to the cell's bound.
+_WORTH_A_RUN = 0.7
+# A side of r lengthscales counts as this times r² beside the first-order slope, when a cell is cut.
+_SECOND_ORDER = 0.05
+
+Stopped = Literal["tolerance", "point", "cells", "seconds", "exhausted"]
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """Where a search ended: the leaves, a bound of the objective over the whole box, and the most promising point."""
+
+    leaves: Leaves
+    bound: float
+    point: Array | None  # (d,), coordinates
+    cells: int
+    stopped: Stopped
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When a search stops: a gap that is small enough, a number of cells, a time (which makes it irreproducible)."""
+
+    tolerance: float = 0.0
+    cells: int = 20_000
+    seconds: float | None = None
+
+
+def search(
+    beliefs: Beliefs,
+    leaves: Leaves,
+    best: float,
+    version: int,
+    limits: Limits,
+    *,
+    prove: bool = False,
+    taken: Callable[[Array], bool] | None = None,
+) -> Outcome:
+    """Refine the leaves until the gap is within the tolerance, a point is worth a run, or a limit is reached.
+
+    `version` counts the data behind the beliefs. With `prove` no point ends the search: only the bound counts. `taken`
+    says that a point was run already or is running.
+    """
+    box = _Box(beliefs)
+    deadline = None if limits.seconds is None else time.monotonic() + limits.seconds
+    fallback: tuple[float, Array | None] = (-np.inf, None)
+    used = 0
+
+    def outcome(stopped: Stopped, point: Array | None = None) -> Outcome:
+        return Outcome(leaves, max(leaves.highest, best), point, used, stopped)
+
+    while True:
+        leaves = leaves.take(leaves.bound > best)  # what is not above the best value cannot beat it
+        if max(leaves.highest, best) - best <= limits.tolerance:
+            return outcome("tolerance", fallback[1])
+        top = np.argsort(-leaves.bound, kind="stable")[:_BATCH]
+        stale = top[leaves.version[top] < version]
+        if len(stale):
+            leaves = leaves.rebounded(stale, *box.bounds(leaves.cells(stale)), version)
+            used += len(stale)
+        else:
+            centre = leaves.centre[top]
+            at_centre, _ = box.bounds(Boxes(centre, centre))
+            free = [i for i in range(len(top)) if taken is None or not taken(centre[i])]
+            if not prove and free and free[0] == 0 and _worth_a_run(at_centre[0], leaves.bound[top[0]], best):
+                return outcome("point", centre[0])
+            i = max(free, key=lambda i: at_centre[i], default=None)
+            if i is not None and at_centre[i] > fallback[0]:
+                fallback = (float(at_centre[i]), centre[i])
+            side, splittable = box.sides(leaves.take(top))
+            if not splittable.any():
+                return outcome("exhausted", fallback[1])
+            parents = leaves.take(top[splittable])
+            children = halves(parents, side[splittable], beliefs.network.domain.whole)
+            leaves = leaves.take(np.setdiff1d(np.arange(len(leaves)), top[splittable]))
+            bound, slope = box.bounds(Boxes(children.lower, children.upper))
+            children = children.rebounded(np.arange(len(children)), bound, slope, version)
+            leaves = leaves.joined(children)
+            used += len(children)
+        if used >= limits.cells:
+            return outcome("cells", fallback[1])
+        if deadline is not None and time.monotonic() > deadline:
+            return outcome("seconds", fallback[1])
+
+
+def _worth_a_run(at_centre: float, bound: float, best: float) -> bool:
+    if not np.isfinite(best):
+        return True  # nothing was run yet: any point teaches
+    return at_centre - best >= _WORTH_A_RUN * (bound - best)
+
+
+class _Box:
+    """Bounds of the objective over cells of controls, and which side of a cell to cut."""
+
+    def __init__(self, beliefs: Beliefs) -> None:
+        self._beliefs = beliefs
+        self._column = beliefs.network.objective_column
+        self._lengthscales = _lengthscales(beliefs)
+
+    def bounds(self, cells: Boxes) -> tuple[Array, Array]:
+        """Upper bounds (n,) of the objective, and by how much it can move along every side (n, d)."""
+        enclosure = enclose_network(self._beliefs, cells)
+        assert enclosure.affine is not None, "the union form has slopes"
+        return objective_above(self._beliefs.network, enclosure), np.abs(enclosure.affine.slope[:, self._column])
+
+    def sides(self, leaves: Leaves) -> tuple[IntArray, BoolArray]:
+        """The side to cut, and which leaves can be cut at all (a cell of one point cannot)."""
+        width = leaves.upper - leaves.lower
+        score = np.where(width > 0, leaves.slope + _SECOND_ORDER * (width / self._lengthscales) ** 2, -1.0)
+        # A cell so narrow that its midpoint rounds to an end cannot be cut either.
+        centre = leaves.centre
+        whole = np.isin(np.arange(width.shape[1]), self._beliefs.network.domain.whole)
+        score = np.where(((centre > leaves.lower) & (centre < leaves.upper)) | (whole & (width > 0)), score, -1.0)
+        return score.argmax(axis=1), score.max(axis=1) >= 0
+
+
+def _lengthscales(beliefs: Beliefs) -> Array:
+    """The smallest lengthscale in which a control enters a stage, (d,); a range where none is known."""
+    domain = beliefs.network.domain
+    scales = domain.upper - domain.lower
+    for stage in beliefs.stages:
+        belief = stage.per_output
+        if belief is None:
+            continue
+        ell = belief.kernel.lengthscales(len(stage.node.inputs))
+        for position, column in enumerate(stage.node.inputs):
+            if column < domain.dimension:
+                scales[column] = min(scales[column], ell[position])
+    return scales

@@ -1,0 +1,74 @@
+"""How good the best run is, as one object that can be read as a paragraph."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from cascada.confidence import Evidence
+from cascada.network import Beliefs
+
+GapKind = Literal["proven", "estimated", "refuted"]
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """`best` is the best value seen, `bound` what no setting can beat, `gap` the distance between them.
+
+    *proven* when every kernel and norm bound was given: it holds for every process that satisfies the assumptions and
+    agrees with the data. *refuted* (no gap) when the data contradict an assumption.
+    """
+
+    kind: GapKind
+    best: float | None
+    bound: float | None
+    gap: float | None
+    evaluations: int
+    assumptions: tuple[str, ...]
+    evidence: tuple[str, ...]
+    cells: int
+    seconds: float
+    stopped: str
+    over: str
+    maximised: bool = True
+
+    def __str__(self) -> str:
+        if self.kind == "refuted":
+            return f"The data refute an assumption, so nothing is proven. {' '.join(self.evidence)}"
+        rests = "; ".join(self.assumptions)
+        if self.best is None or self.bound is None or self.gap is None:
+            return f"No complete run yet, so there is no gap. Assumed: {rests}."
+        word = "higher" if self.maximised else "lower"
+        return (
+            f"{self.kind.capitalize()}: no setting in {self.over} gives a value {word} than {self.bound:.6g}, so the "
+            f"best of {self.evaluations} runs, {self.best:.6g}, is within {self.gap:.3g} of the best possible. It "
+            f"rests on: {rests}. Found with {self.cells:,} cells in {self.seconds:.2f} s (stopped: {self.stopped})."
+        )
+
+
+def assumptions(beliefs: Beliefs) -> tuple[str, ...]:
+    """What the bounds rest on, stage by stage."""
+    lines = []
+    for stage in beliefs.stages:
+        given = stage.node.stage
+        if given.known:
+            how = "its interval function" if given.interval is not None else f"L = {_numbers(given.lipschitz)}"
+            lines.append(f"{given.name}: a known formula with {how}")
+        elif given.modelled:
+            slope = "L derived from it" if given.lipschitz is None else f"L = {_numbers(given.lipschitz)}"
+            shift = f" of f − {_numbers(given.offset)}" if given.offset.any() else ""
+            lines.append(f"{given.name}: norm{shift} ≤ {_numbers(given.norm_bound)} under {given.kernel}, {slope}")
+    lines.append("evaluations are exact")
+    return tuple(lines)
+
+
+def refutations(beliefs: Beliefs) -> tuple[str, ...]:
+    """What the data say against the assumptions, in words; empty when nothing."""
+
+    def line(name: str, found: Evidence) -> str:
+        return f"Stage {name!r}: {found}"
+
+    return tuple(line(name, found) for name, evidence in beliefs.evidence.items() for found in evidence)
+
+
+def _numbers(values: object) -> str:
+    array = [float(v) for v in getattr(values, "flat", [values])]
+    return f"{array[0]:g}" if len(set(array)) == 1 else "(" + ", ".join(f"{v:g}" for v in array) + ")"

@@ -1,0 +1,89 @@
+"""The leaves of a branch-and-bound tree: cells that together cover every point that may still be best."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cascada.arrays import Array, BoolArray, IntArray
+from cascada.confidence import Boxes
+from cascada.space import Domain
+
+
+@dataclass(frozen=True, eq=False)
+class Leaves:
+    """Cells (n, d) with an upper bound of the objective over each, and how the bound moves along each side.
+
+    A bound stays valid when data are added (it bounds the same process); `version` says from which data it was
+    computed, so that it can be sharpened when it matters. A changed assumption needs a new tree.
+    """
+
+    lower: Array
+    upper: Array
+    bound: Array  # (n,)
+    slope: Array  # (n, d)
+    version: IntArray  # (n,)
+
+    @classmethod
+    def root(cls, domain: Domain) -> "Leaves":
+        """The whole box, of which nothing is known yet."""
+        d = domain.dimension
+        return cls(
+            domain.lower[None].copy(),
+            domain.upper[None].copy(),
+            np.array([np.inf]),
+            np.zeros((1, d)),
+            np.array([-1], dtype=np.int64),
+        )
+
+    def __len__(self) -> int:
+        return len(self.bound)
+
+    @property
+    def highest(self) -> float:
+        """The largest bound; −∞ when no cell is left."""
+        return float(self.bound.max(initial=-np.inf))
+
+    @property
+    def centre(self) -> Array:
+        """The midpoints, shape (n, d)."""
+        return 0.5 * (self.lower + self.upper)
+
+    def cells(self, rows: IntArray) -> Boxes:
+        """Some of the cells."""
+        return Boxes(self.lower[rows], self.upper[rows])
+
+    def take(self, rows: IntArray | BoolArray) -> "Leaves":
+        """Some of the leaves, by a mask or by indices."""
+        return Leaves(self.lower[rows], self.upper[rows], self.bound[rows], self.slope[rows], self.version[rows])
+
+    def joined(self, other: "Leaves") -> "Leaves":
+        """These leaves and others."""
+        return Leaves(
+            np.concatenate([self.lower, other.lower]),
+            np.concatenate([self.upper, other.upper]),
+            np.concatenate([self.bound, other.bound]),
+            np.concatenate([self.slope, other.slope]),
+            np.concatenate([self.version, other.version]),
+        )
+
+    def rebounded(self, rows: IntArray, bound: Array, slope: Array, version: int) -> "Leaves":
+        """The same cells with some bounds sharpened."""
+        bounds, slopes, versions = self.bound.copy(), self.slope.copy(), self.version.copy()
+        bounds[rows] = np.minimum(bounds[rows], bound)
+        slopes[rows], versions[rows] = slope, version
+        return Leaves(self.lower, self.upper, bounds, slopes, versions)
+
+
+def halves(leaves: Leaves, side: IntArray, whole: list[int]) -> Leaves:
+    """Every leaf cut in two along the given side; between whole numbers for integer controls."""
+    rows = np.arange(len(leaves))
+    middle = leaves.centre[rows, side]
+    left_end, right_start = middle.copy(), middle.copy()
+    integers = np.isin(side, whole)
+    left_end[integers] = np.floor(middle[integers])
+    right_start[integers] = left_end[integers] + 1
+    upper, lower = leaves.upper.copy(), leaves.lower.copy()
+    upper[rows, side], lower[rows, side] = left_end, right_start
+    first = Leaves(leaves.lower, upper, leaves.bound, leaves.slope, leaves.version)
+    second = Leaves(lower, leaves.upper, leaves.bound, leaves.slope, leaves.version)
+    return first.joined(second)

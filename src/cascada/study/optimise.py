@@ -1,0 +1,87 @@
+"""`maximise` and `minimise`: ask, run the process, tell, until the gap is proven small or the budget is used up."""
+
+from collections.abc import Callable, Iterable
+
+from numpy.typing import ArrayLike
+
+from cascada.algorithms import Algorithm
+from cascada.errors import ArgumentError
+from cascada.network import Network, Process, StageError
+from cascada.network.evaluation import Functions
+from cascada.space import Grid
+from cascada.study.progress import progress_bar
+from cascada.study.result import Result, Status
+from cascada.study.study import Study
+
+Callback = Callable[[Study], bool | None]
+
+
+def maximise(
+    network: Network,
+    functions: Functions = None,
+    *,
+    budget: int,
+    algorithm: str | Algorithm = "auto",
+    candidates: Grid | ArrayLike | None = None,
+    tolerance: float | None = None,
+    seed: int = 0,
+    callbacks: Iterable[Callback] = (),
+    progress: bool = True,
+) -> Result:
+    """Maximise a process within `budget` runs.
+
+    * `functions`: one per stage (a list in stage order or a dict by name), one `evaluate(**controls)` that returns all
+      outputs by stage, or none when every `Stage` has its own.
+    * `candidates`: a `Grid` or points (n, d) in the order of `network.controls`; without them the whole box.
+    * `tolerance`: stop when the *proven* gap is at most this, in units of the objective.
+    * `callbacks`: called with the study after every run; one that returns True stops.
+
+    An exact duplicate is never run. A stage that fails ends only its own run; what was observed before is used.
+    """
+    if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
+        raise ArgumentError(f"budget must be a whole number of runs, at least 1; got {budget!r}.")
+    process = Process(network, functions)
+    study = Study(network, algorithm=algorithm, candidates=candidates, tolerance=tolerance, seed=seed)
+    with progress_bar(progress, budget) as show:
+        status = _run(study, process, budget, tuple(callbacks), show)
+    best, recommended = study.best_trial, study.recommended()
+    return Result(best, recommended, study.certificate(), study.trials, status)
+
+
+def minimise(network: Network, functions: Functions = None, **options: object) -> Result:
+    """The mirror of `maximise`, with the same options: the best value is the smallest."""
+    return maximise(network.mirrored(), functions, **options)  # type: ignore[arg-type]
+
+
+def _run(
+    study: Study, process: Process, budget: int, callbacks: tuple[Callback, ...], show: Callable[[Study], None]
+) -> Status:
+    try:
+        for _ in range(budget):
+            trial = study.ask()
+            if trial is None:
+                return "tolerance" if _within(study) else "exhausted"
+            try:
+                study.tell(trial, process(trial.controls))
+            except StageError as error:
+                study.tell(trial, error.outputs)
+                study.fail(trial, str(error))
+            show(study)
+            if study.beliefs.evidence:
+                return "refuted"
+            if _within(study):
+                return "tolerance"
+            answers = [callback(study) for callback in callbacks]  # each is called, also after one that says stop
+            if any(answers):
+                return "stopped"
+    except KeyboardInterrupt:
+        return "interrupted"
+    return "budget"
+
+
+def _within(study: Study) -> bool:
+    """Whether the proven gap is within the tolerance."""
+    if study.tolerance is None:
+        return False
+    certificate = study.certificate()
+    return certificate.kind == "proven" and certificate.gap is not None and certificate.gap <= study.tolerance

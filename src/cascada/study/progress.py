@@ -1,0 +1,29 @@
+"""A progress bar with the best value and the gap (rich, imported only when it is shown)."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from cascada.study.study import Study
+
+
+@contextmanager
+def progress_bar(wanted: bool, budget: int) -> Iterator[Callable[[Study], None]]:
+    """A function to call after every run; it does nothing when no bar is wanted or nobody looks at the terminal."""
+    if not wanted or not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[state]}"), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task("", total=budget, state="")
+
+        def show(study: Study) -> None:
+            best, certificate = study.best_trial, study.certificate()
+            value = "none" if best is None or best.value is None else f"{best.value:.6g}"
+            gap = certificate.kind if certificate.gap is None else f"{certificate.gap:.3g} ({certificate.kind})"
+            bar.update(task, completed=len(study.trials), state=f"best {value}  gap {gap}")
+
+        yield show

@@ -1,0 +1,238 @@
+"""A study in memory: ask for points, tell what was observed, see how good the best can still be."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cascada.algorithms import Algorithm, Context, Suggestion, by_name
+from cascada.errors import ArgumentError, ContradictionError
+from cascada.network import Beliefs, Network, StagePrediction, predict, prior_beliefs, run_values
+from cascada.network.evaluation import as_outputs_of
+from cascada.search import Certificate, Leaves, Limits, assumptions, candidate_bounds, refutations, search
+from cascada.space import Grid, as_candidates
+from cascada.study.trial import Trial
+
+
+class Study:
+    """Trials of a network, the beliefs they lead to, and the points that an algorithm suggests.
+
+    The only stateful part of the library. Told results are always kept; what they refute is said by the certificate.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        *,
+        algorithm: str | Algorithm = "auto",
+        candidates: Grid | ArrayLike | None = None,
+        tolerance: float | None = None,
+        seed: int = 0,
+    ) -> None:
+        if tolerance is not None and not (np.isfinite(tolerance) and tolerance >= 0):
+            raise ArgumentError(f"tolerance must be a number of at least 0, or None; got {tolerance!r}.")
+        self.network = network
+        self.algorithm = by_name(algorithm)
+        self.tolerance = tolerance
+        self.seed = seed
+        domain = network.domain
+        self._candidates = None if candidates is None else domain.encode(as_candidates(candidates, domain))
+        self._beliefs = prior_beliefs(network)
+        self._trials: list[Trial] = []
+        self._told = np.empty((0, network.width))
+        self._suggestion: Suggestion | None = None  # for the present data, with nothing pending
+        self._cache: Any = None
+
+    # ---- asking and telling
+
+    def ask(self) -> Trial | None:
+        """A new trial to run, or None when no point is worth a run (the tolerance is reached, or all were run)."""
+        pending = [trial for trial in self._trials if trial.state == "running"]
+        suggestion = self._suggest() if not pending else self._suggest_beside(pending)
+        if suggestion.point is None:
+            return None
+        point = self.network.domain.decode(suggestion.point[None])[0]
+        return self._add(self.network.domain.named(point))
+
+    def enqueue(self, controls: Mapping[str, Any]) -> Trial:
+        """A new trial at controls of your own choice."""
+        return self._add(self.network.domain.named(self.network.domain.row(controls)))
+
+    def tell(self, trial: Trial | int, outputs: Mapping[str, Any]) -> Trial:
+        """Tell the outputs of every stage, or of those that were observed; with the objective the trial is complete."""
+        told = self._observe(self._get(trial), outputs)
+        return self._store(told, [name for name in outputs if name not in self._get(trial).outputs])
+
+    def tell_stage(self, trial: Trial | int, stage: str, outputs: Any) -> Trial:
+        """Tell the outputs of one stage as they come in."""
+        return self.tell(trial, {stage: outputs})
+
+    def fail(self, trial: Trial | int, reason: str) -> Trial:
+        """Say that a run failed; the stages that were observed are kept and used."""
+        before = self._get(trial)
+        if before.state == "complete":
+            raise ContradictionError(f"trial {before.number} is complete: it cannot fail any more.")
+        failed = replace(before, state="failed", reason=reason)
+        self._trials[before.number] = failed
+        return failed
+
+    # ---- what is known
+
+    @property
+    def trials(self) -> tuple[Trial, ...]:
+        """All trials, in the order in which they were asked for."""
+        return tuple(self._trials)
+
+    @property
+    def beliefs(self) -> Beliefs:
+        """What is believed of every stage."""
+        return self._beliefs
+
+    @property
+    def best_trial(self) -> Trial | None:
+        """The complete trial with the best objective; the earliest where several are equal."""
+        complete = [trial for trial in self._trials if trial.value is not None]
+        return max(complete, key=lambda trial: self.network.sign * trial.value, default=None)  # type: ignore[operator]
+
+    def predict(self, controls: Mapping[str, Any]) -> dict[str, StagePrediction]:
+        """Mean, sd and bounds of every stage at some controls."""
+        return predict(self._beliefs, controls)
+
+    @property
+    def gap(self) -> float | None:
+        """How far the best run can be from the best possible; None before the first run, or when refuted."""
+        return self.certificate().gap
+
+    def certificate(
+        self, *, tolerance: float | None = None, cells: int | None = None, seconds: float | None = None
+    ) -> Certificate:
+        """How good the best run is. Without limits, from the bound at hand; with them, after refining further."""
+        started = time.monotonic()
+        found = refutations(self._beliefs)
+        best = self._best()
+        if found or not np.isfinite(best):
+            return self._certificate(None, best, 0, time.monotonic() - started, "no bound", found)
+        refine = tolerance is not None or cells is not None or seconds is not None
+        bound, used, stopped = self._bound(
+            Limits(tolerance or 0.0, cells or 200_000, seconds) if refine else None, best
+        )
+        return self._certificate(max(bound, best), best, used, time.monotonic() - started, stopped, ())
+
+    def recommended(self) -> dict[str, float | int] | None:
+        """What the algorithm recommends in the end, if that is not simply the best run."""
+        point = self.algorithm.recommend(self._context(()))
+        return None if point is None else self.network.domain.named(self.network.domain.decode(point[None])[0])
+
+    # ---- inside
+
+    def _best(self) -> float:
+        trial = self.best_trial
+        return -np.inf if trial is None or trial.value is None else self.network.sign * trial.value
+
+    def _bound(self, limits: Limits | None, best: float) -> tuple[float, int, str]:
+        """An upper bound of what is maximised over the whole domain, the cells it took, and what stopped it."""
+        if self._candidates is not None:
+            upper = candidate_bounds(self._beliefs, self._candidates)
+            return float(upper.max()), len(upper), "every candidate"
+        if limits is None:
+            suggestion = self._suggest()
+            if suggestion.bound is not None:
+                return suggestion.bound, suggestion.cells, suggestion.stopped
+            limits = Limits(self.tolerance or 0.0)  # an algorithm without bounds of its own
+        leaves = self._cache if isinstance(self._cache, Leaves) else Leaves.root(self.network.domain)
+        outcome = search(self._beliefs, leaves, best, len(self._told), limits, prove=True)
+        return outcome.bound, outcome.cells, outcome.stopped
+
+    def _certificate(
+        self, bound: float | None, best: float, cells: int, seconds: float, stopped: str, found: tuple[str, ...]
+    ) -> Certificate:
+        sign, some = self.network.sign, np.isfinite(best)
+        over = "the box of controls" if self._candidates is None else f"the {len(self._candidates):,} candidates"
+        return Certificate(
+            kind="refuted" if found else "proven",
+            best=sign * best if some else None,
+            bound=None if bound is None else sign * bound,
+            gap=None if bound is None else bound - best,
+            evaluations=sum(trial.value is not None for trial in self._trials),
+            assumptions=assumptions(self._beliefs),
+            evidence=found,
+            cells=cells,
+            seconds=seconds,
+            stopped=stopped,
+            over=over,
+            maximised=sign > 0,
+        )
+
+    def _suggest(self) -> Suggestion:
+        """The suggestion for the data told so far; computed once, so that asking twice changes nothing."""
+        if self._suggestion is None:
+            self._suggestion = self.algorithm.suggest(self._context(()), self._generator())
+            self._cache = self._suggestion.cache
+        return self._suggestion
+
+    def _suggest_beside(self, pending: Sequence[Trial]) -> Suggestion:
+        return self.algorithm.suggest(self._context(pending), self._generator())
+
+    def _context(self, pending: Sequence[Trial]) -> Context:
+        domain = self.network.domain
+        rows = np.array([domain.row(trial.controls) for trial in pending]).reshape(-1, domain.dimension)
+        keys = [(domain.row(trial.controls) + 0.0).tobytes() for trial in self._trials]
+        return Context(
+            beliefs=self._beliefs,
+            told=self._told,
+            pending=domain.encode(rows),
+            candidates=self._candidates,
+            best=self._best(),
+            trial=len(self._trials),
+            tolerance=self.tolerance or 0.0,
+            cache=self._cache,
+            taken=frozenset(keys),
+        )
+
+    def _generator(self) -> np.random.Generator:
+        return np.random.default_rng([self.seed, len(self._trials)])
+
+    def _add(self, controls: dict[str, float | int]) -> Trial:
+        trial = Trial(len(self._trials), controls)
+        self._trials.append(trial)
+        return trial
+
+    def _get(self, trial: Trial | int) -> Trial:
+        number = trial.number if isinstance(trial, Trial) else trial
+        if not 0 <= number < len(self._trials):
+            raise ArgumentError(f"there is no trial {number}; {len(self._trials)} were asked for.")
+        return self._trials[number]
+
+    def _observe(self, before: Trial, outputs: Mapping[str, Any]) -> Trial:
+        """The trial with these outputs; a contradiction of what was told before is refused with both values shown."""
+        known = dict(before.outputs)
+        for name, result in outputs.items():
+            node = self.network.node(name)
+            try:
+                values = as_outputs_of(node, result)
+            except Exception as error:
+                raise ArgumentError(f"trial {before.number}: stage {name!r} {error}.") from None
+            if known.get(name, values) != values:
+                raise ContradictionError(
+                    f"trial {before.number}: stage {name!r} was told as {known[name]} before and now as {values}."
+                )
+            known[name] = values
+        stage, output = self.network.objective
+        value = None
+        if stage in known:
+            value = known[stage][self.network.node(stage).stage.outputs.index(output)]
+        state = before.state if value is None else "complete"
+        return replace(before, outputs=known, value=value, state=state)
+
+    def _store(self, trial: Trial, fresh: Sequence[str]) -> Trial:
+        if fresh:
+            row = self.network.domain.row(trial.controls)[None]
+            values = run_values(self.network, row, [trial.outputs])
+            self._beliefs = self._beliefs.append(values)  # a contradiction raises here: nothing is changed then
+            self._told = np.concatenate([self._told, values])
+            self._suggestion = None
+        self._trials[trial.number] = trial
+        return trial

@@ -1,0 +1,102 @@
+"""The posterior against 50-digit arithmetic, and against scikit-learn."""
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from mpmath import mpf
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process import kernels as peer
+
+from cascada.confidence.belief import Belief
+from cascada.gp import Posterior
+from tests import reference
+from tests.gp.cases import Case, case, grid_case
+from tests.kernels.cases import name
+
+SMOOTHNESS = (None, 0.5, 1.0, 1.5, 2.0, 2.5, 3.7)
+
+every_dimension = pytest.mark.parametrize("d", [1, 2, 3])
+every_smoothness = pytest.mark.parametrize("nu", SMOOTHNESS, ids=name)
+every_jitter = pytest.mark.parametrize("jitter", [1e-10, 1e-7])
+
+
+def data(nu: float | None, d: int) -> Case:
+    return grid_case(nu, d) if nu in (1.0, 2.0) else case(nu, d)
+
+
+@cache
+def exact(nu: float | None, d: int, jitter: float) -> reference.Posterior:
+    observed = data(nu, d)
+    kernel = reference.Kernel.like(observed.kernel, d)
+    return reference.Posterior(kernel, observed.X, observed.Y[:, 0], jitter)
+
+
+def worst(computed: Any, true: Any) -> float:
+    """The largest absolute error."""
+    return max(float(abs(mpf(a) - b)) for a, b in zip(np.ravel(computed), np.ravel(true), strict=True))
+
+
+@every_jitter
+@every_dimension
+@every_smoothness
+def test_mean_and_sd(nu, d, jitter):
+    observed, true = data(nu, d), exact(nu, d, jitter)
+    posterior = Posterior.fit(observed.kernel, observed.X, observed.Y, jitter)
+    prediction = posterior.predict(observed.Z)
+    means, sds = [true.mean(z) for z in observed.Z], [true.sd(z) for z in observed.Z]
+    scale = np.abs(observed.Y).max()
+    assert worst(prediction.mean, means) <= 1e-8 * scale
+    assert worst(posterior.mean(observed.Z), means) <= 1e-8 * scale
+    # The promised inflation makes up for what rounding took from the sd, and for little more.
+    above = Belief(posterior, 1.0).sd_above(prediction.sd)
+    assert all(mpf(a) >= b for a, b in zip(above, sds, strict=True))
+    assert worst(above, sds) <= 1e-6
+
+
+@every_jitter
+@every_dimension
+@every_smoothness
+def test_budget_spent_and_norm_of_the_mean(nu, d, jitter):
+    observed, true = data(nu, d), exact(nu, d, jitter)
+    posterior = Posterior.fit(observed.kernel, observed.X, observed.Y, jitter)
+    assert abs(mpf(posterior.spent[0]) / true.spent - 1) <= 1e-8
+    assert abs(mpf(posterior.mean_norm[0]) / true.mean_norm - 1) <= 1e-8
+
+
+@every_jitter
+@every_dimension
+@pytest.mark.parametrize("nu", [nu for nu in SMOOTHNESS if nu is None or nu > 1], ids=name)
+def test_derivatives(nu, d, jitter):
+    observed, true = data(nu, d), exact(nu, d, jitter)
+    Z = observed.Z[-3:]
+    posterior = Posterior.fit(observed.kernel, observed.X, observed.Y, jitter)
+    jet = posterior.jet(Z)
+    means = [[true.derivative_mean(z, j) for j in range(d)] for z in Z]
+    assert worst(jet.derivative_mean, means) <= 1e-8 * np.abs(observed.Y).max()
+    assert worst(posterior.predict_gradient(Z).mean_gradient, means) <= 1e-8 * np.abs(observed.Y).max()
+    sds = [[true.derivative_sd(z, j) for j in range(d)] for z in Z]
+    assert worst(jet.derivative_sd, sds) <= 1e-7
+    assert observed.kernel.curvature is not None
+    prior = np.sqrt(observed.kernel.curvature) / observed.kernel.lengthscales(d)
+    above = Belief(posterior, 1.0).sd_above(jet.derivative_sd, prior)
+    assert all(mpf(a) >= b for a, b in zip(np.ravel(above), np.ravel(sds), strict=True))
+
+
+@every_jitter
+@every_dimension
+@every_smoothness
+def test_scikit_learn_agrees(nu, d, jitter):
+    observed = case(nu, d, p=2)
+    kernel = observed.kernel
+    ell = np.array(kernel.lengthscale)
+    shape = peer.RBF(ell) if nu is None else peer.Matern(ell, nu=nu)
+    # Its alpha is absolute, our jitter relative to the variance.
+    regressor = GaussianProcessRegressor(
+        peer.ConstantKernel(kernel.variance) * shape, alpha=jitter * kernel.variance, optimizer=None
+    ).fit(observed.X, observed.Y)
+    mean, sd = regressor.predict(observed.Z, return_std=True)
+    prediction = Posterior.fit(kernel, observed.X, observed.Y, jitter).predict(observed.Z)
+    np.testing.assert_allclose(prediction.mean, mean, rtol=0, atol=1e-8)
+    np.testing.assert_allclose(prediction.sd, sd[:, 0], rtol=0, atol=1e-8)
