@@ -14,13 +14,15 @@ import typer
 from typer.core import TyperGroup
 
 from cascada import __version__
-from cascada.errors import CascadaError
+from cascada.errors import ArgumentError, CascadaError
 
 __all__ = ["COMMANDS", "app"]
 
 #: Name of a command → ``module:function``; the function's signature is the command's options.
 COMMANDS: Mapping[str, str] = {
     "demo": "cascada.cli.demo:demo",
+    "problems": "cascada.cli.problems:problems",
+    "run": "cascada.cli.run:run",
 }
 
 
@@ -46,7 +48,7 @@ class LazyCommands(TyperGroup):
             return super().invoke(ctx)
         except CascadaError as error:
             typer.echo(f"cascada: {error}", err=True)
-            raise typer.Exit(1) from error
+            raise typer.Exit(2 if isinstance(error, ArgumentError) else 1) from error
 
 
 app = typer.Typer(cls=LazyCommands, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)

@@ -51,7 +51,8 @@ class OperatorExpansion:
         """f at the rows of X, shape (n, p)."""
         points = as_points(X, "X", self.centres.shape[1])
         blocks = self.kernel.blocks(points, self.centres, self.coefficients.shape[1])
-        rows = np.ascontiguousarray(blocks.transpose(0, 2, 1, 3)).reshape(len(points), self.coefficients.shape[1], -1)
+        shape = (len(points), self.coefficients.shape[1], self.coefficients.size)
+        rows = np.ascontiguousarray(blocks.transpose(0, 2, 1, 3)).reshape(shape)
         return np.vecdot(rows, self.coefficients.ravel())
 
     @property

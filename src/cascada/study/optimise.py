@@ -67,11 +67,11 @@ def _run(
                 study.tell(trial, error.outputs)
                 study.fail(trial, str(error))
             show(study)
+            answers = [callback(study) for callback in callbacks]  # each is called, also after one that says stop
             if study.beliefs.evidence:
                 return "refuted"
             if _within(study):
                 return "tolerance"
-            answers = [callback(study) for callback in callbacks]  # each is called, also after one that says stop
             if any(answers):
                 return "stopped"
     except KeyboardInterrupt:

@@ -1,0 +1,29 @@
+"""`cascada run SPEC`: optimise a process and print the best run, its gap and what it rests on."""
+
+import json
+from typing import Annotated
+
+import typer
+
+from cascada.cli.output import as_json, summary
+from cascada.cli.spec import load
+from cascada.study import maximise, minimise
+
+
+def run(
+    spec: Annotated[str, typer.Argument(help="A built-in problem, package.module:object, or file.py:object.")],
+    algorithm: Annotated[str, typer.Option(help="auto, gpn_ucb, random_search, or module:Class.")] = "auto",
+    budget: Annotated[int, typer.Option(help="At most this many runs of the process.", min=1)] = 100,
+    tolerance: Annotated[float | None, typer.Option(help="Stop when the proven gap is at most this.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the algorithm's random choices.")] = 0,
+    minimize: Annotated[bool, typer.Option("--minimise", help="Minimise the objective instead.")] = False,
+    json_output: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Optimise a process: print the best run, how far from the best possible it can be, and why that is so."""
+    optimise = minimise if minimize else maximise
+    result = optimise(
+        load(spec), budget=budget, algorithm=algorithm, tolerance=tolerance, seed=seed, progress=not json_output
+    )
+    typer.echo(json.dumps(as_json(result)) if json_output else summary(result))
+    if result.best is None or result.status == "refuted":
+        raise typer.Exit(1)

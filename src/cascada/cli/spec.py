@@ -1,0 +1,65 @@
+"""SPEC on the command line: a built-in problem, `package.module:object`, or `file.py:object`."""
+
+import sys
+from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from cascada.errors import ArgumentError
+from cascada.network import Network
+from cascada.problems import PROBLEMS, Problem, by_name
+
+
+def load(spec: str) -> Network:
+    """The network that a SPEC names: a Network with all functions, a Problem, or a callable that returns one."""
+    place, colon, name = spec.rpartition(":")
+    if not colon:
+        if spec in PROBLEMS:
+            return by_name(spec).network
+        raise ArgumentError(
+            f"SPEC must be a built-in problem (see `cascada problems`), 'package.module:object' or 'file.py:object'; "
+            f"got {spec!r}."
+        )
+    module = _load_file(Path(place)) if place.endswith(".py") else _import(place)
+    try:
+        found = getattr(module, name)
+    except AttributeError:
+        raise ArgumentError(f"{place} has no object {name!r}.") from None
+    if callable(found) and not isinstance(found, Network | Problem):
+        found = found()
+    return _as_network(found, spec)
+
+
+def _as_network(found: Any, spec: str) -> Network:
+    network = found.network if isinstance(found, Problem) else found
+    if not isinstance(network, Network):
+        raise ArgumentError(f"{spec} must be a Network or a Problem, or return one; got {type(found).__name__}.")
+    return network
+
+
+def _import(name: str) -> ModuleType:
+    sys.path.insert(0, "")
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise ArgumentError(f"could not import {name!r}: {error}.") from error
+    finally:
+        sys.path.remove("")
+
+
+def _load_file(path: Path) -> ModuleType:
+    """Run a file as a module; its folder joins sys.path, so that it can import its neighbours."""
+    if not path.is_file():
+        raise ArgumentError(f"there is no file {path}.")
+    folder = str(path.resolve().parent)
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    spec = spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise ArgumentError(f"{path} is not a Python file.")
+    module = module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    return module

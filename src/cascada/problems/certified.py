@@ -1,0 +1,138 @@
+"""Random processes whose every assumption is true: each stage has exactly the norm that it claims.
+
+Stages are sums of 30 kernel sections with uniform centres in [−2, 2]^d and N(0, 1) coefficients, scaled to norm B; all
+controls lie in [−2, 2]. So a gap that is called proven must hold, always.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from cascada.arrays import Array
+from cascada.kernels import Separable, SquaredExponential, Stationary, random_expansion, random_operator_expansion
+from cascada.network import Network, Stage
+from cascada.problems.problem import Problem
+from cascada.space import Real
+
+BOX = 2.0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One stage of a structure: its controls, parents (by position), number of outputs, and kind."""
+
+    controls: tuple[str, ...] = ()
+    parents: tuple[int, ...] = ()
+    outputs: int = 1
+    joint: bool = False  # one norm for all outputs
+    known: bool = False  # the sum of its inputs, as a formula
+
+
+@dataclass(frozen=True)
+class Structure:
+    """A named way to wire stages."""
+
+    summary: str
+    plans: Sequence[Plan] = field(default_factory=tuple)
+
+
+STRUCTURES: Mapping[str, Structure] = {
+    "chain": Structure("x, y → f → g → h", (Plan(("x", "y")), Plan((), (0,)), Plan((), (1,)))),
+    "chain-3d": Structure("x, y, z → f → g → h", (Plan(("x", "y", "z")), Plan((), (0,)), Plan((), (1,)))),
+    "controls": Structure(
+        "a chain with one control at each of three stages", (Plan(("x",)), Plan(("y",), (0,)), Plan(("z",), (1,)))
+    ),
+    "controls-4d": Structure(
+        "two controls at the first of three stages, one at each later one",
+        (Plan(("w", "x")), Plan(("y",), (0,)), Plan(("z",), (1,))),
+    ),
+    "feed-forward": Structure("2 → 2 → 1, independent outputs", (Plan(("x", "y"), (), 2), Plan((), (0,)))),
+    "feed-forward-3": Structure("2 → 3 → 1, independent outputs", (Plan(("x", "y"), (), 3), Plan((), (0,)))),
+    "multi-output": Structure("2 → 2 → 1, joint norms", (Plan(("x", "y"), (), 2, joint=True), Plan((), (0,)))),
+    "join": Structure(
+        "two branches that share the control y and meet in a third stage",
+        (Plan(("x", "y")), Plan(("y", "z")), Plan((), (0, 1))),
+    ),
+    "known": Structure(
+        "two stages whose sum, a known formula, is maximised",
+        (Plan(("x", "y")), Plan((), (0,)), Plan((), (0, 1), known=True)),
+    ),
+}
+
+
+def certified(
+    structure: str, seed: int = 0, kernel: Stationary | None = None, norm: float = 2.0, lipschitz: float | None = None
+) -> Problem:
+    """A random process of this structure; the same seed gives the same process."""
+    kernel = SquaredExponential(1.0) if kernel is None else kernel
+    rng = np.random.default_rng(seed)
+    plans = STRUCTURES[structure].plans
+    stages: list[Stage] = []
+    batches: list[Callable[[Array], Array]] = []
+    for i, plan in enumerate(plans):
+        width = len(plan.controls) + sum(plans[j].outputs for j in plan.parents)
+        batch = _function(plan, width, kernel, norm, rng)
+        batches.append(batch)
+        stages.append(_stage(i, plan, plans, batch, kernel, norm, lipschitz))
+    network = Network(stages, objective=f"s{len(plans)}.{_outputs(len(plans) - 1, plans[-1])[-1]}")
+
+    def values_at(points: Array) -> Array:
+        values = network.domain.encode(points)
+        for node, batch in zip(network.nodes, batches, strict=True):
+            values = np.hstack([values, batch(values[:, list(node.inputs)])])
+        return values
+
+    return Problem(f"certified-{structure}", STRUCTURES[structure].summary, network, values_at)
+
+
+def _outputs(i: int, plan: Plan) -> list[str]:
+    return [f"s{i + 1}_{j + 1}" for j in range(plan.outputs)]
+
+
+def _function(
+    plan: Plan, width: int, kernel: Stationary, norm: float, rng: np.random.Generator
+) -> Callable[[Array], Array]:
+    low, high = [-BOX] * width, [BOX] * width
+    if plan.known:
+        return lambda points: points.sum(axis=1, keepdims=True)
+    if plan.joint:
+        return random_operator_expansion(Separable(kernel), low, high, norm=norm, outputs=plan.outputs, rng=rng)
+    return random_expansion(kernel, low, high, norm=norm, outputs=plan.outputs, rng=rng)
+
+
+def _stage(
+    i: int,
+    plan: Plan,
+    plans: Sequence[Plan],
+    batch: Callable[[Array], Array],
+    kernel: Stationary,
+    norm: float,
+    lipschitz: float | None,
+) -> Stage:
+    inputs = [name for j in plan.parents for name in _outputs(j, plans[j])] + list(plan.controls)
+
+    def function(**values: float) -> list[float]:
+        return batch(np.array([[values[name] for name in inputs]]))[0].tolist()
+
+    options: dict[str, Any] = {"kernel": Separable(kernel) if plan.joint else kernel, "norm_bound": norm}
+    if plan.known:
+        options = {"known": True, "interval": _sum_interval}
+    elif lipschitz is not None:
+        options["lipschitz"] = lipschitz
+    return Stage(
+        f"s{i + 1}",
+        controls={name: Real(-BOX, BOX) for name in plan.controls},
+        outputs=_outputs(i, plan),
+        parents=[f"s{j + 1}" for j in plan.parents],
+        function=function,
+        **options,
+    )
+
+
+def _sum_interval(**pairs: tuple[float, float]) -> tuple[float, float]:
+    """The sum of intervals, rounded outwards."""
+    low, high = sum(pair[0] for pair in pairs.values()), sum(pair[1] for pair in pairs.values())
+    slack = 1e-15 * sum(abs(end) for pair in pairs.values() for end in pair)
+    return low - slack, high + slack
