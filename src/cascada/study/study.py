@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cascada.algorithms import Algorithm, Context, Suggestion, by_name
+from cascada.algorithms import GPNUCB, Algorithm, Context, Suggestion, by_name
 from cascada.errors import ArgumentError, ContradictionError
 from cascada.network import Beliefs, Network, StagePrediction, predict, prior_beliefs, run_values
 from cascada.network.evaluation import as_outputs_of
@@ -44,7 +44,9 @@ class Study:
         self._trials: list[Trial] = []
         self._told = np.empty((0, network.width))
         self._suggestion: Suggestion | None = None  # for the present data, with nothing pending
-        self._cache: Any = None
+        self._cache: Any = None  # what the algorithm's last suggestion left behind
+        self._leaves: Leaves | None = None  # the tree of the certificate, when the algorithm has none
+        self._cells, self._seconds = 0, 0.0  # spent on all searches so far
 
     # ---- asking and telling
 
@@ -110,16 +112,14 @@ class Study:
         self, *, tolerance: float | None = None, cells: int | None = None, seconds: float | None = None
     ) -> Certificate:
         """How good the best run is. Without limits, from the bound at hand; with them, after refining further."""
-        started = time.monotonic()
         found = refutations(self._beliefs)
         best = self._best()
         if found or not np.isfinite(best):
-            return self._certificate(None, best, 0, time.monotonic() - started, "no bound", found)
+            return self._certificate(None, best, "no bound", found)
         refine = tolerance is not None or cells is not None or seconds is not None
-        bound, used, stopped = self._bound(
-            Limits(tolerance or 0.0, cells or 200_000, seconds) if refine else None, best
-        )
-        return self._certificate(max(bound, best), best, used, time.monotonic() - started, stopped, ())
+        limits = Limits(tolerance or 0.0, cells or 200_000, seconds) if refine else None
+        bound, stopped = self._bound(limits, best)
+        return self._certificate(max(bound, best), best, stopped, ())
 
     def recommended(self) -> dict[str, float | int] | None:
         """What the algorithm recommends in the end, if that is not simply the best run."""
@@ -132,23 +132,33 @@ class Study:
         trial = self.best_trial
         return -np.inf if trial is None or trial.value is None else self.network.sign * trial.value
 
-    def _bound(self, limits: Limits | None, best: float) -> tuple[float, int, str]:
-        """An upper bound of what is maximised over the whole domain, the cells it took, and what stopped it."""
+    def _bound(self, limits: Limits | None, best: float) -> tuple[float, str]:
+        """An upper bound of what is maximised over the whole domain, and what stopped the search for it."""
+        own = isinstance(self.algorithm, GPNUCB)  # nobody else's bound is called proven
+        if own and limits is None:
+            suggestion = self._suggest()
+            assert suggestion.bound is not None, "with nothing pending GPN-UCB has a bound"
+            return suggestion.bound, suggestion.stopped
+        started = time.monotonic()
         if self._candidates is not None:
             upper = candidate_bounds(self._beliefs, self._candidates)
-            return float(upper.max()), len(upper), "every candidate"
+            self._count(len(upper), started)
+            return float(upper.max()), "every candidate"
+        leaves = self._cache if own else self._leaves
+        if not isinstance(leaves, Leaves):
+            leaves = Leaves.root(self.network.domain)
+        wanted = Limits(self.tolerance or 0.0, cells=2_000) if limits is None else limits
+        outcome = search(self._beliefs, leaves, best, len(self._told), wanted, prove=True)
         if limits is None:
-            suggestion = self._suggest()
-            if suggestion.bound is not None:
-                return suggestion.bound, suggestion.cells, suggestion.stopped
-            limits = Limits(self.tolerance or 0.0)  # an algorithm without bounds of its own
-        leaves = self._cache if isinstance(self._cache, Leaves) else Leaves.root(self.network.domain)
-        outcome = search(self._beliefs, leaves, best, len(self._told), limits, prove=True)
-        return outcome.bound, outcome.cells, outcome.stopped
+            self._leaves = outcome.leaves
+        self._count(outcome.cells, started)
+        return outcome.bound, outcome.stopped
 
-    def _certificate(
-        self, bound: float | None, best: float, cells: int, seconds: float, stopped: str, found: tuple[str, ...]
-    ) -> Certificate:
+    def _count(self, cells: int, started: float) -> None:
+        self._cells += cells
+        self._seconds += time.monotonic() - started
+
+    def _certificate(self, bound: float | None, best: float, stopped: str, found: tuple[str, ...]) -> Certificate:
         sign, some = self.network.sign, np.isfinite(best)
         over = "the box of controls" if self._candidates is None else f"the {len(self._candidates):,} candidates"
         return Certificate(
@@ -159,8 +169,8 @@ class Study:
             evaluations=sum(trial.value is not None for trial in self._trials),
             assumptions=assumptions(self._beliefs),
             evidence=found,
-            cells=cells,
-            seconds=seconds,
+            cells=self._cells,
+            seconds=self._seconds,
             stopped=stopped,
             over=over,
             maximised=sign > 0,
@@ -169,12 +179,17 @@ class Study:
     def _suggest(self) -> Suggestion:
         """The suggestion for the data told so far; computed once, so that asking twice changes nothing."""
         if self._suggestion is None:
+            started = time.monotonic()
             self._suggestion = self.algorithm.suggest(self._context(()), self._generator())
             self._cache = self._suggestion.cache
+            self._count(self._suggestion.cells, started)
         return self._suggestion
 
     def _suggest_beside(self, pending: Sequence[Trial]) -> Suggestion:
-        return self.algorithm.suggest(self._context(pending), self._generator())
+        started = time.monotonic()
+        suggestion = self.algorithm.suggest(self._context(pending), self._generator())
+        self._count(suggestion.cells, started)
+        return suggestion
 
     def _context(self, pending: Sequence[Trial]) -> Context:
         domain = self.network.domain
