@@ -5,6 +5,7 @@ from typing import Any
 
 from cascada.algorithms.algorithm import Algorithm, Context, Suggestion, point_key
 from cascada.algorithms.gpn_ucb import GPNUCB
+from cascada.algorithms.paper_grid import PaperGrid
 from cascada.algorithms.random_search import RandomSearch
 from cascada.errors import ArgumentError
 
@@ -28,4 +29,4 @@ def by_name(algorithm: "str | Algorithm") -> Algorithm:
         raise ArgumentError(f"algorithm {algorithm!r} could not be imported: {error}.") from error
 
 
-__all__ = ["GPNUCB", "NAMES", "Algorithm", "Context", "RandomSearch", "Suggestion", "by_name", "point_key"]
+__all__ = ["GPNUCB", "NAMES", "Algorithm", "Context", "PaperGrid", "RandomSearch", "Suggestion", "by_name", "point_key"]

@@ -1,34 +1,58 @@
 """GPN-UCB (`algo:ucb`): run the point whose upper confidence bound through the network is largest.
 
-Over candidates the maximum is exact. Over a box it is found by branch and bound, whose tree is kept between asks; the
-bound it leaves is the certificate's.
+Over candidates the maximum is exact. Over a box of up to six controls it is found by branch and bound, whose tree is
+kept between asks and whose bound is the certificate's. With more controls the tree would be too large to be of use, and
+gradient ascent on the joint (x, η) form finds the point; a certificate then comes from whatever cells there are.
 """
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from cascada.algorithms.algorithm import Context, Suggestion
 from cascada.arrays import Array
-from cascada.network import hallucinated
-from cascada.search import Leaves, Limits, candidate_bounds, largest, search
+from cascada.errors import ArgumentError
+from cascada.network import Beliefs, hallucinated
+from cascada.search import Leaves, Limits, ascend, candidate_bounds, largest, search
+
+_MOST_CONTROLS_TO_BRANCH = 6
 
 
 @dataclass(frozen=True)
 class GPNUCB:
-    """The paper's algorithm with certified bounds; `cells` is the budget of one suggestion over a box."""
+    """The paper's algorithm with certified bounds; `cells` is the budget of one suggestion by branch and bound."""
 
+    search: Literal["auto", "branch_and_bound", "ascent"] = "auto"
     cells: int = 20_000
+
+    def __post_init__(self) -> None:
+        if self.search not in ("auto", "branch_and_bound", "ascent"):
+            raise ArgumentError(f"search must be 'auto', 'branch_and_bound' or 'ascent'; got {self.search!r}.")
 
     def suggest(self, context: Context, rng: np.random.Generator) -> Suggestion:
         """argmax UCB_{t−1} over the points that were not run yet."""
         beliefs = hallucinated(context.beliefs, context.pending)
         if context.candidates is not None:
-            upper = candidate_bounds(beliefs, context.candidates)
-            free = np.where(context.free_candidates(), upper, -np.inf)
-            point = context.candidates[largest(free, rng)] if np.isfinite(free).any() else None
-            bound = None if len(context.pending) else float(upper.max())
-            return Suggestion(point, bound, len(upper), "candidates")
+            return self._candidates(context, beliefs, rng)
+        branch = self.search == "branch_and_bound"
+        if branch or (self.search == "auto" and context.domain.dimension <= _MOST_CONTROLS_TO_BRANCH):
+            return self._branch_and_bound(context, beliefs)
+        return self._ascent(context, beliefs, rng)
+
+    def recommend(self, context: Context) -> Array | None:  # noqa: ARG002
+        """None: the best run is the answer."""
+        return None
+
+    def _candidates(self, context: Context, beliefs: Beliefs, rng: np.random.Generator) -> Suggestion:
+        assert context.candidates is not None, "only called with candidates"
+        upper = candidate_bounds(beliefs, context.candidates)
+        free = np.where(context.free_candidates(), upper, -np.inf)
+        point = context.candidates[largest(free, rng)] if np.isfinite(free).any() else None
+        bound = None if len(context.pending) else float(upper.max())
+        return Suggestion(point, bound, len(upper), "every candidate")
+
+    def _branch_and_bound(self, context: Context, beliefs: Beliefs) -> Suggestion:
         leaves = context.cache if isinstance(context.cache, Leaves) else Leaves.root(context.domain)
         limits = Limits(tolerance=context.tolerance, cells=self.cells)
         version = len(context.told) + len(context.pending)
@@ -37,6 +61,10 @@ class GPNUCB:
             return Suggestion(outcome.point, None, outcome.cells, outcome.stopped, context.cache)
         return Suggestion(outcome.point, outcome.bound, outcome.cells, outcome.stopped, outcome.leaves)
 
-    def recommend(self, context: Context) -> Array | None:  # noqa: ARG002
-        """None: the best run is the answer."""
-        return None
+    def _ascent(self, context: Context, beliefs: Beliefs, rng: np.random.Generator) -> Suggestion:
+        values = context.beliefs.network.sign * context.told[:, context.beliefs.network.objective_column]
+        best = context.told[np.argsort(-values, kind="stable")[:1], : context.domain.dimension]
+        points = ascend(beliefs, rng, best)
+        free = [point for point in points if not context.is_taken(point)]
+        point = free[0] if free else rng.uniform(context.domain.lower, context.domain.upper)
+        return Suggestion(point, None, 0, "ascent")

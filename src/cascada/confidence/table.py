@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from cascada.arrays import UNIT_ROUNDOFF, Array, IntArray, as_points
 from cascada.confidence.belief import Belief
 from cascada.confidence.cells import cell_bounds
+from cascada.confidence.range_maximum import range_maximum, sparse_maxima
 from cascada.confidence.regions import Boxes
 from cascada.errors import ArgumentError
 
@@ -70,7 +71,7 @@ class EnvelopeTable:
         highest, lowest = _peaks(nodes, upper, constant), _peaks(nodes, -lower, constant)
         if gaps is not None:
             highest, lowest = np.minimum(highest, gaps.upper[:, 0]), np.minimum(lowest, -gaps.lower[:, 0])
-        return cls(nodes, upper, lower, constant, _sparse(highest), _sparse(lowest))
+        return cls(nodes, upper, lower, constant, sparse_maxima(highest), sparse_maxima(lowest))
 
     def over(self, intervals: Boxes) -> Boxes:
         """Bounds of f over every interval, boxes in ℝ¹."""
@@ -91,7 +92,7 @@ class EnvelopeTable:
         low, high = first + 1, last - 1  # whole gaps
         some = low <= high
         if np.any(some):
-            best[some] = np.maximum(best[some], _range_maximum(sparse, low[some], high[some]))
+            best[some] = np.maximum(best[some], range_maximum(sparse, low[some], high[some]))
         return best
 
     def _part(self, values: Array, caps: Array, gap: IntArray, left: Array, right: Array) -> Array:
@@ -126,20 +127,3 @@ def _sweep(nodes: Array, values: Array, lipschitz: float) -> Array:
 def _peaks(nodes: Array, values: Array, lipschitz: float) -> Array:
     """The peak of the tent over every gap between neighbouring nodes, (N − 1,)."""
     return 0.5 * (values[:-1] + values[1:] + lipschitz * np.diff(nodes))
-
-
-def _sparse(values: Array) -> Array:
-    """Row k holds the maxima of 2^k neighbours, so that two look-ups give the maximum of any range."""
-    rows, width = [values], 1
-    while 2 * width <= len(values):
-        row = rows[-1].copy()
-        row[: len(values) - width] = np.maximum(row[:-width], row[width:])
-        rows.append(row)
-        width *= 2
-    return np.array(rows)
-
-
-def _range_maximum(sparse: Array, low: IntArray, high: IntArray) -> Array:
-    """max of values[low..high], both ends included, for many ranges."""
-    level = np.frexp(high - low + 1.0)[1] - 1  # the largest k with 2^k ≤ length
-    return np.maximum(sparse[level, low], sparse[level, high - (1 << level) + 1])

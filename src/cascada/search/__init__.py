@@ -1,5 +1,6 @@
-"""Looking for the largest upper bound: over candidates, and over boxes by branch and bound."""
+"""Looking for the largest upper bound: over candidates, and over boxes by branch and bound or ascent."""
 
+from cascada.search.ascent import Joint, ascend
 from cascada.search.branch_and_bound import Limits, Outcome, search
 from cascada.search.candidates import candidate_bounds, largest
 from cascada.search.certificate import Certificate, GapKind, assumptions, refutations
@@ -8,9 +9,11 @@ from cascada.search.leaves import Leaves
 __all__ = [
     "Certificate",
     "GapKind",
+    "Joint",
     "Leaves",
     "Limits",
     "Outcome",
+    "ascend",
     "assumptions",
     "candidate_bounds",
     "largest",

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from cascada.algorithms import GPNUCB, Algorithm, Context, Suggestion, by_name
 from cascada.errors import ArgumentError, ContradictionError
+from cascada.gp.rounding import SMALLEST_JITTER
 from cascada.network import Beliefs, Network, StagePrediction, predict, prior_beliefs, run_values
 from cascada.network.evaluation import as_outputs_of
 from cascada.search import Certificate, Leaves, Limits, assumptions, candidate_bounds, refutations, search
@@ -31,6 +32,7 @@ class Study:
         candidates: Grid | ArrayLike | None = None,
         tolerance: float | None = None,
         seed: int = 0,
+        jitter: float = SMALLEST_JITTER,
     ) -> None:
         if tolerance is not None and not (np.isfinite(tolerance) and tolerance >= 0):
             raise ArgumentError(f"tolerance must be a number of at least 0, or None; got {tolerance!r}.")
@@ -40,7 +42,7 @@ class Study:
         self.seed = seed
         domain = network.domain
         self._candidates = None if candidates is None else domain.encode(as_candidates(candidates, domain))
-        self._beliefs = prior_beliefs(network)
+        self._beliefs = prior_beliefs(network, jitter)
         self._trials: list[Trial] = []
         self._told = np.empty((0, network.width))
         self._suggestion: Suggestion | None = None  # for the present data, with nothing pending
@@ -137,15 +139,15 @@ class Study:
         own = isinstance(self.algorithm, GPNUCB)  # nobody else's bound is called proven
         if own and limits is None:
             suggestion = self._suggest()
-            assert suggestion.bound is not None, "with nothing pending GPN-UCB has a bound"
-            return suggestion.bound, suggestion.stopped
+            if suggestion.bound is not None:
+                return suggestion.bound, suggestion.stopped
         started = time.monotonic()
         if self._candidates is not None:
             upper = candidate_bounds(self._beliefs, self._candidates)
             self._count(len(upper), started)
             return float(upper.max()), "every candidate"
-        leaves = self._cache if own else self._leaves
-        if not isinstance(leaves, Leaves):
+        leaves = self._cache if own and isinstance(self._cache, Leaves) else self._leaves
+        if leaves is None:
             leaves = Leaves.root(self.network.domain)
         wanted = Limits(self.tolerance or 0.0, cells=2_000) if limits is None else limits
         outcome = search(self._beliefs, leaves, best, len(self._told), wanted, prove=True)

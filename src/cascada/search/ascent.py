@@ -1,0 +1,118 @@
+"""Multi-start gradient ascent on the joint form of the upper bound, for boxes of too many dimensions to branch over.
+
+With η_ij ∈ [−1, 1] for every modelled output, the value z_ij = μ_ij(z) + η_ij·ρ_ij·σ_ij(z) runs through everything that
+output j of stage i can be by its norm alone, so max over (x, η) of the objective is the UCB of the union form. A local
+maximum of it is a good point to run, and never a bound.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cascada.arrays import Array
+from cascada.errors import ArgumentError
+from cascada.network import Beliefs, StageBelief
+from cascada.network.enclosure import known_values
+
+_STARTS = 512
+_REFINED = 6
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """The objective as a function of (x, η), with its gradient, for many points at once."""
+
+    beliefs: Beliefs
+
+    @property
+    def size(self) -> int:
+        """The number of controls and of modelled outputs together."""
+        return self.beliefs.network.domain.dimension + sum(len(s.node.stage.modelled) for s in self.beliefs.stages)
+
+    def __call__(self, points: Array) -> tuple[Array, Array]:
+        """Values (n,) of what is maximised at points (n, size), and gradients (n, size)."""
+        network = self.beliefs.network
+        n, d = len(points), network.domain.dimension
+        values, gradients = np.empty((n, network.width)), np.zeros((n, network.width, self.size))
+        values[:, :d] = points[:, :d]
+        gradients[:, np.arange(d), np.arange(d)] = 1.0
+        position = d
+        for stage in self.beliefs.stages:
+            inputs, columns = list(stage.node.inputs), list(stage.node.columns)
+            count = len(stage.node.stage.modelled)
+            eta = points[:, position : position + count]
+            out, slope, push = _stage(stage, values[:, inputs], eta)
+            values[:, columns] = out
+            gradients[:, columns] = slope @ gradients[:, inputs]
+            names = stage.node.stage.outputs
+            for j, output in enumerate(stage.node.stage.modelled):
+                gradients[:, columns[names.index(output)], position + j] += push[:, j]
+            position += count
+        column, sign = network.objective_column, network.sign
+        return sign * values[:, column], sign * gradients[:, column]
+
+
+def ascend(beliefs: Beliefs, rng: np.random.Generator, near: Array) -> list[Array]:
+    """Points (d,), coordinates, best first: local maxima of the joint form from many starts.
+
+    `near` (k, d) are points whose neighbourhood is searched besides the whole box: the best run so far, say.
+    """
+    from scipy.optimize import minimize
+
+    domain, joint = beliefs.network.domain, Joint(beliefs)
+    d = domain.dimension
+    x = rng.uniform(domain.lower, domain.upper, (_STARTS, d))
+    spread = (domain.upper - domain.lower) * 10.0 ** rng.uniform(-4, -1, (len(near), _STARTS // 4, 1))
+    close = near[:, None] + spread * rng.standard_normal((len(near), _STARTS // 4, d))
+    x = np.clip(np.concatenate([x, close.reshape(-1, d)]), domain.lower, domain.upper)
+    starts = np.hstack([x, rng.uniform(-1, 1, (len(x), joint.size - d))])
+    order = np.argsort(-joint(starts)[0], kind="stable")[:_REFINED]
+    lower, upper = np.append(domain.lower, -np.ones(joint.size - d)), np.append(domain.upper, np.ones(joint.size - d))
+
+    def negated(point: Array) -> tuple[float, Array]:
+        value, gradient = joint(point[None])
+        return -float(value[0]), -gradient[0]
+
+    bounds = list(zip(lower, upper, strict=True))
+    found = [minimize(negated, starts[i], jac=True, method="L-BFGS-B", bounds=bounds) for i in order]
+    return [result.x[:d] for result in sorted(found, key=lambda result: float(result.fun))]
+
+
+def _stage(stage: StageBelief, inputs: Array, eta: Array) -> tuple[Array, Array, Array]:
+    """Outputs (n, p), their slopes in the inputs (n, p, d), and in η of the modelled outputs (n, count)."""
+    given = stage.node.stage
+    n, d, p = len(inputs), inputs.shape[1], len(given.outputs)
+    if given.known:
+        return *_known(stage, inputs), np.empty((n, 0))
+    out, slope = np.empty((n, p)), np.zeros((n, p, d))
+    for j, output in enumerate(given.outputs):
+        if output in given.passes:
+            source = stage.node.input_names.index(output)
+            out[:, j], slope[:, j, source] = inputs[:, source], 1.0
+    belief = stage.per_output
+    if belief is None:
+        if stage.belief is None:
+            return out, slope, np.empty((n, 0))
+        raise ArgumentError(
+            f"stage {given.name!r} has a general operator-valued kernel, which gradient ascent cannot follow; "
+            f"use GPNUCB(search='branch_and_bound')."
+        )
+    prediction = belief.posterior.predict_gradient(inputs)
+    modelled = [given.outputs.index(output) for output in given.modelled]
+    push = belief.radius * prediction.sd[:, None]
+    out[:, modelled] = prediction.mean + eta * push + given.offset
+    slope[:, modelled] = prediction.mean_gradient + (eta * belief.radius)[:, :, None] * prediction.sd_gradient[:, None]
+    return out, slope, push
+
+
+def _known(stage: StageBelief, inputs: Array) -> tuple[Array, Array]:
+    """A formula has no gradient to offer: central differences."""
+    values = known_values(stage, inputs)
+    slope = np.empty((*values.shape, inputs.shape[1]))
+    for j in range(inputs.shape[1]):
+        step = 1e-6 * np.maximum(1.0, np.abs(inputs[:, j]))
+        ahead, behind = inputs.copy(), inputs.copy()
+        ahead[:, j] += step
+        behind[:, j] -= step
+        slope[:, :, j] = (known_values(stage, ahead) - known_values(stage, behind)) / (2 * step)[:, None]
+    return values, slope
