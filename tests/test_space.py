@@ -18,8 +18,8 @@ DOMAIN = Domain({"x": Real(-1, 3), "t": Real(0.1, 10.0, log=True), "n": Integer(
 def controls(draw: st.DrawFn) -> Control:
     """Controls with ranges of all sizes."""
     if draw(st.booleans()):
-        low = draw(st.integers(-1000, 1000))
-        return Integer(low, low + draw(st.integers(1, 1000)))
+        first = draw(st.integers(-1000, 1000))
+        return Integer(first, first + draw(st.integers(1, 1000)))
     log = draw(st.booleans())
     low = draw(st.floats(1e-6, 1e6)) if log else draw(st.floats(-1e6, 1e6))
     return Real(low, low + draw(st.floats(1e-3, 1e6)), log=log)

@@ -29,7 +29,8 @@ Functions = dict[str, Callable[..., Any]]
 
 def stage(name: str, **options: Any) -> Stage:
     """A stage of norm 2 under SE, unless the options say otherwise."""
-    return Stage(name, **({"kernel": SE, "norm_bound": 2.0} | options))
+    defaults: dict[str, Any] = {"kernel": SE, "norm_bound": 2.0}
+    return Stage(name, **(defaults | options))
 
 
 def _mixture(U: Array, V: Array) -> Array:

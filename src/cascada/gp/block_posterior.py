@@ -95,7 +95,7 @@ class BlockPosterior(OperatorPosterior):
         n, p = len(points), self.output_count
         prior = np.array([self.kernel.blocks(z[None], z[None], p)[0, 0] for z in points]).reshape(n, p, p)
         cross = _flatten(self.kernel.blocks(points, self.inputs, p))  # (np, tp)
-        V = triangular_solve(self.factor, cross.T).reshape(-1, n, p)
+        V = triangular_solve(self.factor, cross.T).reshape(self.whitened.size, n, p)
         mean = np.einsum("rnp,r->np", V, self.whitened[:, 0])  # eq:multi_mean
         covariance = prior - np.einsum("rnp,rnq->npq", V, V)  # eq:multi_var
         covariance = 0.5 * (covariance + covariance.transpose(0, 2, 1))
@@ -126,4 +126,4 @@ class BlockPosterior(OperatorPosterior):
 def _flatten(blocks: Array) -> Array:
     """Blocks (n, m, p, p) as a matrix (np, mp)."""
     n, m, p, _ = blocks.shape
-    return np.ascontiguousarray(blocks.transpose(0, 2, 1, 3)).reshape(n * p, m * p)
+    return np.array(blocks.transpose(0, 2, 1, 3), order="C").reshape(n * p, m * p)  # a copy: blocks are the user's

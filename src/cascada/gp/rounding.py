@@ -24,7 +24,7 @@ SMALLEST_JITTER = 1e-10
 
 def as_jitter(jitter: float) -> float:
     """λ, checked."""
-    if not (np.isfinite(jitter) and jitter >= SMALLEST_JITTER):
+    if not isinstance(jitter, int | float | np.number) or not (np.isfinite(jitter) and jitter >= SMALLEST_JITTER):
         raise ArgumentError(
             f"jitter must be at least {SMALLEST_JITTER:g}: below it rounding can break the bounds; got {jitter!r}."
         )

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from cascada.arrays import Array, IntArray, as_outputs, as_points
 from cascada.errors import ContradictionError
+from cascada.gp.history import new_rows
 from cascada.gp.operator_posterior import OperatorPosterior, OperatorPrediction
 from cascada.gp.posterior import Posterior
 from cascada.gp.rounding import SMALLEST_JITTER
@@ -28,6 +29,8 @@ class SeparablePosterior(OperatorPosterior):
     eigenvalues: Array  # a, shape (p,)
     eigenvectors: Array  # Q, shape (p, p)
     _outputs: Array  # Y as told
+    _rows: IntArray
+    told: int
     rotated: Posterior  # of ỹ
 
     @classmethod
@@ -38,7 +41,7 @@ class SeparablePosterior(OperatorPosterior):
         eigenvalues, eigenvectors = np.linalg.eigh(kernel.matrix_for(outputs))
         eigenvalues = np.where(eigenvalues > _ZERO * eigenvalues[-1], eigenvalues, 0.0)
         prior = Posterior.empty(kernel.kernel, dimension, outputs, jitter)
-        return cls(kernel, eigenvalues, eigenvectors, np.empty((0, outputs)), prior)
+        return cls(kernel, eigenvalues, eigenvectors, prior.outputs, prior.rows, 0, prior)
 
     @classmethod
     def fit(
@@ -52,20 +55,26 @@ class SeparablePosterior(OperatorPosterior):
     def append(self, X: ArrayLike, Y: ArrayLike) -> "SeparablePosterior":
         added = as_points(X, "X", self.dimension)
         values = as_outputs(Y, "Y", len(added), self.output_count)
-        rotated = values @ self.eigenvectors
         null = self.eigenvalues == 0
-        outside = np.abs(rotated[:, null]).max(axis=1, initial=0.0)
-        if np.any(outside > _ZERO * np.abs(values).max(initial=0.0)):
-            row = int(outside.argmax())
+        outside = np.abs(values @ self.eigenvectors[:, null]).max(axis=1, initial=0.0)
+        wrong = outside > _ZERO * np.abs(values).max(axis=1, initial=0.0)
+        if np.any(wrong):
+            row = int(wrong.argmax())
             raise ContradictionError(
-                f"observation {self.rotated.told + row} has output {values[row]}, which is not in the range of the "
+                f"observation {self.told + row} has output {values[row]}, which is not in the range of the "
                 f"separable kernel's matrix A (it is {outside[row]:.3g} off). Use a matrix of full rank."
             )
+        # Repeats are found among the outputs as told: rotated ones differ in their last digits from batch to batch.
+        fresh = new_rows(self.inputs, self.outputs, self.rows, added, values, self.told)
+        rotated = values[fresh] @ self.eigenvectors
         rotated[:, null] = 0.0
-        posterior = self.rotated.append(added, rotated)
-        kept = posterior.rows[self.count :] - self.rotated.told
-        outputs = np.concatenate([self._outputs, values[kept]])
-        return SeparablePosterior(self.kernel, self.eigenvalues, self.eigenvectors, outputs, posterior)
+        return replace(
+            self,
+            _outputs=np.concatenate([self._outputs, values[fresh]]),
+            _rows=np.append(self._rows, self.told + np.array(fresh, dtype=np.int64)),
+            told=self.told + len(added),
+            rotated=self.rotated.append(added[fresh], rotated),
+        )
 
     def predict(self, Z: ArrayLike) -> OperatorPrediction:
         scalar = self.rotated.predict(Z)
@@ -82,7 +91,7 @@ class SeparablePosterior(OperatorPosterior):
         """The same data as a posterior of the outputs as told, on the same factor."""
         rotated = self.rotated
         whitened = rotated.whitened @ self.eigenvectors.T
-        return replace(rotated, outputs=self._outputs, whitened=whitened)
+        return replace(rotated, outputs=self._outputs, whitened=whitened, rows=self._rows, told=self.told)
 
     @property
     def inputs(self) -> Array:
@@ -94,7 +103,7 @@ class SeparablePosterior(OperatorPosterior):
 
     @property
     def rows(self) -> IntArray:
-        return self.rotated.rows
+        return self._rows
 
     @property
     def spent_by_row(self) -> Array:

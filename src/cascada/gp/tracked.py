@@ -34,7 +34,7 @@ class TrackedPosterior:
     @classmethod
     def at(cls, posterior: Posterior, points: ArrayLike) -> "TrackedPosterior":
         """Start to track a posterior at these points."""
-        fixed = as_points(points, "points", posterior.dimension)
+        fixed = as_points(points, "points", posterior.dimension).copy()
         n = len(fixed)
         prior = posterior.empty(posterior.kernel, posterior.dimension, posterior.output_count, posterior.jitter)
         variance = np.full(n, posterior.kernel.variance)

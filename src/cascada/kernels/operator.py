@@ -115,7 +115,10 @@ class BlockKernel(OperatorKernel):
 
 
 def _as_semidefinite(matrix: ArrayLike) -> tuple[tuple[float, ...], ...]:
-    array = np.asarray(matrix, dtype=np.float64)
+    try:
+        array = np.asarray(matrix, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ArgumentError(f"the separable kernel's matrix must be an array of numbers; got {matrix!r}.") from None
     if array.ndim != 2 or array.shape[0] != array.shape[1] or array.shape[0] == 0:
         raise ArgumentError(f"the separable kernel's matrix must be square; got shape {array.shape}.")
     if not np.isfinite(array).all() or not array.any():

@@ -163,7 +163,7 @@ class Stationary(ABC):
 
 
 def _as_lengthscale(value: Any) -> float | tuple[float, ...]:
-    if isinstance(value, Iterable) and not isinstance(value, str):
+    if isinstance(value, Iterable) and not isinstance(value, str) and np.ndim(value) > 0:  # type: ignore[arg-type]
         scales = tuple(as_positive(v, "every lengthscale") for v in value)
         if not scales:
             raise ArgumentError("lengthscale must be a number or one number per input dimension; got none.")

@@ -1,0 +1,413 @@
+"""Beliefs from complete and partial runs, composite means, predictions, and bounds in both forms."""
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cascada.arrays import Array
+from cascada.confidence import Boxes
+from cascada.errors import ArgumentError, CascadaError, ContradictionError, RefutedError
+from cascada.gp import BlockPosterior, Posterior
+from cascada.kernels import BlockKernel, Separable, Stationary
+from cascada.network import (
+    Beliefs,
+    Network,
+    Node,
+    Stage,
+    chain,
+    composite_mean,
+    enclose_network,
+    hallucinated,
+    objective_above,
+    predict,
+    prior_beliefs,
+    run_values,
+)
+from cascada.space import Real
+from tests.network.cases import NETWORKS, SE, Functions, X, Y, coordinates, points, run, stage, truth, values
+
+SEED = 3
+
+
+@cache
+def observed(name: str, t: int = 12) -> tuple[Functions, Array, Beliefs]:
+    """A random process, controls at which it was run, and the beliefs after that."""
+    network = NETWORKS[name]
+    functions = truth(network, SEED)
+    controls = points(network, t, np.random.default_rng(SEED))
+    return functions, controls, prior_beliefs(network).append(values(network, functions, controls))
+
+
+def cells_of(network: Network, n: int, rng: np.random.Generator) -> Boxes:
+    """Cells of all sizes, the first of them points, within the box of controls."""
+    low, high = network.domain.lower, network.domain.upper
+    centre = rng.uniform(low, high, (n, len(low)))
+    half = 0.5 * (high - low) * 10 ** rng.uniform(-4, 0, (n, 1)) * rng.uniform(0, 1, (n, len(low)))
+    half[: n // 4] = 0.0
+    return Boxes(np.clip(centre - half, low, high), np.clip(centre + half, low, high))
+
+
+# ---- posteriors and means, against posteriors fitted by hand
+
+
+def data_of(network: Network, node: Node, controls: Array, outputs: list[Any]) -> tuple[Array, Array]:
+    """What one stage saw of some runs: its inputs and modelled outputs less the offset, gathered name by name."""
+    owner = {output: parent for parent in node.parents for output in network.node(parent).stage.outputs}
+    inputs, seen = [], []
+    for row, run_outputs in zip(controls, outputs, strict=True):
+        values_by_name = dict(network.domain.named(row)) if node.stage.controls else {}
+        for name in node.input_names:
+            if name in owner:
+                parent = network.node(owner[name]).stage
+                values_by_name[name] = run_outputs[parent.name][parent.outputs.index(name)]
+        own = dict(zip(node.stage.outputs, run_outputs[node.stage.name], strict=True))
+        inputs.append(coordinates(node, values_by_name)[0])
+        seen.append([own[output] for output in node.stage.modelled] - node.stage.offset)
+    return np.array(inputs), np.array(seen)
+
+
+def fitted(node: Node, inputs: Array, outputs: Array) -> Posterior | BlockPosterior:
+    kernel = node.stage.kernel
+    if isinstance(kernel, BlockKernel):
+        return BlockPosterior.fit(kernel, inputs, outputs)
+    scalar = kernel.kernel if isinstance(kernel, Separable) else kernel  # with jitter λA, means do not depend on A
+    assert isinstance(scalar, Stationary)
+    return Posterior.fit(scalar, inputs, outputs)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_beliefs_hold_what_each_stage_saw(name: str) -> None:
+    network = NETWORKS[name]
+    functions, controls, beliefs = observed(name)
+    outputs = run(network, functions, controls)
+    for believed in beliefs.stages:
+        if believed.belief is None:
+            assert believed.node.stage.known
+            continue
+        inputs, seen = data_of(network, believed.node, controls, outputs)
+        np.testing.assert_allclose(believed.belief.posterior.inputs, inputs, rtol=1e-15)
+        np.testing.assert_allclose(believed.belief.posterior.outputs, seen, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_composite_mean_is_a_loop_over_means_at_means(name: str) -> None:
+    """eq:mean_chain, eq:mean_mul, eq:mean_net: point by point and stage by stage."""
+    network = NETWORKS[name]
+    functions, controls, beliefs = observed(name)
+    outputs = run(network, functions, controls)
+    posteriors = {
+        node.stage.name: fitted(node, *data_of(network, node, controls, outputs))
+        for node in network.nodes
+        if node.stage.modelled
+    }
+    Z = points(network, 5, np.random.default_rng(1))
+    found = composite_mean(beliefs, network.domain.encode(Z))
+    for i, row in enumerate(Z):
+        mean: dict[tuple[str, str], float] = {}
+        for node in network.nodes:
+            owner = {output: parent for parent in node.parents for output in network.node(parent).stage.outputs}
+            named = network.domain.named(row)
+            inputs = {n: mean[owner[n], n] if n in owner else float(named[n]) for n in node.input_names}
+            if node.stage.known:
+                assert node.stage.function is not None
+                mean[node.stage.name, node.stage.outputs[0]] = node.stage.function(**inputs)
+                continue
+            prediction = posteriors[node.stage.name].predict(coordinates(node, inputs))
+            modelled = iter(prediction.mean[0] + node.stage.offset)
+            for output in node.stage.outputs:
+                passed = output in node.stage.passes
+                mean[node.stage.name, output] = inputs[output] if passed else float(next(modelled))
+        expected = [mean[node.stage.name, output] for node in network.nodes for output in node.stage.outputs]
+        np.testing.assert_allclose(found[i, len(network.controls) :], expected, rtol=1e-7, atol=1e-8)
+
+
+def test_partial_runs_teach_the_stages_that_they_reached() -> None:
+    network = NETWORKS["chain"]
+    functions = truth(network, SEED)
+    controls = points(network, 6, np.random.default_rng(0))
+    outputs: list[Any] = run(network, functions, controls)
+    for i, missing in enumerate([(), ("h",), ("g", "h"), ("f",), ("g",), ("f", "g", "h")]):
+        outputs[i] = {name: value for name, value in outputs[i].items() if name not in missing}
+    rows = run_values(network, controls, outputs)
+    beliefs = prior_beliefs(network).append(rows)
+    posteriors = [believed.belief.posterior for believed in beliefs.stages if believed.belief is not None]
+    # f needs its own output; g and h need their parent's as well.
+    for posterior, seen in zip(posteriors, [[0, 1, 2, 4], [0, 1], [0, 3]], strict=True):
+        assert posterior.count == len(seen)
+    np.testing.assert_array_equal(posteriors[0].inputs, controls[[0, 1, 2, 4]])
+    np.testing.assert_array_equal(posteriors[1].inputs, rows[[0, 1]][:, [2]])
+    np.testing.assert_array_equal(posteriors[2].inputs, rows[[0, 3]][:, [3]])
+    one_by_one = prior_beliefs(network)
+    for row in rows:
+        one_by_one = one_by_one.append(row[None])
+    Z = points(network, 5, np.random.default_rng(1))
+    np.testing.assert_allclose(composite_mean(one_by_one, Z), composite_mean(beliefs, Z), atol=1e-12)
+
+
+def test_appending_changes_no_other_belief() -> None:
+    _, controls, beliefs = observed("chain")
+    before = composite_mean(beliefs, controls)
+    beliefs.append(np.array([[0.1, 0.2, 0.3, np.nan, np.nan]]))
+    np.testing.assert_array_equal(composite_mean(beliefs, controls), before)
+
+
+# ---- predictions
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_predictions_contain_the_truth_and_know_what_was_seen(name: str) -> None:
+    network = NETWORKS[name]
+    functions, controls, beliefs = observed(name)
+    fresh = points(network, 20, np.random.default_rng(2))
+    for seen, rows in ((True, controls), (False, fresh)):
+        for row, outputs in zip(rows, run(network, functions, rows), strict=True):
+            for stage_name, prediction in predict(beliefs, network.domain.named(row)).items():
+                actual = np.array(outputs[stage_name])
+                assert np.all(prediction.lower <= actual)
+                assert np.all(actual <= prediction.upper)
+                assert np.all(prediction.sd >= 0)
+                if seen:
+                    np.testing.assert_allclose(prediction.mean, actual, atol=1e-5)
+                    assert np.all(prediction.sd < 1e-3)
+
+
+def test_predicted_sd_is_that_of_the_stage_at_the_mean_of_its_inputs() -> None:
+    network = NETWORKS["feed-forward"]
+    _, _, beliefs = observed("feed-forward")
+    prediction = predict(beliefs, {"x": 0.3, "y": -0.4})
+    first, second = (believed.belief for believed in beliefs.stages)
+    assert first is not None
+    assert second is not None
+    at_f = first.posterior.predict([[0.3, -0.4]])
+    np.testing.assert_allclose(prediction["f"].sd, np.repeat(at_f.sd, 2))
+    np.testing.assert_allclose(prediction["f"].mean, at_f.mean[0] + network.node("f").stage.offset)
+    at_g = second.posterior.predict(prediction["f"].mean[None])
+    np.testing.assert_allclose(prediction["g"].sd, at_g.sd)
+
+
+def test_bad_controls_are_refused() -> None:
+    with pytest.raises(ArgumentError, match="missing: y"):
+        predict(observed("chain")[2], {"x": 0.0})
+
+
+def test_the_prior_is_all_that_the_norms_allow() -> None:
+    network = chain(stage("f", controls=X, norm_bound=3.0, offset=10.0), stage("g", norm_bound=0.5))
+    prediction = predict(prior_beliefs(network), {"x": 1.0})
+    np.testing.assert_allclose([prediction["f"].lower, prediction["f"].upper], [[7.0], [13.0]])
+    np.testing.assert_allclose([prediction["g"].lower, prediction["g"].upper], [[-0.5], [0.5]])
+    np.testing.assert_allclose([prediction["f"].mean, prediction["f"].sd], [[10.0], [1.0]])
+
+
+def test_offsets_shift_everything() -> None:
+    """A process lifted by 5 with offset 5 is believed as the plain one, 5 higher."""
+    plain, lifted = chain(stage("f", controls=X)), chain(stage("f", controls=X, offset=5.0))
+    rows = np.array([[-1.0, 0.25], [0.5, 1.0], [1.5, -0.5]])
+    low, high = prior_beliefs(plain).append(rows), prior_beliefs(lifted).append(rows + np.array([[0.0, 5.0]]))
+    for x in (-1.7, 0.1, 0.5):
+        a, b = predict(low, {"x": x})["f"], predict(high, {"x": x})["f"]
+        for one, other in ((a.mean, b.mean), (a.lower, b.lower), (a.upper, b.upper)):
+            np.testing.assert_allclose(one + 5.0, other, atol=1e-9)
+        np.testing.assert_allclose(a.sd, b.sd)
+
+
+def test_kernels_act_on_the_logarithm_of_a_logarithmic_control() -> None:
+    scaled, plain = (chain(stage("f", controls=c)) for c in ({"t": Real(0.5, 8, log=True)}, {"t": Real(-1, 3)}))
+    outputs = [{"f": (0.3,)}, {"f": (-0.2,)}]
+    controls = np.array([[1.0], [4.0]])
+    logs = prior_beliefs(scaled).append(run_values(scaled, controls, outputs))
+    same = prior_beliefs(plain).append(run_values(plain, np.log(controls), outputs))
+    for t in (0.5, 2.0, 8.0):
+        a, b = predict(logs, {"t": t})["f"], predict(same, {"t": np.log(t)})["f"]
+        np.testing.assert_allclose([a.mean, a.sd, a.lower, a.upper], [b.mean, b.sd, b.lower, b.upper], rtol=1e-9)
+
+
+def test_a_lipschitz_constant_is_per_user_unit() -> None:
+    """f(t) = 0.5·t has L = 0.5 per user unit although it rises faster per unit of ln t: no evidence against it."""
+    network = chain(stage("f", controls={"t": Real(0.5, 4, log=True)}, lipschitz=0.5, norm_bound=20.0))
+    controls = np.array([[1.0], [2.0], [4.0]])
+    rows = run_values(network, controls, [{"f": (0.5 * t,)} for t in controls[:, 0]])
+    beliefs = prior_beliefs(network).append(rows)
+    assert not beliefs.evidence
+    for t in (0.5, 3.0):
+        assert predict(beliefs, {"t": t})["f"].lower <= 0.5 * t <= predict(beliefs, {"t": t})["f"].upper
+
+
+# ---- passed and known outputs
+
+
+def passing(control: Real) -> Network:
+    first = stage("f", controls={"t": control}, outputs=["u", "t"], passes=["t"])
+    return chain(first, stage("g", controls=Y))
+
+
+@pytest.mark.parametrize("control", [Real(0.5, 8), Real(0.5, 8, log=True)], ids=["plain", "logarithmic"])
+def test_passed_outputs_are_exact_copies(control: Real) -> None:
+    network = passing(control)
+    functions = truth(network, SEED)
+    controls = points(network, 5, np.random.default_rng(0))
+    for beliefs in (
+        prior_beliefs(network),
+        prior_beliefs(network).append(values(network, functions, controls)),
+    ):
+        found = predict(beliefs, {"t": 2.0, "y": 0.0})["f"]
+        np.testing.assert_allclose([found.mean[1], found.lower[1], found.upper[1]], 2.0, rtol=1e-12)
+        assert found.sd[1] == 0.0
+        assert beliefs.stages[0].node.stage.modelled == ("u",)
+        cells = Boxes(network.domain.lower[None], network.domain.upper[None])
+        column = network.node("f").columns[1]
+        for form in ("hull", "union"):
+            boxes = enclose_network(beliefs, cells, form=form).boxes
+            ends = [boxes.lower[0, column], boxes.upper[0, column]]
+            np.testing.assert_allclose(ends, [0.5, 8.0], rtol=1e-12)
+
+
+def known_chain(**options: Any) -> Network:
+    return chain(stage("f", controls=X, norm_bound=1.5), Stage("k", known=True, **options))
+
+
+def test_known_stages_are_bounded_by_their_lipschitz_constant() -> None:
+    beliefs = prior_beliefs(known_chain(lipschitz=2.0, function=lambda f: 2 * f + 1))
+    assert beliefs.stages[1].belief is None
+    found = predict(beliefs, {"x": 0.0})["k"]
+    np.testing.assert_allclose([found.mean, found.sd, found.lower, found.upper], [[1.0], [0.0], [-2.0], [4.0]])
+
+
+def test_known_stages_are_bounded_by_their_interval_function() -> None:
+    def interval(f: tuple[float, float]) -> tuple[float, float]:
+        return 0.0, max(abs(f[0]), abs(f[1])) ** 2
+
+    beliefs = prior_beliefs(known_chain(interval=interval, function=lambda f: f * f))
+    found = predict(beliefs, {"x": 0.0})["k"]
+    np.testing.assert_allclose([found.mean, found.sd, found.lower, found.upper], [[0.0], [0.0], [0.0], [2.25]])
+
+
+def test_known_stages_with_several_outputs_and_a_logarithmic_control() -> None:
+    def double(f: float, t: float) -> dict[str, float]:
+        return {"b": t * f, "a": t}
+
+    def interval(f: tuple[float, float], t: tuple[float, float]) -> list[tuple[float, float]]:
+        ends = [a * b for a in f for b in t]
+        return [t, (min(ends), max(ends))]
+
+    known = Stage(
+        "k", controls={"t": Real(1, 4, log=True)}, outputs=["a", "b"], known=True, interval=interval, function=double
+    )
+    network = chain(stage("f", controls=X), known, objective="k.b")
+    found = predict(prior_beliefs(network), {"x": 0.0, "t": 3.0})["k"]
+    np.testing.assert_allclose([found.mean, found.lower, found.upper], [[3.0, 0.0], [3.0, -6.0], [3.0, 6.0]])
+
+
+@pytest.mark.parametrize("pair", [(1.0, -1.0), (np.nan, 1.0), [(0.0, 1.0), (0.0, 1.0)], (-np.inf, np.inf), None])
+def test_an_interval_function_must_return_pairs(pair: Any) -> None:
+    network = known_chain(interval=lambda **_: pair, function=lambda f: f)
+    with pytest.raises(ArgumentError, match="interval function of stage 'k' must return"):
+        prior_beliefs(network)
+
+
+@pytest.mark.parametrize("formula", [lambda **_: float("nan"), lambda **_: 1 / 0, lambda **_: "high"])
+def test_a_formula_that_fails_is_reported_with_its_stage(formula: Any) -> None:
+    with pytest.raises(CascadaError, match="stage 'k'"):
+        prior_beliefs(known_chain(lipschitz=1.0, function=formula))
+
+
+# ---- bounds
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_both_forms_contain_the_truth_and_union_is_the_tighter(name: str) -> None:
+    network = NETWORKS[name]
+    functions, _, beliefs = observed(name)
+    rng = np.random.default_rng(5)
+    cells = cells_of(network, 40, rng)
+    hull = enclose_network(beliefs, cells, form="hull").boxes
+    union = enclose_network(beliefs, cells, form="union").boxes
+    for _ in range(6):
+        fractions = np.round(rng.uniform(0, 1, cells.lower.shape) * 4) / 4  # corners and edges among them
+        coordinates_in = np.clip(cells.lower + fractions * (cells.upper - cells.lower), cells.lower, cells.upper)
+        inside = network.domain.decode(coordinates_in)
+        if network.domain.whole:  # only whole numbers within the cell are points of it
+            kept = np.all((network.domain.encode(inside) >= cells.lower) & (inside <= cells.upper), axis=1)
+        else:
+            kept = np.ones(len(inside), dtype=bool)
+        truth_values = values(network, functions, inside)[:, len(network.controls) :]
+        for boxes in (hull, union):
+            lower, upper = boxes.lower[:, len(network.controls) :], boxes.upper[:, len(network.controls) :]
+            assert np.all(((lower <= truth_values) & (truth_values <= upper))[kept])
+    assert np.all(union.upper <= hull.upper + 1e-9)
+    assert np.all(union.lower >= hull.lower - 1e-9)
+    assert np.any(union.upper < hull.upper - 1e-3)
+
+
+def test_the_objective_of_a_mirrored_network_is_negated() -> None:
+    _, _, beliefs = observed("chain")
+    mirror = beliefs.network.mirrored()
+    enclosure = enclose_network(beliefs, cells_of(beliefs.network, 5, np.random.default_rng(0)))
+    np.testing.assert_array_equal(objective_above(beliefs.network, enclosure), enclosure.boxes.upper[:, -1])
+    np.testing.assert_array_equal(objective_above(mirror, enclosure), -enclosure.boxes.lower[:, -1])
+
+
+# ---- runs that are pending
+
+
+def test_pending_runs_count_with_their_means() -> None:
+    _, _, beliefs = observed("chain")
+    pending = np.array([[0.1, 0.2], [-1.0, 1.5]])
+    expected = composite_mean(beliefs, pending)
+    after = hallucinated(beliefs, pending)
+    np.testing.assert_allclose(composite_mean(after, pending), expected, atol=1e-6)
+    assert after.stages[0].belief is not None
+    assert np.all(after.stages[0].belief.posterior.predict(pending).sd < 1e-4)
+
+
+@pytest.mark.parametrize("name", ["chain with controls", "multi-output chain", "block kernel", "graph"])
+def test_a_pending_run_may_have_inputs_that_a_stage_saw_before(name: str) -> None:
+    """At the controls of an earlier run every first stage sees an input again: the data win over the mean."""
+    _, controls, beliefs = observed(name)
+    domain = beliefs.network.domain
+    again = domain.encode(controls[:1])
+    after = hallucinated(beliefs, again)
+    assert after.stages[0].belief is not None
+    assert beliefs.stages[0].belief is not None
+    assert after.stages[0].belief.posterior.count == beliefs.stages[0].belief.posterior.count
+    np.testing.assert_allclose(composite_mean(after, again), composite_mean(beliefs, again), atol=1e-6)
+
+
+def test_made_up_results_never_refute_an_assumption() -> None:
+    """Between data the mean may be steeper than L; what is made up must not look like evidence."""
+    network = chain(stage("f", controls={"x": Real(-6, 6)}, lipschitz=0.3))
+    x = np.linspace(-6, 6, 9)
+    beliefs = prior_beliefs(network).append(np.stack([x, 0.25 * np.abs(x) - 0.5], axis=1))
+    beliefs.check()
+    hallucinated(beliefs, np.linspace(-5.9, 5.9, 30)[:, None]).check()
+
+
+# ---- broken assumptions
+
+
+@pytest.mark.parametrize(
+    ("options", "rows", "assumption"),
+    [
+        ({"norm_bound": 1.0}, [[0.0, 1.5]], "norm_bound"),
+        ({"lipschitz": 0.1}, [[0.0, 0.0], [1.0, 0.5]], "lipschitz"),
+        ({"kernel": Separable(SE), "norm_bound": 1.0}, [[0.0, 1.5]], "norm_bound"),
+        ({"offset": 5.0}, [[0.0, 0.5]], "norm_bound"),
+    ],
+)
+def test_refuted_assumptions_name_the_stage(options: Any, rows: Any, assumption: str) -> None:
+    network = chain(stage("first", controls=X, **options), stage("second"))
+    padded = np.column_stack([np.array(rows), np.full(len(rows), np.nan)])
+    beliefs = prior_beliefs(network).append(padded)
+    assert list(beliefs.evidence) == ["first"]
+    assert [found.assumption for found in beliefs.evidence["first"]] == [assumption]
+    with pytest.raises(RefutedError, match=f"stage 'first': The {assumption}.* is given as"):
+        beliefs.check()
+    prior_beliefs(network).check()
+
+
+def test_contradicting_runs_are_refused() -> None:
+    beliefs = prior_beliefs(chain(stage("f", controls=X))).append(np.array([[0.5, 1.0]]))
+    with pytest.raises(ContradictionError, match=r"output \[1.25\] instead of \[1.\]"):
+        beliefs.append(np.array([[0.5, 1.25]]))
+    assert beliefs.append(np.array([[0.5, 1.0]])).stages[0].belief is not None

@@ -1,0 +1,70 @@
+"""A twentieth of `make soundness` for whole networks, and proof that the harness would notice a broken bound."""
+
+import numpy as np
+import pytest
+
+from cascada.confidence import Belief, Boxes
+from cascada.network import Beliefs, enclose_network, prior_beliefs
+from cascada.problems import certified
+from tests.soundness import networks
+from tests.soundness.harness import Ledger, Tally
+
+
+@pytest.fixture(scope="module")
+def ledger() -> Ledger:
+    return networks.run(points=250, seed=2000)
+
+
+def test_no_bound_is_ever_violated(ledger: Ledger) -> None:
+    assert ledger.violations == 0, ledger.table()
+
+
+def test_every_structure_is_checked_often_enough(ledger: Ledger) -> None:
+    """At least 1/20 of the million checks of `make soundness`, for every structure."""
+    counts = dict.fromkeys(networks.STRUCTURES, 0)
+    for tally in ledger.tallies:
+        counts[tally.name.split(":")[0]] += tally.checks
+    assert {name: count for name, count in counts.items() if count < 50_000} == {}
+
+
+def test_every_proven_gap_holds() -> None:
+    """After each step of GPN-UCB the gap is at least the true regret."""
+    ledger = Ledger()
+    networks.run_gaps(ledger, seed=3, steps=5)
+    assert ledger.violations == 0, ledger.table()
+    assert ledger.checks >= 100
+
+
+def broken(beliefs: Beliefs, factor: float) -> Beliefs:
+    """Beliefs whose radii are too small by this factor."""
+    for stage in beliefs.stages:
+        if isinstance(stage.belief, Belief):
+            stage.belief.__dict__["radius"] = factor * stage.belief.radius
+    return beliefs
+
+
+@pytest.mark.parametrize("structure", ["chain", "controls", "feed-forward", "join"])
+def test_harness_catches_radii_that_are_too_small(structure: str) -> None:
+    """A tenth of the radius at every stage: the truth leaves the bounds, and the harness says so."""
+    tally, rng = Tally("ρ / 10"), np.random.default_rng(5)
+    for seed in range(5):
+        problem = certified(structure, seed)
+        domain = problem.network.domain
+        runs = problem.values(rng.uniform(domain.lower, domain.upper, (6, domain.dimension)))
+        beliefs = broken(prior_beliefs(problem.network).append(runs), 0.1)
+        Z = rng.uniform(domain.lower, domain.upper, (200, domain.dimension))
+        tally.boxes(enclose_network(beliefs, Boxes(Z, Z)).boxes, problem.values(Z), 2.0)
+    assert tally.violations > 0
+
+
+def test_harness_catches_cells_taken_as_points() -> None:
+    """Bounds at the centre of a cell do not hold over the cell."""
+    tally, rng = Tally("centre only"), np.random.default_rng(6)
+    problem = certified("controls", 1)
+    domain = problem.network.domain
+    runs = problem.values(rng.uniform(domain.lower, domain.upper, (20, domain.dimension)))
+    beliefs = prior_beliefs(problem.network).append(runs)
+    centre = rng.uniform(-1, 1, (200, domain.dimension))
+    corner = centre + 0.5
+    tally.boxes(enclose_network(beliefs, Boxes(centre, centre)).boxes, problem.values(corner), 2.0)
+    assert tally.violations > 0
