@@ -1,0 +1,175 @@
+"""How many runs a *proven* gap takes, and what a certificate from Lipschitz constants alone would take.
+
+    python -m benchmarks.proof [--seeds 10] [--write docs/performance.md]
+
+Stages of exact norm B = 2, squared exponential kernel of lengthscale 1, controls in [−2, 2].
+"""
+
+import argparse
+import time
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.environment import description, require_one_thread
+from benchmarks.markdown import NONE, Target, table, write_section
+from cascada.problems import Problem, certified
+from cascada.study import maximise
+
+NAME = "benchmarks.proof"
+MOST_SECONDS = 600.0  # of computation for one optimisation
+MOST_LIPSCHITZ_EVALUATIONS = 4_000_000
+
+
+@dataclass(frozen=True)
+class Case:
+    """A structure, the gap to prove, and the most runs that the median may take (None: only to be proven)."""
+
+    structure: str
+    tolerance: float
+    most_runs: int | None
+    lipschitz_stages: int | None = None  # compare with L^m over so many stages
+
+
+CASES = (
+    Case("chain", 0.01, 12, 3),
+    Case("chain-3d", 0.01, 40, 3),
+    Case("controls", 0.01, 22),
+    Case("feed-forward", 0.02, 18),
+    Case("feed-forward-3", 0.02, 25),
+    Case("multi-output", 0.02, 22),
+    Case("join", 0.02, None),
+    Case("controls-4d", 0.02, None),
+)
+
+
+@dataclass(frozen=True)
+class Proof:
+    """One optimisation: runs, seconds of computation, cells, and whether the gap was proven."""
+
+    runs: int
+    seconds: float
+    cells: int
+    proven: bool
+
+
+def prove(case: Case, seed: int) -> Proof:
+    """Optimise one process until the gap is proven, or ten minutes or a hundred runs are over."""
+    problem = certified(case.structure, seed)
+    started = time.process_time()
+    result = maximise(
+        problem.network,
+        budget=100,
+        tolerance=case.tolerance,
+        callbacks=[lambda _: time.process_time() - started > MOST_SECONDS],
+        progress=False,
+    )
+    return Proof(
+        len(result.trials), time.process_time() - started, result.certificate.cells, result.status == "tolerance"
+    )
+
+
+def lipschitz_evaluations(problem: Problem, constant: float, tolerance: float) -> int | None:
+    """How many evaluations prove the gap from |g(x) − g(x')| ≤ constant·‖x − x'‖ alone; None when too many.
+
+    Cells are halved along their longest side while their bound, the value at the centre plus constant·(half-diagonal),
+    exceeds the best value by more than the tolerance.
+    """
+    domain = problem.network.domain
+    lower, upper = domain.lower[None].copy(), domain.upper[None].copy()
+    best, evaluations = -np.inf, 0
+    while len(lower):
+        centre = 0.5 * (lower + upper)
+        values = np.concatenate(
+            [problem.objective(block) for block in np.array_split(centre, 1 + len(centre) // 50_000)]
+        )
+        evaluations += len(values)
+        best = max(best, float(values.max()))
+        if evaluations > MOST_LIPSCHITZ_EVALUATIONS:
+            return None
+        alive = values + constant * np.linalg.norm(upper - centre, axis=1) > best + tolerance
+        lower, upper, centre = lower[alive], upper[alive], centre[alive]
+        rows, side = np.arange(len(lower)), (upper - lower).argmax(axis=1)
+        left, right = upper.copy(), lower.copy()
+        left[rows, side] = right[rows, side] = centre[rows, side]
+        lower, upper = np.concatenate([lower, right]), np.concatenate([left, upper])
+    return evaluations
+
+
+def compare(case: Case, seed: int) -> int | None:
+    """What a Lipschitz-only certificate takes for one process; every stage has L = B = 2."""
+    assert case.lipschitz_stages is not None, "only asked where the composite constant is L^m"
+    return lipschitz_evaluations(certified(case.structure, seed), 2.0**case.lipschitz_stages, case.tolerance)
+
+
+def row(case: Case, seeds: int, pool: ProcessPoolExecutor) -> list[str]:
+    proofs = list(pool.map(partial(prove, case), range(seeds)))
+    runs = float(np.median([proof.runs for proof in proofs]))
+    others = list(pool.map(partial(compare, case), range(min(seeds, 3)))) if case.lipschitz_stages else []
+    most = f"more than {MOST_LIPSCHITZ_EVALUATIONS:,}"
+    return [
+        case.structure,
+        f"{case.tolerance:g}",
+        f"{sum(proof.proven for proof in proofs)} of {seeds}",
+        f"{runs:g}",
+        f"{min(proof.runs for proof in proofs)}–{max(proof.runs for proof in proofs)}",
+        NONE if case.most_runs is None else Target(case.most_runs, at_least=False).verdict(runs).replace("×", ""),
+        f"{np.median([proof.seconds for proof in proofs]):.1f}",
+        f"{max(proof.seconds for proof in proofs):.1f}",
+        f"{np.median([proof.cells for proof in proofs]):,.0f}",
+        ", ".join(most if other is None else f"{other:,}" for other in others) or NONE,
+    ]
+
+
+HEADER = (
+    "structure",
+    "gap",
+    "proven",
+    "runs (median)",
+    "range",
+    "target",
+    "seconds (median)",
+    "most",
+    "cells (median)",
+    "evaluations by L alone (seeds 0–2)",
+)
+
+
+def report(command: str, seeds: int) -> str:
+    """The section for docs/performance.md."""
+    with ProcessPoolExecutor(2) as pool:
+        rows = [row(case, seeds, pool) for case in CASES]
+    return "\n".join(
+        [
+            "## Runs to a proven gap",
+            "",
+            f"{seeds} random processes each, all stages of exact norm 2; seconds are of computation for the whole",
+            "optimisation, on one core. The last column is what a certificate from the composite's Lipschitz constant",
+            "L^m alone would take. Written by",
+            "",
+            f"    {command}",
+            "",
+            description(["numpy", "scipy"]),
+            "",
+            table(HEADER, rows),
+        ]
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog=f"python -m {NAME}", description=__doc__)
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--write", type=Path)
+    given = parser.parse_args()
+    require_one_thread()
+    text = report(f"python -m {NAME} --seeds {given.seeds}", given.seeds)
+    print(text)
+    if given.write:
+        write_section(given.write, NAME, text)
+
+
+if __name__ == "__main__":
+    main()
