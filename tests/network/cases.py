@@ -1,6 +1,7 @@
 """Networks of every structure, and functions for them whose norms are known exactly."""
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,22 @@ from cascada.kernels import (
     random_expansion,
     random_operator_expansion,
 )
-from cascada.network import Network, Node, Outputs, Process, Stage, chain, feed_forward, multi_output_chain, run_values
+from cascada.network import (
+    Beliefs,
+    Network,
+    Node,
+    Outputs,
+    Process,
+    Stage,
+    chain,
+    feed_forward,
+    multi_output_chain,
+    prior_beliefs,
+    run_values,
+)
 from cascada.space import Integer, Real
 
+SEED = 3
 SE = SquaredExponential(1.0)
 X = {"x": Real(-2, 2)}
 Y = {"y": Real(-2, 2)}
@@ -122,3 +136,12 @@ def run(network: Network, functions: Functions, controls: Array) -> list[Outputs
 def values(network: Network, functions: Functions, controls: Array) -> Array:
     """Rows of coordinates and all outputs."""
     return run_values(network, controls, run(network, functions, controls))
+
+
+@cache
+def observed(name: str, t: int = 12) -> tuple[Functions, Array, Beliefs]:
+    """A random process, controls at which it was run, and the beliefs after that."""
+    network = NETWORKS[name]
+    functions = truth(network, SEED)
+    controls = points(network, t, np.random.default_rng(SEED))
+    return functions, controls, prior_beliefs(network).append(values(network, functions, controls))

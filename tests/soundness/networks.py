@@ -4,7 +4,7 @@ import numpy as np
 
 from cascada.confidence import Boxes
 from cascada.kernels import Matern, SquaredExponential, Stationary
-from cascada.network import Beliefs, Form, enclose_network, prior_beliefs
+from cascada.network import Beliefs, Form, ball_regions, enclose_network, prior_beliefs
 from cascada.problems import Problem, certified
 from cascada.study import Study
 from tests.soundness import truths
@@ -48,6 +48,13 @@ def check_bounds(
             boxes = enclose_network(beliefs, where, form).boxes
             outputs = Boxes(boxes.lower[:, d:], boxes.upper[:, d:])
             ledger[f"{structure}: {name}, {form}"].boxes(outputs, true, scale)
+    if structure == "multi-output":
+        for name, where, true in (("points", Boxes(Z, Z), truth), ("cells", cells, values)):
+            column = 0
+            for region in ball_regions(beliefs, where):
+                p = region.centre.shape[1]
+                ledger[f"{structure}: {name}, balls"].balls(region, true[:, :, column : column + p], scale)
+                column += p
 
 
 def run_gaps(ledger: Ledger, seed: int, steps: int) -> None:

@@ -1,5 +1,6 @@
 """Processes: stages wired into a graph, the beliefs about them, and bounds of everything that can come out."""
 
+from cascada.network.ball_form import ball_regions, ball_upper
 from cascada.network.beliefs import Beliefs, StageBelief, run_values
 from cascada.network.enclosure import Enclosure, Form, enclose_network, objective_above, prior_beliefs
 from cascada.network.evaluation import Outputs, Process, StageError
@@ -19,6 +20,8 @@ __all__ = [
     "StageBelief",
     "StageError",
     "StagePrediction",
+    "ball_regions",
+    "ball_upper",
     "chain",
     "composite_mean",
     "enclose_network",

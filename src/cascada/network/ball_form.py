@@ -1,0 +1,48 @@
+"""The paper's regions for multi-output chains: balls instead of boxes (`eq:del`, `eq:ucb_mul`).
+
+Named and kept for comparison and theory; the union form of `enclosure` is tighter for separable kernels: it uses
+slopes, and bounds each output by the joint radius.
+"""
+
+import numpy as np
+
+from cascada.arrays import Array
+from cascada.confidence import BallBelief, Balls, Boxes, cell_bounds
+from cascada.errors import ArgumentError
+from cascada.network.beliefs import Beliefs, StageBelief
+
+
+def ball_regions(beliefs: Beliefs, cells: Boxes) -> list[Balls]:
+    """Balls that contain the outputs of every stage of a multi-output chain over cells of controls, in stage order."""
+    d = beliefs.network.domain.dimension
+    regions: list[Balls] = []
+    for i, stage in enumerate(beliefs.stages):
+        before = beliefs.stages[i - 1].node.columns if i else ()
+        controls = [column for column in stage.node.inputs if column < d]
+        if stage.node.inputs != (*before, *controls):
+            raise ArgumentError(
+                f"balls are for chains: stage {stage.node.stage.name!r} must take all outputs of the stage before it, "
+                f"then controls. Use enclose_network."
+            )
+        box = Boxes(cells.lower[:, controls], cells.upper[:, controls])
+        around = Balls(box.centre, np.linalg.norm(box.half, axis=1)) if not i else regions[-1].product(box)
+        regions.append(_image(stage, around))
+    return regions
+
+
+def ball_upper(beliefs: Beliefs, cells: Boxes) -> Array:
+    """UCB_t of a multi-output chain over every cell, (n,)."""
+    last = ball_regions(beliefs, cells)[-1]
+    return last.centre[:, 0] + last.radius  # eq:ucb_mul
+
+
+def _image(stage: StageBelief, inputs: Balls) -> Balls:
+    """Δ^(i+1) from Δ^(i) (`eq:del`)."""
+    offset = stage.node.stage.offset
+    if isinstance(stage.belief, BallBelief):
+        image = stage.belief.region(inputs)
+        return Balls(image.centre + offset, np.where(image.empty, -1.0, image.radius * (1 + 1e-14)))
+    if stage.belief is None or len(stage.node.columns) != 1:
+        raise ArgumentError(f"stage {stage.node.stage.name!r} needs a joint norm (Separable) to be bounded by balls.")
+    interval = cell_bounds(stage.belief, inputs.box_hull())  # one output: a ball is an interval
+    return Balls(interval.centre + offset, interval.half[:, 0] * (1 + 1e-14) + 1e-15 * np.abs(offset).max(initial=0.0))
