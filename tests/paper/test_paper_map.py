@@ -53,9 +53,7 @@ def parse_map(text: str) -> list[Row]:
             )
         if starts_table:
             if tuple(cells) != HEADER:
-                raise ValueError(
-                    f"line {number}: a table starts with the columns {cells}, not {list(HEADER)}"
-                )
+                raise ValueError(f"line {number}: a table starts with the columns {cells}, not {list(HEADER)}")
         elif not all(re.fullmatch(r":?-+:?", cell) for cell in cells):
             rows.append(Row(number, *cells))
     return rows

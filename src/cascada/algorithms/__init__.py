@@ -15,7 +15,7 @@ NAMES: dict[str, type[Any]] = {"auto": GPNUCB, "gpn_ucb": GPNUCB, "random_search
 def by_name(algorithm: "str | Algorithm") -> Algorithm:
     """An algorithm from its name, from "module:Class", or itself."""
     if not isinstance(algorithm, str):
-        if isinstance(algorithm, Algorithm):
+        if isinstance(algorithm, Algorithm) and not isinstance(algorithm, type):
             return algorithm
         raise ArgumentError(f"algorithm must have the methods suggest and recommend; got {algorithm!r}.")
     if algorithm in NAMES:
@@ -24,9 +24,10 @@ def by_name(algorithm: "str | Algorithm") -> Algorithm:
     if not colon:
         raise ArgumentError(f"algorithm must be one of {', '.join(NAMES)}, or 'module:Class'; got {algorithm!r}.")
     try:
-        return by_name(getattr(import_module(module), name)())
-    except (ImportError, AttributeError) as error:
+        made = getattr(import_module(module), name)()
+    except Exception as error:
         raise ArgumentError(f"algorithm {algorithm!r} could not be imported: {error}.") from error
+    return by_name(made)
 
 
 __all__ = ["GPNUCB", "NAMES", "Algorithm", "Context", "PaperGrid", "RandomSearch", "Suggestion", "by_name", "point_key"]

@@ -1,7 +1,7 @@
 """What an algorithm is given and what it answers. An algorithm forgets: `suggest` is a pure function.
 
-A new one is a class with `suggest` (and `recommend`, if it recommends a point that need not have been run); pass an
-instance to `maximise(algorithm=...)` or name it `module:Class` on the command line.
+A new one is a class with `suggest` and `recommend` (which returns None unless it recommends a point that need not have
+been run); pass an instance to `maximise(algorithm=...)` or name it `module:Class` on the command line.
 """
 
 from dataclasses import dataclass, field

@@ -34,6 +34,8 @@ class PaperGrid:
         """argmax of the approximate UCB_{t−1} over the candidates, ties broken by the generator."""
         if context.candidates is None:
             raise ArgumentError("PaperGrid is defined over candidates; give candidates= to the study.")
+        if context.beliefs.network.sign < 0:
+            raise ArgumentError("PaperGrid maximises, as the paper does; negate the last stage to minimise.")
         upper = self.upper(_chain(context), context.candidates)
         return Suggestion(context.candidates[largest(upper, rng)])
 

@@ -69,7 +69,7 @@ class Beliefs:
 
         A stage learns from every run in which all its inputs and modelled outputs were observed.
         """
-        return Beliefs(self.network, tuple(_told(stage, values) for stage in self.stages))
+        return Beliefs(self.network, tuple(told(stage, values) for stage in self.stages))
 
     @property
     def evidence(self) -> Mapping[str, tuple[Evidence, ...]]:
@@ -115,7 +115,8 @@ def _stretch(node: Node) -> float:
     return max([1.0, *scales])
 
 
-def _told(stage: StageBelief, values: Array) -> StageBelief:
+def told(stage: StageBelief, values: Array) -> StageBelief:
+    """A stage's belief after rows (n, V) of `run_values`."""
     if stage.belief is None:
         return stage
     names = stage.node.stage.outputs

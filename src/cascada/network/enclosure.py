@@ -20,7 +20,7 @@ from cascada.confidence.cells import cut, enclose
 from cascada.errors import ArgumentError
 from cascada.gp.rounding import SMALLEST_JITTER
 from cascada.network.beliefs import Beliefs, StageBelief
-from cascada.network.evaluation import as_outputs_of
+from cascada.network.evaluation import StageError, as_outputs_of, reason
 from cascada.network.network import Network
 
 Form = Literal["union", "hull"]
@@ -82,7 +82,10 @@ def enclose_stage(stage: StageBelief, cells: Boxes, inputs: Affine | None) -> tu
     for output in stage.node.stage.outputs:
         if output in stage.node.stage.passes:
             j = stage.node.input_names.index(output)
-            box, affine = Boxes(cells.lower[:, [j]], cells.upper[:, [j]]), inputs.columns([j]) if inputs else None
+            user = in_user_units(stage, cells)  # an output is in user units, also a copy of a logarithmic control
+            box, affine = Boxes(user.lower[:, [j]], user.upper[:, [j]]), inputs.columns([j]) if inputs else None
+            if affine is not None and user is not cells and _logarithmic(stage, output):
+                affine = Affine.of_boxes(box, affine.slope.shape[2])
         else:
             assert modelled is not None, "an output that is not passed on is modelled"
             box = Boxes(modelled[0].lower[:, [position]], modelled[0].upper[:, [position]])
@@ -137,7 +140,7 @@ def _union(stage: StageBelief, belief: Belief, cells: Boxes, whole: Boxes) -> Bo
 
 def _known(stage: StageBelief, cells: Boxes, inputs: Affine | None) -> tuple[Boxes, Affine | None]:
     """A formula: its value at the centre and its Lipschitz constant, or its own interval function."""
-    given, cells = stage.node.stage, _in_user_units(stage, cells)
+    given, cells = stage.node.stage, in_user_units(stage, cells)
     if given.interval is not None:
         pairs = [_interval(stage, low, high) for low, high in zip(cells.lower, cells.upper, strict=True)]
         boxes = Boxes(*np.array(pairs).reshape(len(pairs), 2, -1).transpose(1, 0, 2))
@@ -150,7 +153,7 @@ def _known(stage: StageBelief, cells: Boxes, inputs: Affine | None) -> tuple[Box
 
 def known_values(stage: StageBelief, inputs: Array) -> Array:
     """A known stage's outputs (n, p) at rows of inputs (coordinates)."""
-    points = _in_user_units(stage, Boxes(inputs, inputs)).centre
+    points = in_user_units(stage, Boxes(inputs, inputs)).centre
     return np.array([_formula(stage, row) for row in points]).reshape(len(points), -1)
 
 
@@ -158,26 +161,38 @@ def _formula(stage: StageBelief, row: Array) -> tuple[float, ...]:
     """A known stage's outputs at one row of inputs in user units."""
     assert stage.node.stage.function is not None, "a known stage has its formula"
     inputs = dict(zip(stage.node.input_names, row.tolist(), strict=True))
-    return as_outputs_of(stage.node, stage.node.stage.function(**inputs))
+    try:
+        return as_outputs_of(stage.node, stage.node.stage.function(**inputs))
+    except Exception as error:
+        raise StageError(stage.node.stage.name, inputs, reason(error), {}) from error
 
 
 def _interval(stage: StageBelief, low: Array, high: Array) -> tuple[list[float], list[float]]:
     """What a known stage's interval function says of one box: the low and the high ends of its outputs."""
     assert stage.node.stage.interval is not None, "called only with an interval function"
     pairs = dict(zip(stage.node.input_names, zip(low.tolist(), high.tolist(), strict=True), strict=True))
-    result = np.array(stage.node.stage.interval(**pairs), dtype=np.float64).reshape(-1, 2)
-    if result.shape[0] != len(stage.node.columns) or not np.all(result[:, 0] <= result[:, 1]):
+    given = stage.node.stage.interval(**pairs)
+    try:
+        result = np.array(given, dtype=np.float64).reshape(-1, 2)
+        sound = len(result) == len(stage.node.columns) and np.isfinite(result).all() and np.all(np.diff(result) >= 0)
+    except (TypeError, ValueError):
+        sound = False
+    if not sound:
         raise ArgumentError(
             f"the interval function of stage {stage.node.stage.name!r} must return a (low, high) pair for each of its "
-            f"{len(stage.node.columns)} output(s), low ≤ high; got {result.tolist()}."
+            f"{len(stage.node.columns)} output(s), finite and low ≤ high; got {given!r}."
         )
     return result[:, 0].tolist(), result[:, 1].tolist()
 
 
-def _in_user_units(stage: StageBelief, cells: Boxes) -> Boxes:
-    """Boxes of inputs with the exponential of logarithmic controls, rounded outwards."""
+def _logarithmic(stage: StageBelief, name: str) -> bool:
     controls = stage.node.stage.controls
-    columns = [j for j, name in enumerate(stage.node.input_names) if name in controls and controls[name].log]
+    return name in controls and controls[name].log
+
+
+def in_user_units(stage: StageBelief, cells: Boxes) -> Boxes:
+    """Boxes of inputs with the exponential of logarithmic controls, rounded outwards."""
+    columns = [j for j, name in enumerate(stage.node.input_names) if _logarithmic(stage, name)]
     if not columns:
         return cells
     lower, upper = cells.lower.copy(), cells.upper.copy()

@@ -29,6 +29,9 @@ class Process:
     def __init__(self, network: Network, functions: Functions = None) -> None:
         self.network = network
         self._whole = functions if callable(functions) else None
+        own = [stage.name for stage in network.stages if stage.function is not None and not stage.known]
+        if self._whole is not None and own:
+            raise ArgumentError(f"stage {own[0]!r} has a function of its own beside evaluate(); give one or the other.")
         self._functions = {} if self._whole else _by_stage(network, functions)
 
     def __call__(self, controls: Mapping[str, float]) -> Outputs:
@@ -44,7 +47,7 @@ class Process:
                 result = self._functions[stage.name](**inputs)
                 outputs[stage.name] = as_outputs_of(node, result)
             except Exception as error:
-                raise StageError(stage.name, controls, _reason(error), outputs) from error
+                raise StageError(stage.name, controls, reason(error), outputs) from error
             values += outputs[stage.name]
         return outputs
 
@@ -57,14 +60,14 @@ class Process:
             if not isinstance(results, Mapping):
                 raise _Unusable(f"must return a dict of stages to outputs; got {type(results).__name__}")
         except Exception as error:
-            raise StageError(first, controls, _reason(error), outputs) from error
+            raise StageError(first, controls, reason(error), outputs) from error
         for node in self.network.nodes:
             try:
                 if node.stage.name not in results:
                     raise _Unusable("has no entry in what evaluate() returned")
                 outputs[node.stage.name] = as_outputs_of(node, results[node.stage.name])
             except _Unusable as error:
-                raise StageError(node.stage.name, controls, _reason(error), outputs) from error
+                raise StageError(node.stage.name, controls, reason(error), outputs) from error
         return outputs
 
 
@@ -91,13 +94,18 @@ def as_outputs_of(node: Node, result: Any) -> tuple[float, ...]:
             value = value.item()
         if isinstance(value, bool) or not isinstance(value, RealNumber):
             raise _Unusable(f"returned {value!r} for {name!r}, which is not a number")
-        if not math.isfinite(value):
+        try:
+            finite = math.isfinite(value)
+        except OverflowError:  # a whole number beyond all floats
+            finite = False
+        if not finite:
             raise _Unusable(f"returned {value!r} for {name!r}, which is not finite")
         numbers.append(float(value))
     return tuple(numbers)
 
 
-def _reason(error: Exception) -> str:
+def reason(error: Exception) -> str:
+    """What a stage did wrong; the text continues "stage 'x' …"."""
     return str(error) if isinstance(error, _Unusable) else f"raised {type(error).__name__}: {error}"
 
 

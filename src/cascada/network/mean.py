@@ -1,15 +1,15 @@
 """The composite mean: each stage at its parents' means (`eq:mean_chain`, `eq:mean_mul`, `eq:mean_net`)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from cascada.arrays import Array
-from cascada.confidence import Belief, Boxes
-from cascada.network.beliefs import Beliefs, StageBelief
-from cascada.network.enclosure import enclose_network, known_values
+from cascada.confidence import BallBelief, Belief, Boxes
+from cascada.network.beliefs import Beliefs, StageBelief, told
+from cascada.network.enclosure import enclose_network, in_user_units, known_values
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,30 @@ def hallucinated(beliefs: Beliefs, pending: Array) -> Beliefs:
     For suggesting several points at once; never for a certificate.
     """
     for point in pending:
-        beliefs = beliefs.append(composite_mean(beliefs, point[None]))
+        values = composite_mean(beliefs, point[None])
+        beliefs = Beliefs(beliefs.network, tuple(_imagined(stage, values) for stage in beliefs.stages))
     return beliefs
+
+
+def _imagined(stage: StageBelief, values: Array) -> StageBelief:
+    """A stage's belief after a made-up row of values (1, V)."""
+    if stage.belief is None:
+        return stage
+    # What a stage has seen, it knows: the mean there is off by the jitter, and would be a contradiction.
+    if np.any((stage.belief.posterior.inputs == values[:, list(stage.node.inputs)]).all(axis=1)):
+        return stage
+    after = told(stage, values)
+    assert after.belief is not None, "a belief stays one"
+    # The mean can be steeper than L: what is made up must not count as evidence against it.
+    steep = {e.output: e.smallest * (1 + 1e-9) for e in after.belief.evidence if e.assumption == "lipschitz"}
+    if not steep:
+        return after
+    if isinstance(after.belief, BallBelief):
+        return replace(after, belief=replace(after.belief, lipschitz=steep[None]))
+    assert after.belief.lipschitz is not None, "evidence is against a given constant"
+    lipschitz = [steep.get(j, given) for j, given in enumerate(after.belief.lipschitz)]
+    belief = Belief(after.belief.posterior, after.belief.norm_bound, lipschitz, after.belief.tight)
+    return replace(after, belief=belief)
 
 
 def _forward(beliefs: Beliefs, coordinates: Array) -> tuple[Array, Array]:
@@ -75,7 +97,8 @@ def _stage_mean(stage: StageBelief, inputs: Array) -> tuple[Array, Array]:
     sd = np.zeros_like(mean)
     for j, output in enumerate(given.outputs):
         if output in given.passes:
-            mean[:, j] = inputs[:, stage.node.input_names.index(output)]
+            source = stage.node.input_names.index(output)
+            mean[:, j] = in_user_units(stage, Boxes(inputs, inputs)).centre[:, source]
     modelled = [given.outputs.index(output) for output in given.modelled]
     if isinstance(stage.belief, Belief):
         prediction = stage.belief.posterior.predict(inputs)

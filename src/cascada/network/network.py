@@ -46,6 +46,7 @@ class Network:
 
     def __init__(self, stages: Sequence[Stage], objective: str | None = None) -> None:
         given = tuple(stages)
+        _check_stages(given)
         parents = {stage.name: tuple(stage.parents or ()) for stage in given}
         self._build(given, parents, objective)
 
@@ -125,6 +126,7 @@ def chain(*stages: Stage, objective: str | None = None) -> Network:
 
 def feed_forward(*stages: Stage, objective: str | None = None) -> Network:
     """The paper's feed-forward network: wired like a chain, every output of a stage has its own norm."""
+    _check_stages(stages)
     for stage in stages:
         if isinstance(stage.kernel, OperatorKernel):
             raise ArgumentError(
@@ -136,6 +138,7 @@ def feed_forward(*stages: Stage, objective: str | None = None) -> Network:
 
 def multi_output_chain(*stages: Stage, objective: str | None = None) -> Network:
     """The paper's multi-output chain: wired like a chain, the outputs of a stage share one norm."""
+    _check_stages(stages)
     for stage in stages:
         if isinstance(stage.kernel, Stationary) and len(stage.modelled) > 1:
             raise ArgumentError(
@@ -260,6 +263,8 @@ def _objective(
 ) -> tuple[str, str]:
     """The stage and output to maximise: the one output of the only sink, unless it is named."""
     by_name = {stage.name: stage for stage in stages}
+    if objective is not None and not isinstance(objective, str):
+        raise ArgumentError(f"objective must be a name, 'stage' or 'stage.output'; got {objective!r}.")
     if objective is not None:
         owner, _, output = objective.partition(".")
         if owner in by_name and not output and len(by_name[owner].outputs) == 1:

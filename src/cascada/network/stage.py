@@ -66,6 +66,8 @@ class Stage:
 
         if not isinstance(name, str) or not name.strip() or "." in name:
             raise ArgumentError(f"a stage's name must be a word without a dot; got {name!r}.")
+        if not isinstance(controls or {}, Mapping):
+            raise fail(f"controls must be a dict such as {{'x': Real(0, 1)}}; got {controls!r}.")
         for control, range_ in (controls or {}).items():
             if not isinstance(range_, Real | Integer):
                 raise fail(
@@ -77,9 +79,15 @@ class Stage:
             raise fail(f"outputs must be one or more names without a dot; got {outputs!r}.")
         if len(set(names)) != len(names):
             raise fail(f"output names must differ; got {', '.join(names)}.")
+        passes = (passes,) if isinstance(passes, str) else tuple(passes)
         strange = [p for p in passes if p not in names]
         if strange:
             raise fail(f"passes must name outputs of the stage; got {', '.join(map(repr, strange))}.")
+        if len(set(passes)) != len(passes):
+            raise fail(f"passes must name every output once; got {', '.join(passes)}.")
+        given_parents = () if parents is None else (parents,) if isinstance(parents, str | Stage) else tuple(parents)
+        if not all(isinstance(parent, str) for parent in given_parents):
+            raise fail(f"parents must be names, 'stage' or 'stage.output'; got {parents!r}.")
         modelled = 0 if known else len(names) - len(tuple(passes))
 
         def constants(values: ArrayLike | None, what: str) -> Array | None:
@@ -87,7 +95,10 @@ class Stage:
                 return None
             size = len(names) if known else modelled
             joint = isinstance(kernel, OperatorKernel)
-            array = np.asarray(values, dtype=np.float64)
+            try:
+                array = np.asarray(values, dtype=np.float64)
+            except (TypeError, ValueError):
+                raise fail(f"{what} must be a number; got {values!r}.") from None
             if not np.all(np.isfinite(array)) or not np.all(array > 0):
                 raise fail(f"{what} must be finite and above 0; got {values!r}.")
             if joint and array.ndim:
@@ -114,7 +125,7 @@ class Stage:
             "name": name,
             "controls": dict(controls or {}),
             "outputs": names,
-            "parents": None if parents is None else (parents,) if isinstance(parents, str) else tuple(parents),
+            "parents": None if parents is None else given_parents,
             "kernel": kernel,
             "norm_bound": constants(norm_bound, "norm_bound"),
             "lipschitz": constants(lipschitz, "lipschitz"),

@@ -88,7 +88,9 @@ def _stage(stage: StageBelief, inputs: Array, eta: Array) -> tuple[Array, Array,
     for j, output in enumerate(given.outputs):
         if output in given.passes:
             source = stage.node.input_names.index(output)
-            out[:, j], slope[:, j, source] = inputs[:, source], 1.0
+            logarithmic = output in given.controls and given.controls[output].log
+            out[:, j] = np.exp(inputs[:, source]) if logarithmic else inputs[:, source]
+            slope[:, j, source] = out[:, j] if logarithmic else 1.0
     belief = stage.per_output
     if belief is None:
         if stage.belief is None:

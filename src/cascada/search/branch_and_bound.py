@@ -69,6 +69,9 @@ def search(
     used = 0
 
     def outcome(stopped: Stopped, point: Array | None = None) -> Outcome:
+        if point is None and not prove and stopped in ("cells", "seconds"):  # no time to look at any centre
+            centres = leaves.centre[np.argsort(-leaves.bound, kind="stable")]
+            point = next((centre for centre in centres if taken is None or not taken(centre)), None)
         return Outcome(leaves, max(leaves.highest, best), point, used, stopped)
 
     while True:

@@ -5,13 +5,14 @@ from collections.abc import Callable, Iterable
 from numpy.typing import ArrayLike
 
 from cascada.algorithms import Algorithm
-from cascada.errors import ArgumentError
+from cascada.errors import ArgumentError, ContradictionError
 from cascada.network import Network, Process, StageError
 from cascada.network.evaluation import Functions
 from cascada.space import Grid
 from cascada.study.progress import progress_bar
 from cascada.study.result import Result, Status
 from cascada.study.study import Study
+from cascada.study.trial import Trial
 
 Callback = Callable[[Study], bool | None]
 
@@ -62,10 +63,11 @@ def _run(
             if trial is None:
                 return "tolerance" if _within(study) else "exhausted"
             try:
-                study.tell(trial, process(trial.controls))
-            except StageError as error:
-                study.tell(trial, error.outputs)
+                _run_one(study, trial, process)
+            except ContradictionError as error:
                 study.fail(trial, str(error))
+                study.refute(str(error))
+                return "contradiction"
             show(study)
             answers = [callback(study) for callback in callbacks]  # each is called, also after one that says stop
             if study.beliefs.evidence:
@@ -77,6 +79,15 @@ def _run(
     except KeyboardInterrupt:
         return "interrupted"
     return "budget"
+
+
+def _run_one(study: Study, trial: Trial, process: Process) -> None:
+    """Run a trial and tell what was observed, also when a stage fails."""
+    try:
+        study.tell(trial, process(trial.controls))
+    except StageError as error:
+        if study.tell(trial, error.outputs).state != "complete":  # the objective may come before the failure
+            study.fail(trial, str(error))
 
 
 def _within(study: Study) -> bool:

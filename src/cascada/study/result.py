@@ -6,13 +6,14 @@ from typing import Literal
 from cascada.search import Certificate, GapKind
 from cascada.study.trial import Trial
 
-Status = Literal["tolerance", "budget", "exhausted", "refuted", "interrupted", "stopped"]
+Status = Literal["tolerance", "budget", "exhausted", "refuted", "contradiction", "interrupted", "stopped"]
 
 SENTENCES: dict[Status, str] = {
     "tolerance": "The gap is within the tolerance.",
     "budget": "The budget is used up.",
     "exhausted": "No point is left that is worth a run.",
     "refuted": "The data refute an assumption; see the certificate.",
+    "contradiction": "A stage gave two outputs for the same input, so the process is not exact; see the certificate.",
     "interrupted": "Interrupted; what was found so far is kept.",
     "stopped": "A callback asked to stop.",
 }

@@ -9,13 +9,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cascada.algorithms import GPNUCB, Algorithm, Context, Suggestion, by_name
+from cascada.arrays import Array
 from cascada.errors import ArgumentError, ContradictionError
 from cascada.gp.rounding import SMALLEST_JITTER
 from cascada.network import Beliefs, Network, StagePrediction, predict, prior_beliefs, run_values
+from cascada.network.enclosure import known_values
 from cascada.network.evaluation import as_outputs_of
 from cascada.search import Certificate, Leaves, Limits, assumptions, candidate_bounds, refutations, search
 from cascada.space import Grid, as_candidates
 from cascada.study.trial import Trial
+
+# How far a told output of a known stage may be from its formula: digits lost on the way here, and no more.
+_FORMULA_TOLERANCE = 1e-9
 
 
 class Study:
@@ -34,14 +39,18 @@ class Study:
         seed: int = 0,
         jitter: float = SMALLEST_JITTER,
     ) -> None:
-        if tolerance is not None and not (np.isfinite(tolerance) and tolerance >= 0):
+        number = isinstance(tolerance, int | float | np.number) and not isinstance(tolerance, bool)
+        if tolerance is not None and not (number and np.isfinite(tolerance) and tolerance >= 0):
             raise ArgumentError(f"tolerance must be a number of at least 0, or None; got {tolerance!r}.")
+        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+            raise ArgumentError(f"seed must be a whole number of at least 0; got {seed!r}.")
         self.network = network
         self.algorithm = by_name(algorithm)
         self.tolerance = tolerance
         self.seed = seed
         domain = network.domain
-        self._candidates = None if candidates is None else domain.encode(as_candidates(candidates, domain))
+        self._rows = None if candidates is None else as_candidates(candidates, domain)  # in user units
+        self._candidates = None if self._rows is None else domain.encode(self._rows)
         self._beliefs = prior_beliefs(network, jitter)
         self._trials: list[Trial] = []
         self._told = np.empty((0, network.width))
@@ -49,6 +58,7 @@ class Study:
         self._cache: Any = None  # what the algorithm's last suggestion left behind
         self._leaves: Leaves | None = None  # the tree of the certificate, when the algorithm has none
         self._cells, self._seconds = 0, 0.0  # spent on all searches so far
+        self._refuted: list[str] = []  # what speaks against the assumptions, besides the beliefs' own evidence
 
     # ---- asking and telling
 
@@ -58,8 +68,7 @@ class Study:
         suggestion = self._suggest() if not pending else self._suggest_beside(pending)
         if suggestion.point is None:
             return None
-        point = self.network.domain.decode(suggestion.point[None])[0]
-        return self._add(self.network.domain.named(point))
+        return self._add(self.network.domain.named(self._in_user_units(suggestion.point)))
 
     def enqueue(self, controls: Mapping[str, Any]) -> Trial:
         """A new trial at controls of your own choice."""
@@ -81,7 +90,12 @@ class Study:
             raise ContradictionError(f"trial {before.number} is complete: it cannot fail any more.")
         failed = replace(before, state="failed", reason=reason)
         self._trials[before.number] = failed
+        self._suggestion = None  # it may be the point that failed
         return failed
+
+    def refute(self, reason: str) -> None:
+        """Say that an assumption is wrong (the process is not deterministic, say): nothing is proven from now on."""
+        self._refuted.append(reason)
 
     # ---- what is known
 
@@ -114,7 +128,7 @@ class Study:
         self, *, tolerance: float | None = None, cells: int | None = None, seconds: float | None = None
     ) -> Certificate:
         """How good the best run is. Without limits, from the bound at hand; with them, after refining further."""
-        found = refutations(self._beliefs)
+        found = (*self._refuted, *refutations(self._beliefs))
         best = self._best()
         if found or not np.isfinite(best):
             return self._certificate(None, best, "no bound", found)
@@ -129,6 +143,14 @@ class Study:
         return None if point is None else self.network.domain.named(self.network.domain.decode(point[None])[0])
 
     # ---- inside
+
+    def _in_user_units(self, point: Array) -> Array:
+        """A suggested point (d,) in user units; a candidate exactly as it was given, logarithms or not."""
+        if self._candidates is not None and self._rows is not None:
+            same = np.flatnonzero((self._candidates == point).all(axis=1))
+            if len(same):
+                return self._rows[same[0]]
+        return self.network.domain.decode(point[None])[0]
 
     def _best(self) -> float:
         trial = self.best_trial
@@ -196,7 +218,9 @@ class Study:
     def _context(self, pending: Sequence[Trial]) -> Context:
         domain = self.network.domain
         rows = np.array([domain.row(trial.controls) for trial in pending]).reshape(-1, domain.dimension)
-        keys = [(domain.row(trial.controls) + 0.0).tobytes() for trial in self._trials]
+        run = np.array([domain.row(trial.controls) for trial in self._trials]).reshape(-1, domain.dimension)
+        again = domain.decode(domain.encode(run))  # exp(ln x) may be the float next to x: both name the point
+        keys = [(row + 0.0).tobytes() for row in (*run, *again)]
         return Context(
             beliefs=self._beliefs,
             told=self._told,
@@ -225,6 +249,8 @@ class Study:
 
     def _observe(self, before: Trial, outputs: Mapping[str, Any]) -> Trial:
         """The trial with these outputs; a contradiction of what was told before is refused with both values shown."""
+        if not isinstance(outputs, Mapping):
+            raise ArgumentError(f"tell the outputs as a dict of stages, {{'stage': outputs}}; got {outputs!r}.")
         known = dict(before.outputs)
         for name, result in outputs.items():
             node = self.network.node(name)
@@ -237,12 +263,45 @@ class Study:
                     f"trial {before.number}: stage {name!r} was told as {known[name]} before and now as {values}."
                 )
             known[name] = values
+        self._check_copies(before, known)
+        self._check_formulas(before, known)
         stage, output = self.network.objective
         value = None
         if stage in known:
             value = known[stage][self.network.node(stage).stage.outputs.index(output)]
         state = before.state if value is None else "complete"
         return replace(before, outputs=known, value=value, state=state)
+
+    def _check_copies(self, trial: Trial, outputs: Mapping[str, tuple[float, ...]]) -> None:
+        """Refuse a passed-on output that differs from the input that it should be a copy of."""
+        known = {("", name): float(value) for name, value in trial.controls.items()}
+        for node in self.network.nodes:
+            for output, value in zip(node.stage.outputs, outputs.get(node.stage.name, ()), strict=False):
+                known[node.stage.name, output] = value
+        for node in self.network.nodes:
+            for output in node.stage.passes:
+                owners = [p for p in node.parents if output in self.network.node(p).stage.outputs] or [""]
+                given, copy = known.get((owners[0], output)), known.get((node.stage.name, output))
+                if given is not None and copy is not None and given != copy:
+                    raise ContradictionError(
+                        f"trial {trial.number}: stage {node.stage.name!r} passes on {output!r}, which is {given:.17g}, "
+                        f"but was told as {copy:.17g}."
+                    )
+
+    def _check_formulas(self, trial: Trial, outputs: Mapping[str, tuple[float, ...]]) -> None:
+        """Refuse outputs of a known stage that are not what its formula gives."""
+        row = self.network.domain.row(trial.controls)[None]
+        values = run_values(self.network, row, [outputs])
+        for stage in self._beliefs.stages:
+            name = stage.node.stage.name
+            inputs = values[:, list(stage.node.inputs)]
+            if not stage.node.stage.known or name not in outputs or not np.isfinite(inputs).all():
+                continue
+            right, told = known_values(stage, inputs)[0], np.array(outputs[name])
+            if np.any(np.abs(right - told) > _FORMULA_TOLERANCE * (1.0 + np.abs(right))):
+                raise ContradictionError(
+                    f"trial {trial.number}: the known stage {name!r} was told as {told}, but its formula gives {right}."
+                )
 
     def _store(self, trial: Trial, fresh: Sequence[str]) -> Trial:
         if fresh:
