@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 import cascada
 from cascada.cli import main
-from cascada.errors import ArgumentError
+from cascada.errors import ArgumentError, ContradictionError
 
 
 def _succeed(times: int = 1) -> None:
@@ -47,10 +47,20 @@ def test_a_command_takes_its_options_from_its_function(runner):
     assert (result.exit_code, result.output) == (0, "hello hello \n")
 
 
-def test_an_error_of_ours_is_one_line_and_exit_code_1(runner):
+def test_a_wrong_argument_is_one_line_and_exit_code_2(runner):
     result = runner.invoke(main.app, ["fail"])
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert result.output == "cascada: budget must be positive; got -1; give a whole number from 1\n"
+
+
+def test_another_error_of_ours_is_one_line_and_exit_code_1(runner, monkeypatch):
+    def clash() -> None:
+        """Contradict."""
+        raise ContradictionError("observation 2 contradicts observation 1")
+
+    monkeypatch.setattr(sys.modules["synthetic_commands"], "fail", clash)
+    result = runner.invoke(main.app, ["fail"])
+    assert (result.exit_code, result.output) == (1, "cascada: observation 2 contradicts observation 1\n")
 
 
 @pytest.mark.parametrize("arguments", [["no-such-command"], ["--no-such-option"], ["hello", "--times", "x"]])

@@ -1,0 +1,96 @@
+"""The commands as a user calls them."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from cascada.cli.main import app
+
+PROCESS = """
+import math
+import cascada as cd
+
+kernel = cd.SquaredExponential(1.0)
+f = cd.Stage("f", controls={"x": cd.Real(-2, 2)}, kernel=kernel, norm_bound=NORM,
+             function=lambda x: 1.5 * math.exp(-0.5 * (x - 0.4) ** 2))
+g = cd.Stage("g", kernel=kernel, norm_bound=2.0, function=lambda f: 1.8 * math.exp(-0.5 * (f - 0.9) ** 2))
+network = cd.chain(f, g)
+
+def make():
+    return network
+
+nothing = 3
+"""
+
+
+@pytest.fixture
+def runner() -> CliRunner:
+    return CliRunner()
+
+
+@pytest.fixture
+def process(tmp_path: Path) -> Path:
+    path = tmp_path / "my_process.py"
+    path.write_text(PROCESS.replace("NORM", "2.0"), encoding="utf-8")
+    return path
+
+
+def test_demo_proves_its_gap(runner: CliRunner) -> None:
+    result = runner.invoke(app, ["demo", "--json"])
+    found = json.loads(result.output)
+    assert result.exit_code == 0
+    assert found["gap_kind"] == "proven"
+    assert found["gap"] <= 0.01
+    assert found["best"]["value"] == max(trial["value"] for trial in found["trials"])
+    text = runner.invoke(app, ["demo", "--budget", "2"]).output
+    assert "proven gap" in text
+    assert "budget is used up" in text
+
+
+def test_problems_lists_what_run_takes(runner: CliRunner) -> None:
+    names = [row["name"] for row in json.loads(runner.invoke(app, ["problems", "--json"]).output)]
+    assert "certified-chain" in names
+    result = runner.invoke(app, ["run", "certified-chain", "--budget", "3", "--json"])
+    assert result.exit_code == 0
+    assert len(json.loads(result.output)["trials"]) == 3
+
+
+@pytest.mark.parametrize("name", ["network", "make"])
+def test_run_takes_a_file(runner: CliRunner, process: Path, name: str) -> None:
+    result = runner.invoke(app, ["run", f"{process}:{name}", "--tolerance", "0.01"])
+    assert result.exit_code == 0, result.output
+    assert "within the tolerance" in result.output
+    assert "proven" in result.output
+
+
+def test_run_minimises(runner: CliRunner, process: Path) -> None:
+    result = runner.invoke(app, ["run", f"{process}:network", "--minimise", "--budget", "4", "--json"])
+    found = json.loads(result.output)
+    assert found["best"]["value"] == min(trial["value"] for trial in found["trials"])
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("nonsense", "cascada problems"),
+        ("no_such_file.py:network", "no file"),
+        ("no_such_module:network", "could not import"),
+        ("{process}:missing", "no object 'missing'"),
+        ("{process}:nothing", "must be a Network or a Problem"),
+    ],
+)
+def test_a_wrong_spec_is_said_in_one_line(runner: CliRunner, process: Path, spec: str, message: str) -> None:
+    result = runner.invoke(app, ["run", spec.format(process=process)])
+    assert result.exit_code == 2
+    assert message in result.output
+    assert "Traceback" not in result.output
+
+
+def test_refuted_assumptions_end_with_exit_code_1(runner: CliRunner, process: Path) -> None:
+    process.write_text(PROCESS.replace("NORM", "0.1"), encoding="utf-8")
+    result = runner.invoke(app, ["run", f"{process}:network"])
+    assert result.exit_code == 1
+    assert "refute" in result.output
+    assert "'f'" in result.output
