@@ -7,7 +7,9 @@ import pytest
 
 from cascada.algorithms import GPNUCB
 from cascada.errors import ArgumentError
+from cascada.kernels import SquaredExponential
 from cascada.network import Network, Process, Stage, chain
+from cascada.problems import certified
 from cascada.space import Grid, Integer, Real
 from cascada.study import Result, Study, maximise, minimise
 from tests.network.cases import NETWORKS, Functions, X, Y, stage, truth
@@ -304,3 +306,36 @@ def test_results_print_the_value_where_it_is_and_what_the_gap_is_worth() -> None
     assert f"Proven: no setting in the box of controls gives a value higher than {result.certificate.bound:.6g}" in text
     assert f"within {result.gap:.3g} of the best possible" in text
     assert result.recommended is None
+
+
+def test_a_refuted_bound_is_enlarged_and_the_gap_estimated() -> None:
+    """Every stage has norm 2 and claims 0.3: the bounds are raised, and the result says so."""
+    problem = certified("controls", 3)
+    small = {stage.name: stage.assuming(np.array([0.3]), None) for stage in problem.network.stages}
+    network = problem.network.assuming(small)
+    result = maximise(network, budget=25, tolerance=0.05, on_violation="enlarge", stop_on_estimated=True)
+    assert result.gap_kind == "estimated"
+    assert any("norm_bound of stage" in line and "raised from 0.3" in line for line in result.certificate.assumptions)
+    assert result.gap is not None
+    assert result.best is not None
+    assert result.best.value is not None
+    stopped = maximise(network, budget=25)
+    assert stopped.status == "refuted"
+    assert stopped.gap is None
+    never = maximise(network, budget=8, tolerance=10.0, on_violation="enlarge")
+    assert never.status == "budget"  # an estimated gap does not stop
+
+
+def test_a_process_that_is_not_deterministic_ends_as_refuted() -> None:
+    """The second stage sees the same input twice, by a candidate grid, and answers differently."""
+    kernel = SquaredExponential(1.0)
+    answers = iter(np.linspace(0.1, 0.9, 50))
+    network = chain(
+        Stage("f", controls={"x": Real(0, 1)}, kernel=kernel, norm_bound=2.0, function=lambda **_: 0.5),
+        Stage("g", kernel=kernel, norm_bound=2.0, function=lambda **_: next(answers)),
+    )
+    result = maximise(network, candidates=[[0.0], [0.5], [1.0]], budget=3)
+    assert result.status == "contradiction"
+    assert result.gap_kind == "refuted"
+    assert result.gap is None
+    assert result.best is not None

@@ -14,7 +14,7 @@ from cascada.algorithms.algorithm import Context, Suggestion
 from cascada.arrays import Array
 from cascada.errors import ArgumentError
 from cascada.network import Beliefs, hallucinated
-from cascada.search import Leaves, Limits, ascend, candidate_bounds, largest, search
+from cascada.search import Candidates, Leaves, Limits, ascend, largest, search
 
 _MOST_CONTROLS_TO_BRANCH = 6
 
@@ -46,11 +46,14 @@ class GPNUCB:
 
     def _candidates(self, context: Context, beliefs: Beliefs, rng: np.random.Generator) -> Suggestion:
         assert context.candidates is not None, "only called with candidates"
-        upper = candidate_bounds(beliefs, context.candidates)
+        kept = context.cache if isinstance(context.cache, Candidates) else Candidates.of(context.candidates)
+        followed = kept.follow(beliefs)
+        upper = followed.upper(beliefs)
         free = np.where(context.free_candidates(), upper, -np.inf)
         point = context.candidates[largest(free, rng)] if np.isfinite(free).any() else None
-        bound = None if len(context.pending) else float(upper.max())
-        return Suggestion(point, bound, len(upper), "every candidate")
+        if len(context.pending):  # bounds from made-up data prove nothing
+            return Suggestion(point, None, len(upper), "every candidate", context.cache)
+        return Suggestion(point, float(upper.max()), len(upper), "every candidate", followed)
 
     def _branch_and_bound(self, context: Context, beliefs: Beliefs) -> Suggestion:
         leaves = context.cache if isinstance(context.cache, Leaves) else Leaves.root(context.domain)

@@ -14,7 +14,7 @@ from cascada.confidence.evidence import Evidence, lipschitz_evidence, norm_evide
 from cascada.confidence.radius import tight_radius
 from cascada.confidence.regions import Boxes
 from cascada.errors import ArgumentError, RefutedError
-from cascada.gp.posterior import Posterior
+from cascada.gp.posterior import Posterior, Prediction
 from cascada.gp.rounding import variance_rounding
 from cascada.kernels.stationary import Stationary
 
@@ -99,8 +99,11 @@ class Belief:
 
     def bounds(self, Z: ArrayLike) -> Boxes:
         """LCB and UCB of every output at the rows of Z: μ_t ∓ radius·σ_t, rounded outwards; boxes in ℝ^p."""
+        return self.bounds_of(self.posterior.predict(Z))
+
+    def bounds_of(self, prediction: Prediction) -> Boxes:
+        """LCB and UCB from a prediction of this belief's posterior."""
         self.check()
-        prediction = self.posterior.predict(Z)
         half = self.radius * self.sd_above(prediction.sd)[:, None] + self.mean_error
         return Boxes(
             prediction.mean - half, prediction.mean + half

@@ -40,13 +40,24 @@ class TrackedPosterior:
         variance = np.full(n, posterior.kernel.variance)
         prediction = Prediction(np.zeros((n, posterior.output_count)), np.sqrt(variance))
         start = cls(prior, fixed, prediction, variance, _Rows(np.empty((0, n)), 0))
-        return start._follow(posterior)
+        return start.follow(posterior)
 
     def append(self, X: ArrayLike, Y: ArrayLike) -> "TrackedPosterior":
         """The same points after some more observations."""
-        return self._follow(self.posterior.append(X, Y))
+        return self.follow(self.posterior.append(X, Y))
 
-    def _follow(self, posterior: Posterior) -> "TrackedPosterior":
+    def follows(self, posterior: Posterior) -> bool:
+        """Whether a posterior is this one with some more observations, or none: the same factor, to the last digit."""
+        mine, t = self.posterior, self.posterior.count
+        return (
+            mine.kernel == posterior.kernel
+            and np.array_equal(mine.inputs, posterior.inputs[:t])
+            and np.array_equal(mine.whitened, posterior.whitened[:t])
+            and np.array_equal(mine.factor, posterior.factor[:t, :t])
+        )
+
+    def follow(self, posterior: Posterior) -> "TrackedPosterior":
+        """The same points under a posterior that `follows`, in O(t·N) for every further observation."""
         t, total = self.posterior.count, posterior.count
         if total == t:
             return TrackedPosterior(posterior, self.points, self.prediction, self._variance, self._rows)

@@ -2,7 +2,16 @@
 
 from cascada.network.ball_form import ball_regions, ball_upper
 from cascada.network.beliefs import Beliefs, StageBelief, run_values
-from cascada.network.enclosure import Enclosure, Form, enclose_network, objective_above, prior_beliefs
+from cascada.network.enclosure import (
+    Enclosure,
+    Form,
+    enclose_network,
+    enclose_stage,
+    objective_above,
+    prior_beliefs,
+    tabulated,
+)
+from cascada.network.enlarge import enlarged
 from cascada.network.evaluation import Outputs, Process, StageError
 from cascada.network.mean import StagePrediction, composite_mean, hallucinated, predict
 from cascada.network.network import Network, Node, chain, feed_forward, multi_output_chain
@@ -25,6 +34,8 @@ __all__ = [
     "chain",
     "composite_mean",
     "enclose_network",
+    "enclose_stage",
+    "enlarged",
     "feed_forward",
     "hallucinated",
     "multi_output_chain",
@@ -32,4 +43,5 @@ __all__ = [
     "predict",
     "prior_beliefs",
     "run_values",
+    "tabulated",
 ]

@@ -120,11 +120,21 @@ def _modelled(stage: StageBelief, cells: Boxes, inputs: Affine | None) -> tuple[
     return shifted, affine
 
 
+def tabulated(stage: StageBelief, cells: Boxes) -> Boxes:
+    """The outputs of a stage with one input, none of them passed on, over intervals: from its tables alone."""
+    boxes, offset = _from_tables(stage, cells), stage.node.stage.offset
+    return Boxes(boxes.lower + offset, boxes.upper + offset).widened()
+
+
+def _from_tables(stage: StageBelief, cells: Boxes) -> Boxes:
+    parts = [table.over(cells) for table in stage.tables]
+    return Boxes(np.hstack([part.lower for part in parts]), np.hstack([part.upper for part in parts]))
+
+
 def _union(stage: StageBelief, belief: Belief, cells: Boxes, whole: Boxes) -> Boxes:
     """Bounds over the parts of wide input regions; `whole` are the bounds over each region at once."""
     if stage.tables:
-        parts = [table.over(cells) for table in stage.tables]
-        return Boxes(np.hstack([part.lower for part in parts]), np.hstack([part.upper for part in parts]))
+        return _from_tables(stage, cells)
     wide = np.flatnonzero(belief.kernel.scaled_norm(cells.half) > _WIDE)
     if not len(wide):
         return whole

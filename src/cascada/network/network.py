@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from cascada.errors import ArgumentError
@@ -86,6 +86,14 @@ class Network:
         object.__setattr__(self, "domain", domain)
         object.__setattr__(self, "nodes", tuple(nodes))
         object.__setattr__(self, "sign", 1)
+
+    def assuming(self, stages: Mapping[str, Stage]) -> "Network":
+        """The same network with some stages replaced by others of the same wiring (`Stage.assuming`)."""
+        network = copy(self)
+        nodes = [replace(node, stage=stages.get(node.stage.name, node.stage)) for node in self.nodes]
+        object.__setattr__(network, "nodes", tuple(nodes))
+        object.__setattr__(network, "stages", tuple(stages.get(stage.name, stage) for stage in self.stages))
+        return network
 
     def mirrored(self) -> "Network":
         """The same process with its objective minimised instead of maximised, or the other way round."""

@@ -1,6 +1,7 @@
 """One stage of a process: what goes in, what comes out, and what is assumed of it."""
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -137,6 +138,13 @@ class Stage:
         }
         for field, value in values.items():
             object.__setattr__(self, field, value)
+
+    def assuming(self, norm_bound: Array | None, lipschitz: Array | None) -> "Stage":
+        """The same stage with other bounds of its norm and slope."""
+        stage = copy(self)
+        object.__setattr__(stage, "norm_bound", norm_bound)
+        object.__setattr__(stage, "lipschitz", lipschitz)
+        return stage
 
     @property
     def modelled(self) -> tuple[str, ...]:

@@ -2,11 +2,12 @@
 
 from cascada.search.ascent import Joint, ascend
 from cascada.search.branch_and_bound import Limits, Outcome, search
-from cascada.search.candidates import candidate_bounds, largest
+from cascada.search.candidates import Candidates, largest
 from cascada.search.certificate import Certificate, GapKind, assumptions, refutations
 from cascada.search.leaves import Leaves
 
 __all__ = [
+    "Candidates",
     "Certificate",
     "GapKind",
     "Joint",
@@ -15,7 +16,6 @@ __all__ = [
     "Outcome",
     "ascend",
     "assumptions",
-    "candidate_bounds",
     "largest",
     "refutations",
     "search",

@@ -1,21 +1,76 @@
-"""The exact maximum of the upper bound over a list of candidates."""
+"""The exact maximum of the upper bound over a list of candidates.
+
+A stage whose inputs are controls alone is looked at in the same points again and again: its posterior there is tracked,
+O(t·N) for every run. Later stages with one input are read off their tables. So a step over N candidates of a chain
+takes O(t·N), besides the tables.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
 from cascada.arrays import Array
 from cascada.confidence import Boxes
-from cascada.network import Beliefs, enclose_network, objective_above
+from cascada.confidence.affine import Affine
+from cascada.confidence.envelope import anchor_bounds
+from cascada.gp import Prediction, TrackedPosterior
+from cascada.network import Beliefs, Enclosure, StageBelief, enclose_stage, objective_above, tabulated
 
-_BLOCK = 4096
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Points (n, d), coordinates, with the posteriors of the first stages tracked there."""
+
+    coordinates: Array
+    tracked: Mapping[int, TrackedPosterior]  # by the position of the stage
+
+    @classmethod
+    def of(cls, coordinates: Array) -> "Candidates":
+        """Nothing tracked yet."""
+        return cls(coordinates, {})
+
+    def follow(self, beliefs: Beliefs) -> "Candidates":
+        """The same points under these beliefs."""
+        tracked = {}
+        for i, stage in enumerate(beliefs.stages):
+            belief = stage.per_output
+            if belief is None or max(stage.node.inputs) >= self.coordinates.shape[1]:
+                continue
+            before = self.tracked.get(i)
+            if before is not None and before.follows(belief.posterior):
+                tracked[i] = before.follow(belief.posterior)
+            else:
+                tracked[i] = TrackedPosterior.at(belief.posterior, self.coordinates[:, list(stage.node.inputs)])
+        return Candidates(self.coordinates, tracked)
+
+    def upper(self, beliefs: Beliefs) -> Array:
+        """UCB_t of what is maximised at every candidate, (n,); the candidates must follow these beliefs."""
+        beliefs.check()
+        points = Boxes(self.coordinates, self.coordinates)
+        enclosure = Enclosure(points, Affine.of_cells(points))
+        for i, stage in enumerate(beliefs.stages):
+            cells, inputs = enclosure.columns(stage.node.inputs)
+            if i in self.tracked and not stage.node.stage.passes:
+                boxes = _from_prediction(stage, self.tracked[i].prediction, cells)
+            elif stage.tables and not stage.node.stage.passes:
+                boxes = tabulated(stage, cells)
+            else:
+                boxes = enclose_stage(stage, cells, inputs)[0]
+            enclosure = enclosure.joined(boxes, Affine.of_boxes(boxes, self.coordinates.shape[1]))
+        return objective_above(beliefs.network, enclosure)
 
 
-def candidate_bounds(beliefs: Beliefs, coordinates: Array) -> Array:
-    """UCB_t of what is maximised at every candidate (n, d), coordinates; shape (n,)."""
-    upper = np.empty(len(coordinates))
-    for i in range(0, len(coordinates), _BLOCK):
-        block = coordinates[i : i + _BLOCK]
-        upper[i : i + _BLOCK] = objective_above(beliefs.network, enclose_network(beliefs, Boxes(block, block)))
-    return upper
+def _from_prediction(stage: StageBelief, prediction: Prediction, cells: Boxes) -> Boxes:
+    """Bounds of a stage at points where its posterior is known already."""
+    belief = stage.per_output
+    assert belief is not None, "only stages with a belief are tracked"
+    bounds = belief.bounds_of(prediction)
+    observed = Boxes(belief.posterior.outputs, belief.posterior.outputs)
+    around = anchor_bounds(belief, belief.posterior.inputs, observed, cells.lower, np.zeros_like(cells.lower))
+    offset = stage.node.stage.offset
+    bounds = bounds.intersect(around)
+    return Boxes(bounds.lower + offset, bounds.upper + offset).widened()
 
 
 def largest(values: Array, rng: np.random.Generator) -> int:

@@ -1,6 +1,7 @@
 """`maximise` and `minimise`: ask, run the process, tell, until the gap is proven small or the budget is used up."""
 
 from collections.abc import Callable, Iterable
+from typing import Literal
 
 from numpy.typing import ArrayLike
 
@@ -25,6 +26,8 @@ def maximise(
     algorithm: str | Algorithm = "auto",
     candidates: Grid | ArrayLike | None = None,
     tolerance: float | None = None,
+    stop_on_estimated: bool = False,
+    on_violation: Literal["stop", "enlarge"] = "stop",
     seed: int = 0,
     callbacks: Iterable[Callback] = (),
     progress: bool = True,
@@ -34,7 +37,10 @@ def maximise(
     * `functions`: one per stage (a list in stage order or a dict by name), one `evaluate(**controls)` that returns all
       outputs by stage, or none when every `Stage` has its own.
     * `candidates`: a `Grid` or points (n, d) in the order of `network.controls`; without them the whole box.
-    * `tolerance`: stop when the *proven* gap is at most this, in units of the objective.
+    * `tolerance`: stop when the *proven* gap is at most this, in units of the objective; with `stop_on_estimated` also
+      when an estimated one is.
+    * `on_violation`: what to do when data refute a bound: "stop", or "enlarge" it and go on, the gap being *estimated*
+      from then on.
     * `callbacks`: called with the study after every run; one that returns True stops.
 
     An exact duplicate is never run. A stage that fails ends only its own run; what was observed before is used.
@@ -42,7 +48,15 @@ def maximise(
     if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
         raise ArgumentError(f"budget must be a whole number of runs, at least 1; got {budget!r}.")
     process = Process(network, functions)
-    study = Study(network, algorithm=algorithm, candidates=candidates, tolerance=tolerance, seed=seed)
+    study = Study(
+        network,
+        algorithm=algorithm,
+        candidates=candidates,
+        tolerance=tolerance,
+        stop_on_estimated=stop_on_estimated,
+        on_violation=on_violation,
+        seed=seed,
+    )
     with progress_bar(progress, budget) as show:
         status = _run(study, process, budget, tuple(callbacks), show)
     best, recommended = study.best_trial, study.recommended()
@@ -61,7 +75,7 @@ def _run(
         for _ in range(budget):
             trial = study.ask()
             if trial is None:
-                return "tolerance" if _within(study) else "exhausted"
+                return "tolerance" if study.within_tolerance else "exhausted"
             try:
                 _run_one(study, trial, process)
             except ContradictionError as error:
@@ -72,7 +86,7 @@ def _run(
             answers = [callback(study) for callback in callbacks]  # each is called, also after one that says stop
             if study.beliefs.evidence:
                 return "refuted"
-            if _within(study):
+            if study.within_tolerance:
                 return "tolerance"
             if any(answers):
                 return "stopped"
@@ -88,11 +102,3 @@ def _run_one(study: Study, trial: Trial, process: Process) -> None:
     except StageError as error:
         if study.tell(trial, error.outputs).state != "complete":  # the objective may come before the failure
             study.fail(trial, str(error))
-
-
-def _within(study: Study) -> bool:
-    """Whether the proven gap is within the tolerance."""
-    if study.tolerance is None:
-        return False
-    certificate = study.certificate()
-    return certificate.kind == "proven" and certificate.gap is not None and certificate.gap <= study.tolerance

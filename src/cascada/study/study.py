@@ -3,7 +3,7 @@
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,10 +12,10 @@ from cascada.algorithms import GPNUCB, Algorithm, Context, Suggestion, by_name
 from cascada.arrays import Array
 from cascada.errors import ArgumentError, ContradictionError
 from cascada.gp.rounding import SMALLEST_JITTER
-from cascada.network import Beliefs, Network, StagePrediction, predict, prior_beliefs, run_values
+from cascada.network import Beliefs, Network, StagePrediction, enlarged, predict, prior_beliefs, run_values
 from cascada.network.enclosure import known_values
 from cascada.network.evaluation import as_outputs_of
-from cascada.search import Certificate, Leaves, Limits, assumptions, candidate_bounds, refutations, search
+from cascada.search import Candidates, Certificate, Leaves, Limits, assumptions, refutations, search
 from cascada.space import Grid, as_candidates
 from cascada.study.trial import Trial
 
@@ -37,8 +37,12 @@ class Study:
         candidates: Grid | ArrayLike | None = None,
         tolerance: float | None = None,
         seed: int = 0,
+        stop_on_estimated: bool = False,
+        on_violation: Literal["stop", "enlarge"] = "stop",
         jitter: float = SMALLEST_JITTER,
     ) -> None:
+        if on_violation not in ("stop", "enlarge"):
+            raise ArgumentError(f"on_violation must be 'stop' or 'enlarge'; got {on_violation!r}.")
         number = isinstance(tolerance, int | float | np.number) and not isinstance(tolerance, bool)
         if tolerance is not None and not (number and np.isfinite(tolerance) and tolerance >= 0):
             raise ArgumentError(f"tolerance must be a number of at least 0, or None; got {tolerance!r}.")
@@ -47,10 +51,12 @@ class Study:
         self.network = network
         self.algorithm = by_name(algorithm)
         self.tolerance = tolerance
+        self.stop_on_estimated = stop_on_estimated
         self.seed = seed
         domain = network.domain
         self._rows = None if candidates is None else as_candidates(candidates, domain)  # in user units
         self._candidates = None if self._rows is None else domain.encode(self._rows)
+        self._jitter, self._on_violation = jitter, on_violation
         self._beliefs = prior_beliefs(network, jitter)
         self._trials: list[Trial] = []
         self._told = np.empty((0, network.width))
@@ -58,6 +64,7 @@ class Study:
         self._cache: Any = None  # what the algorithm's last suggestion left behind
         self._leaves: Leaves | None = None  # the tree of the certificate, when the algorithm has none
         self._cells, self._seconds = 0, 0.0  # spent on all searches so far
+        self._enlarged: list[str] = []  # bounds that were raised because data refuted them
         self._refuted: list[str] = []  # what speaks against the assumptions, besides the beliefs' own evidence
 
     # ---- asking and telling
@@ -124,6 +131,15 @@ class Study:
         """How far the best run can be from the best possible; None before the first run, or when refuted."""
         return self.certificate().gap
 
+    @property
+    def within_tolerance(self) -> bool:
+        """Whether the gap is within the tolerance: a proven one, or an estimated one if that may stop the study."""
+        if self.tolerance is None:
+            return False
+        certificate = self.certificate()
+        enough = certificate.kind == "proven" or (certificate.kind == "estimated" and self.stop_on_estimated)
+        return enough and certificate.gap is not None and certificate.gap <= self.tolerance
+
     def certificate(
         self, *, tolerance: float | None = None, cells: int | None = None, seconds: float | None = None
     ) -> Certificate:
@@ -165,7 +181,7 @@ class Study:
                 return suggestion.bound, suggestion.stopped
         started = time.monotonic()
         if self._candidates is not None:
-            upper = candidate_bounds(self._beliefs, self._candidates)
+            upper = Candidates.of(self._candidates).follow(self._beliefs).upper(self._beliefs)
             self._count(len(upper), started)
             return float(upper.max()), "every candidate"
         leaves = self._cache if own and isinstance(self._cache, Leaves) else self._leaves
@@ -186,12 +202,12 @@ class Study:
         sign, some = self.network.sign, np.isfinite(best)
         over = "the box of controls" if self._candidates is None else f"the {len(self._candidates):,} candidates"
         return Certificate(
-            kind="refuted" if found else "proven",
+            kind="refuted" if found else "estimated" if self._enlarged else "proven",
             best=sign * best if some else None,
             bound=None if bound is None else sign * bound,
             gap=None if bound is None else bound - best,
             evaluations=sum(trial.value is not None for trial in self._trials),
-            assumptions=assumptions(self._beliefs),
+            assumptions=(*assumptions(self._beliefs), *self._enlarged),
             evidence=found,
             cells=self._cells,
             seconds=self._seconds,
@@ -228,7 +244,8 @@ class Study:
             candidates=self._candidates,
             best=self._best(),
             trial=len(self._trials),
-            tolerance=self.tolerance or 0.0,
+            # A gap that may not stop the study is no reason to stop searching.
+            tolerance=0.0 if self._enlarged and not self.stop_on_estimated else self.tolerance or 0.0,
             cache=self._cache,
             taken=frozenset(keys),
         )
@@ -310,5 +327,9 @@ class Study:
             self._beliefs = self._beliefs.append(values)  # a contradiction raises here: nothing is changed then
             self._told = np.concatenate([self._told, values])
             self._suggestion = None
+            if self._on_violation == "enlarge" and self._beliefs.evidence:
+                self._beliefs, changes = enlarged(self._beliefs, self._told, self._jitter)
+                self._enlarged += changes
+                self._cache = self._leaves = None  # their bounds rest on what was refuted
         self._trials[trial.number] = trial
         return trial
