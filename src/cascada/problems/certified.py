@@ -63,12 +63,18 @@ STRUCTURES: Mapping[str, Structure] = {
 
 
 def certified(
-    structure: str, seed: int = 0, kernel: Stationary | None = None, norm: float = 2.0, lipschitz: float | None = None
+    structure: str | Structure,
+    seed: int = 0,
+    kernel: Stationary | None = None,
+    norm: float = 2.0,
+    lipschitz: float | None = None,
 ) -> Problem:
-    """A random process of this structure; the same seed gives the same process."""
+    """A random process of this structure, by name or of your own; the same seed gives the same process."""
     kernel = SquaredExponential(1.0) if kernel is None else kernel
     rng = np.random.default_rng(seed)
-    plans = STRUCTURES[structure].plans
+    given = structure if isinstance(structure, Structure) else STRUCTURES[structure]
+    name = "own" if isinstance(structure, Structure) else structure
+    plans = given.plans
     stages: list[Stage] = []
     batches: list[Callable[[Array], Array]] = []
     for i, plan in enumerate(plans):
@@ -84,7 +90,7 @@ def certified(
             values = np.hstack([values, batch(values[:, list(node.inputs)])])
         return values
 
-    return Problem(f"certified-{structure}", STRUCTURES[structure].summary, network, values_at)
+    return Problem(f"certified-{name}", given.summary, network, values_at)
 
 
 def _outputs(i: int, plan: Plan) -> list[str]:
