@@ -182,7 +182,7 @@ def report(command: str, seeds: int) -> str:
             "",
             table(HEADER, rows),
             "",
-            "How far it reaches: four processes each, gap 0.05, stopped after a minute of computation or a hundred runs.",
+            "How far it reaches: four processes each, gap 0.05, at most a minute of computation and a hundred runs.",
             "",
             table(HEADER[:-1], reach),
         ]

@@ -32,6 +32,14 @@ class Context:
     taken: frozenset[bytes] = field(default_factory=frozenset)  # run or pending points, as `point_key`
 
     @property
+    def best_point(self) -> Array | None:
+        """Where the best value was seen (d,); None before the first complete run."""
+        values = self.beliefs.network.sign * self.told[:, self.beliefs.network.objective_column]
+        if not np.isfinite(values).any():
+            return None
+        return self.told[int(np.nanargmax(values)), : self.domain.dimension]
+
+    @property
     def domain(self) -> Domain:
         """The box of controls."""
         return self.beliefs.network.domain

@@ -62,14 +62,15 @@ class GPNUCB:
         leaves = context.cache if isinstance(context.cache, Leaves) else Leaves.root(context.domain)
         limits = Limits(tolerance=context.tolerance, cells=self.cells)
         version = len(context.told) + len(context.pending)
-        outcome = search(beliefs, leaves, context.best, version, limits, taken=context.is_taken)
+        outcome = search(
+            beliefs, leaves, context.best, version, limits, taken=context.is_taken, best_point=context.best_point
+        )
         if len(context.pending):  # bounds from made-up data prove nothing: the tree is not kept
             return Suggestion(outcome.point, None, outcome.cells, outcome.stopped, context.cache)
         return Suggestion(outcome.point, outcome.bound, outcome.cells, outcome.stopped, outcome.leaves)
 
     def _ascent(self, context: Context, beliefs: Beliefs, rng: np.random.Generator) -> Suggestion:
-        values = context.beliefs.network.sign * context.told[:, context.beliefs.network.objective_column]
-        best = context.told[np.argsort(-values, kind="stable")[:1], : context.domain.dimension]
+        best = np.empty((0, context.domain.dimension)) if context.best_point is None else context.best_point[None]
         points = ascend(beliefs, rng, best)
         free = [point for point in points if not context.is_taken(point)]
         point = free[0] if free else rng.uniform(context.domain.lower, context.domain.upper)

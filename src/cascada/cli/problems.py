@@ -30,7 +30,10 @@ def problems(
     from rich.console import Console
     from rich.table import Table
 
-    table = Table("problem", "structure", "controls", "stages", "best value")
+    table = Table(box=None, pad_edge=False)
+    table.add_column("problem", no_wrap=True)
+    for heading in ("structure", "controls", "stages", "best value"):
+        table.add_column(heading)
     for row in rows:
         table.add_row(
             str(row["name"]), str(row["structure"]), str(row["dimension"]), str(row["stages"]), f"{row['optimum']:.6f}"

@@ -1,6 +1,7 @@
 """`cascada run SPEC`: optimise a process and print the best run, its gap and what it rests on."""
 
 import json
+import sys
 from typing import Annotated
 
 import typer
@@ -11,7 +12,9 @@ from cascada.study import maximise, minimise
 
 
 def run(
-    spec: Annotated[str, typer.Argument(help="A built-in problem, package.module:object, or file.py:object.")],
+    spec: Annotated[
+        str, typer.Argument(metavar="SPEC", help="A built-in problem, package.module:object, or file.py:object.")
+    ],
     algorithm: Annotated[str, typer.Option(help="auto, gpn_ucb, random_search, or module:Class.")] = "auto",
     budget: Annotated[int, typer.Option(help="At most this many runs of the process.", min=1)] = 100,
     tolerance: Annotated[float | None, typer.Option(help="Stop when the proven gap is at most this.")] = None,
@@ -19,7 +22,11 @@ def run(
     minimize: Annotated[bool, typer.Option("--minimise", help="Minimise the objective instead.")] = False,
     json_output: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Optimise a process: print the best run, how far from the best possible it can be, and why that is so."""
+    """Optimise a process: print the best run, how far from the best possible it can be, and why that is so.
+
+    For example: cascada run my_process.py:network --tolerance 0.01
+    """
+    sys.path.insert(0, "")  # an algorithm "module:Class" may live in this folder
     optimise = minimise if minimize else maximise
     result = optimise(
         load(spec), budget=budget, algorithm=algorithm, tolerance=tolerance, seed=seed, progress=not json_output

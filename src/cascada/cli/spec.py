@@ -28,7 +28,12 @@ def load(spec: str) -> Network:
     except AttributeError:
         raise ArgumentError(f"{place} has no object {name!r}.") from None
     if callable(found) and not isinstance(found, Network | Problem):
-        found = found()
+        try:
+            found = found()
+        except TypeError as error:
+            raise ArgumentError(
+                f"{spec} must be a Network or a Problem, or return one when called: {error}."
+            ) from error
     return _as_network(found, spec)
 
 

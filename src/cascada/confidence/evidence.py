@@ -29,8 +29,9 @@ class Evidence:
                 if len(self.rows) > 1
                 else f"observation {self.rows[0]}"
             )
+        verb = "is" if len(self.rows) == 1 else "are"
         return (
-            f"The {self.assumption}{where} is given as {self.given:.6g}, but {rows} are possible only with "
+            f"The {self.assumption}{where} is given as {self.given:.6g}, but {rows} {verb} possible only with "
             f"{self.smallest:.6g} or more. Raise it, or check those observations."
         )
 

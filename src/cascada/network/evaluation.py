@@ -1,5 +1,6 @@
 """Running a process: the user's functions, stage by stage, with an error that loses nothing."""
 
+import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Real as RealNumber
@@ -33,6 +34,8 @@ class Process:
         if self._whole is not None and own:
             raise ArgumentError(f"stage {own[0]!r} has a function of its own beside evaluate(); give one or the other.")
         self._functions = {} if self._whole else _by_stage(network, functions)
+        for node in network.nodes if not self._whole else ():
+            _check_signature(node, self._functions[node.stage.name])
 
     def __call__(self, controls: Mapping[str, float]) -> Outputs:
         """The outputs of every stage; `StageError` keeps those of the stages before the one that failed."""
@@ -107,6 +110,21 @@ def as_outputs_of(node: Node, result: Any) -> tuple[float, ...]:
 def reason(error: Exception) -> str:
     """What a stage did wrong; the text continues "stage 'x' …"."""
     return str(error) if isinstance(error, _Unusable) else f"raised {type(error).__name__}: {error}"
+
+
+def _check_signature(node: Node, function: Callable[..., Any]) -> None:
+    """Raise when a function cannot be called with the stage's inputs: better now than after an expensive stage."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # some built-in functions have none
+        return
+    try:
+        signature.bind(**dict.fromkeys(node.input_names, 0.0))
+    except TypeError:
+        raise ArgumentError(
+            f"the function of stage {node.stage.name!r} is called with {', '.join(node.input_names)} by name; "
+            f"it takes {signature}."
+        ) from None
 
 
 def _by_stage(network: Network, functions: Any) -> dict[str, Callable[..., Any]]:

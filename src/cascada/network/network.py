@@ -101,6 +101,10 @@ class Network:
         object.__setattr__(network, "sign", -self.sign)
         return network
 
+    def __repr__(self) -> str:
+        stages = ", ".join(f"{node.stage.name}({', '.join(node.input_names)})" for node in self.nodes)
+        return f"Network({stages}; {'max' if self.sign > 0 else 'min'} {'.'.join(self.objective)})"
+
     @property
     def controls(self) -> tuple[str, ...]:
         """The names of the controls, in the order of a candidate's columns."""

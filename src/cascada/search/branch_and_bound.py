@@ -15,6 +15,7 @@ import numpy as np
 
 from cascada.arrays import Array, BoolArray, IntArray
 from cascada.confidence import Boxes
+from cascada.errors import RefutedError
 from cascada.network import Beliefs, enclose_network, objective_above
 from cascada.search.leaves import Leaves, halves
 
@@ -57,13 +58,15 @@ def search(
     *,
     prove: bool = False,
     taken: Callable[[Array], bool] | None = None,
+    best_point: Array | None = None,
 ) -> Outcome:
     """Refine the leaves until the gap is within the tolerance, a point is worth a run, or a limit is reached.
 
     `version` counts the data behind the beliefs. With `prove` no point ends the search: only the bound counts. `taken`
-    says that a point was run already or is running.
+    says that a point was run already or is running. `best_point` (d,) is where the best value was seen: a bound over a
+    cell around it that is lower refutes the assumptions (`RefutedError`).
     """
-    box = _Box(beliefs)
+    box = _Box(beliefs, best, best_point)
     deadline = None if limits.seconds is None else time.monotonic() + limits.seconds
     fallback: tuple[float, Array | None] = (-np.inf, None)
     used = 0
@@ -108,6 +111,11 @@ def search(
             return outcome("seconds", fallback[1])
 
 
+def contradiction_slack(best: float) -> float:
+    """By how much a value may exceed a bound through rounding in the told numbers alone."""
+    return 1e-9 * (1.0 + abs(best)) if np.isfinite(best) else 0.0
+
+
 def _worth_a_run(at_centre: float, bound: float, best: float) -> bool:
     if not np.isfinite(best):
         return True  # nothing was run yet: any point teaches
@@ -117,8 +125,9 @@ def _worth_a_run(at_centre: float, bound: float, best: float) -> bool:
 class _Box:
     """Bounds of the objective over cells of controls, and which side of a cell to cut."""
 
-    def __init__(self, beliefs: Beliefs) -> None:
+    def __init__(self, beliefs: Beliefs, best: float, best_point: Array | None) -> None:
         self._beliefs = beliefs
+        self._best, self._best_point = best, best_point
         self._column = beliefs.network.objective_column
         self._lengthscales = _lengthscales(beliefs)
 
@@ -126,7 +135,15 @@ class _Box:
         """Upper bounds (n,) of the objective, and by how much it can move along every side (n, d)."""
         enclosure = enclose_network(self._beliefs, cells)
         assert enclosure.affine is not None, "the union form has slopes"
-        return objective_above(self._beliefs.network, enclosure), np.abs(enclosure.affine.slope[:, self._column])
+        upper = objective_above(self._beliefs.network, enclosure)
+        if self._best_point is not None:
+            around = np.all((cells.lower <= self._best_point) & (self._best_point <= cells.upper), axis=1)
+            if np.any(upper[around] < self._best - contradiction_slack(self._best)):
+                raise RefutedError(
+                    f"A run gave {self._best:.6g}, but by the assumptions nothing there exceeds "
+                    f"{upper[around].min():.6g}: a norm_bound, a lipschitz or a known stage's interval is wrong."
+                )
+        return upper, np.abs(enclosure.affine.slope[:, self._column])
 
     def sides(self, leaves: Leaves) -> tuple[IntArray, BoolArray]:
         """The side to cut, and which leaves can be cut at all (a cell of one point cannot)."""

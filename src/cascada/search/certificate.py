@@ -33,14 +33,15 @@ class Certificate:
     def __str__(self) -> str:
         if self.kind == "refuted":
             return f"The data refute an assumption, so nothing is proven. {' '.join(self.evidence)}"
-        rests = "; ".join(self.assumptions)
+        rests = "\n".join(f"  - {line}" for line in self.assumptions)
         if self.best is None or self.bound is None or self.gap is None:
-            return f"No complete run yet, so there is no gap. Assumed: {rests}."
+            return f"No complete run yet, so there is no gap. It would rest on:\n{rests}"
         word = "higher" if self.maximised else "lower"
+        runs = "one run" if self.evaluations == 1 else f"the best of {self.evaluations} runs"
         return (
-            f"{self.kind.capitalize()}: no setting in {self.over} gives a value {word} than {self.bound:.6g}, so the "
-            f"best of {self.evaluations} runs, {self.best:.6g}, is within {self.gap:.3g} of the best possible. It "
-            f"rests on: {rests}. Found with {self.cells:,} cells in {self.seconds:.2f} s (stopped: {self.stopped})."
+            f"{self.kind.capitalize()}: no setting in {self.over} gives a value {word} than {self.bound:.6g}.\n"
+            f"So {runs}, {self.best:.6g}, is within {self.gap:.3g} of the best possible. This rests on:\n{rests}\n"
+            f"({self.cells:,} cells, {self.seconds:.2f} s)"
         )
 
 
@@ -53,10 +54,10 @@ def assumptions(beliefs: Beliefs) -> tuple[str, ...]:
             how = "its interval function" if given.interval is not None else f"L = {_numbers(given.lipschitz)}"
             lines.append(f"{given.name}: a known formula with {how}")
         elif given.modelled:
-            slope = "L derived from it" if given.lipschitz is None else f"L = {_numbers(given.lipschitz)}"
+            slope = "" if given.lipschitz is None else f", Lipschitz constant {_numbers(given.lipschitz)}"
             shift = f" of f − {_numbers(given.offset)}" if given.offset.any() else ""
-            lines.append(f"{given.name}: norm{shift} ≤ {_numbers(given.norm_bound)} under {given.kernel}, {slope}")
-    lines.append("evaluations are exact")
+            lines.append(f"{given.name}: norm{shift} ≤ {_numbers(given.norm_bound)} under {given.kernel}{slope}")
+    lines.append("every run is exact: no noise")
     return tuple(lines)
 
 

@@ -1,6 +1,6 @@
 """The leaves of a branch-and-bound tree: cells that together cover every point that may still be best."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -84,6 +84,4 @@ def halves(leaves: Leaves, side: IntArray, whole: list[int]) -> Leaves:
     right_start[integers] = left_end[integers] + 1
     upper, lower = leaves.upper.copy(), leaves.lower.copy()
     upper[rows, side], lower[rows, side] = left_end, right_start
-    first = Leaves(leaves.lower, upper, leaves.bound, leaves.slope, leaves.version)
-    second = Leaves(lower, leaves.upper, leaves.bound, leaves.slope, leaves.version)
-    return first.joined(second)
+    return replace(leaves, upper=upper).joined(replace(leaves, lower=lower))

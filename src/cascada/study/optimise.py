@@ -15,6 +15,9 @@ from cascada.study.result import Result, Status
 from cascada.study.study import Study
 from cascada.study.trial import Trial
 
+# So many failures without a single success are no accident: a wrong name, a missing file.
+_FAILURES_IN_A_ROW = 5
+
 Callback = Callable[[Study], bool | None]
 
 
@@ -73,6 +76,8 @@ def _run(
 ) -> Status:
     try:
         for _ in range(budget):
+            if len(study.trials) >= _FAILURES_IN_A_ROW and all(trial.state == "failed" for trial in study.trials):
+                return "failing"
             trial = study.ask()
             if trial is None:
                 return "tolerance" if study.within_tolerance else "exhausted"
@@ -84,7 +89,7 @@ def _run(
                 return "contradiction"
             show(study)
             answers = [callback(study) for callback in callbacks]  # each is called, also after one that says stop
-            if study.beliefs.evidence:
+            if study.certificate().kind == "refuted":
                 return "refuted"
             if study.within_tolerance:
                 return "tolerance"

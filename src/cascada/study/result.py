@@ -6,7 +6,7 @@ from typing import Literal
 from cascada.search import Certificate, GapKind
 from cascada.study.trial import Trial
 
-Status = Literal["tolerance", "budget", "exhausted", "refuted", "contradiction", "interrupted", "stopped"]
+Status = Literal["tolerance", "budget", "exhausted", "refuted", "contradiction", "failing", "interrupted", "stopped"]
 
 SENTENCES: dict[Status, str] = {
     "tolerance": "The gap is within the tolerance.",
@@ -14,6 +14,7 @@ SENTENCES: dict[Status, str] = {
     "exhausted": "No point is left that is worth a run.",
     "refuted": "The data refute an assumption; see the certificate.",
     "contradiction": "A stage gave two outputs for the same input, so the process is not exact; see the certificate.",
+    "failing": "The first runs all failed; nothing was learned.",
     "interrupted": "Interrupted; what was found so far is kept.",
     "stopped": "A callback asked to stop.",
 }
@@ -35,12 +36,16 @@ class Result:
         return self.certificate.gap
 
     @property
-    def gap_kind(self) -> GapKind:
-        """What the gap is worth: proven, estimated, or refuted."""
-        return self.certificate.kind
+    def gap_kind(self) -> GapKind | None:
+        """What the gap is worth: proven, estimated, or refuted; None before the first complete run."""
+        return None if self.gap is None and self.certificate.kind != "refuted" else self.certificate.kind
 
     def __str__(self) -> str:
+        failed = [trial for trial in self.trials if trial.state == "failed"]
+        lines = [SENTENCES[self.status]]
+        if failed:
+            lines.append(f"{len(failed)} of {len(self.trials)} runs failed, the last because {failed[-1].reason}")
         if self.best is None:
-            return f"{SENTENCES[self.status]} No run was completed."
+            return "\n".join([*lines, "No run was completed."])
         settings = ", ".join(f"{name} = {value:.6g}" for name, value in self.best.controls.items())
-        return f"{SENTENCES[self.status]} Best value {self.best.value:.6g} at {settings}.\n{self.certificate}"
+        return "\n".join([*lines, f"Best value {self.best.value:.6g} at {settings}.", str(self.certificate)])

@@ -10,12 +10,22 @@ from numpy.typing import ArrayLike
 
 from cascada.algorithms import GPNUCB, Algorithm, Context, Suggestion, by_name
 from cascada.arrays import Array
-from cascada.errors import ArgumentError, ContradictionError
+from cascada.errors import ArgumentError, ContradictionError, RefutedError
 from cascada.gp.rounding import SMALLEST_JITTER
 from cascada.network import Beliefs, Network, StagePrediction, enlarged, predict, prior_beliefs, run_values
+from cascada.network.consistency import formula_evidence, formula_outputs, impossible
 from cascada.network.enclosure import known_values
 from cascada.network.evaluation import as_outputs_of
-from cascada.search import Candidates, Certificate, Leaves, Limits, assumptions, refutations, search
+from cascada.search import (
+    Candidates,
+    Certificate,
+    Leaves,
+    Limits,
+    assumptions,
+    contradiction_slack,
+    refutations,
+    search,
+)
 from cascada.space import Grid, as_candidates
 from cascada.study.trial import Trial
 
@@ -67,11 +77,19 @@ class Study:
         self._enlarged: list[str] = []  # bounds that were raised because data refuted them
         self._refuted: list[str] = []  # what speaks against the assumptions, besides the beliefs' own evidence
 
+    def __repr__(self) -> str:
+        best = self.best_trial
+        found = "no complete run" if best is None else f"best {best.value:.6g}"
+        return f"Study({self.network!r}; {len(self._trials)} trials, {found})"
+
     # ---- asking and telling
 
     def ask(self) -> Trial | None:
         """A new trial to run, or None when no point is worth a run (the tolerance is reached, or all were run)."""
         pending = [trial for trial in self._trials if trial.state == "running"]
+        found = self._evidence()
+        if found:
+            raise RefutedError(" ".join(found))
         suggestion = self._suggest() if not pending else self._suggest_beside(pending)
         if suggestion.point is None:
             return None
@@ -144,14 +162,17 @@ class Study:
         self, *, tolerance: float | None = None, cells: int | None = None, seconds: float | None = None
     ) -> Certificate:
         """How good the best run is. Without limits, from the bound at hand; with them, after refining further."""
-        found = (*self._refuted, *refutations(self._beliefs))
         best = self._best()
-        if found or not np.isfinite(best):
-            return self._certificate(None, best, "no bound", found)
+        if self._evidence() or not np.isfinite(best):
+            return self._certificate(None, best, "no bound")
         refine = tolerance is not None or cells is not None or seconds is not None
         limits = Limits(tolerance or 0.0, cells or 200_000, seconds) if refine else None
-        bound, stopped = self._bound(limits, best)
-        return self._certificate(max(bound, best), best, stopped, ())
+        try:
+            bound, stopped = self._bound(limits, best)
+        except RefutedError as error:
+            self.refute(str(error))
+            return self._certificate(None, best, "no bound")
+        return self._certificate(max(bound, best), best, stopped)
 
     def recommended(self) -> dict[str, float | int] | None:
         """What the algorithm recommends in the end, if that is not simply the best run."""
@@ -172,34 +193,51 @@ class Study:
         trial = self.best_trial
         return -np.inf if trial is None or trial.value is None else self.network.sign * trial.value
 
+    def _evidence(self) -> tuple[str, ...]:
+        """All that speaks against the assumptions, in words."""
+        formulas = [text for stage in self._beliefs.stages for text in formula_evidence(stage, self._told)]
+        return (*self._refuted, *formulas, *refutations(self._beliefs))
+
     def _bound(self, limits: Limits | None, best: float) -> tuple[float, str]:
         """An upper bound of what is maximised over the whole domain, and what stopped the search for it."""
         own = isinstance(self.algorithm, GPNUCB)  # nobody else's bound is called proven
         if own and limits is None:
             suggestion = self._suggest()
             if suggestion.bound is not None:
-                return suggestion.bound, suggestion.stopped
+                return self._checked(suggestion.bound, best), suggestion.stopped
         started = time.monotonic()
         if self._candidates is not None:
             upper = Candidates.of(self._candidates).follow(self._beliefs).upper(self._beliefs)
             self._count(len(upper), started)
-            return float(upper.max()), "every candidate"
+            return self._checked(float(upper.max()), best), "every candidate"
         leaves = self._cache if own and isinstance(self._cache, Leaves) else self._leaves
         if leaves is None:
             leaves = Leaves.root(self.network.domain)
         wanted = Limits(self.tolerance or 0.0, cells=2_000) if limits is None else limits
-        outcome = search(self._beliefs, leaves, best, len(self._told), wanted, prove=True)
+        at = self._context(()).best_point
+        outcome = search(self._beliefs, leaves, best, len(self._told), wanted, prove=True, best_point=at)
         if limits is None:
             self._leaves = outcome.leaves
         self._count(outcome.cells, started)
         return outcome.bound, outcome.stopped
 
+    def _checked(self, bound: float, best: float) -> float:
+        """A bound over all points that were run, refused when a run beats it."""
+        inside = self._candidates is None or all(self._is_candidate(trial) for trial in self._trials)
+        if inside and bound < best - contradiction_slack(best):
+            raise RefutedError(f"a run gave {best:.6g}, but by the assumptions no setting gives more than {bound:.6g}.")
+        return bound
+
+    def _is_candidate(self, trial: Trial) -> bool:
+        assert self._rows is not None, "only asked when there are candidates"
+        return bool((self._rows == self.network.domain.row(trial.controls)).all(axis=1).any())
+
     def _count(self, cells: int, started: float) -> None:
         self._cells += cells
         self._seconds += time.monotonic() - started
 
-    def _certificate(self, bound: float | None, best: float, stopped: str, found: tuple[str, ...]) -> Certificate:
-        sign, some = self.network.sign, np.isfinite(best)
+    def _certificate(self, bound: float | None, best: float, stopped: str) -> Certificate:
+        sign, some, found = self.network.sign, np.isfinite(best), self._evidence()
         over = "the box of controls" if self._candidates is None else f"the {len(self._candidates):,} candidates"
         return Certificate(
             kind="refuted" if found else "estimated" if self._enlarged else "proven",
@@ -260,6 +298,10 @@ class Study:
 
     def _get(self, trial: Trial | int) -> Trial:
         number = trial.number if isinstance(trial, Trial) else trial
+        if isinstance(number, bool) or not isinstance(number, int):
+            raise ArgumentError(
+                f"name a trial by itself or by its number; got {trial!r} (ask() gives None at the end)."
+            )
         if not 0 <= number < len(self._trials):
             raise ArgumentError(f"there is no trial {number}; {len(self._trials)} were asked for.")
         return self._trials[number]
@@ -282,6 +324,7 @@ class Study:
             known[name] = values
         self._check_copies(before, known)
         self._check_formulas(before, known)
+        known |= formula_outputs(self._beliefs, self.network.domain.row(before.controls), known)
         stage, output = self.network.objective
         value = None
         if stage in known:
@@ -324,7 +367,10 @@ class Study:
         if fresh:
             row = self.network.domain.row(trial.controls)[None]
             values = run_values(self.network, row, [trial.outputs])
+            outside = () if self._evidence() else impossible(self._beliefs, values)
             self._beliefs = self._beliefs.append(values)  # a contradiction raises here: nothing is changed then
+            if outside and not self._beliefs.evidence:  # else the evidence says it better
+                self._refuted += [f"Trial {trial.number}: {text}" for text in outside]
             self._told = np.concatenate([self._told, values])
             self._suggestion = None
             if self._on_violation == "enlarge" and self._beliefs.evidence:

@@ -1,0 +1,65 @@
+"""Told values against the assumptions: what no process could have given, and what needs no telling."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from cascada.arrays import Array
+from cascada.confidence import Boxes
+from cascada.confidence.evidence import lipschitz_evidence
+from cascada.network.beliefs import Beliefs, StageBelief, run_values
+from cascada.network.enclosure import enclose_network, in_user_units, known_values
+
+# Told numbers may have lost their last digits on the way here.
+_SLACK = 1e-9
+
+
+def impossible(beliefs: Beliefs, values: Array) -> tuple[str, ...]:
+    """What is wrong with a run (1, V), before it is learned from, in words; empty when nothing.
+
+    Every observed output must lie in what the beliefs allow at the run's controls, whether or not the stage's inputs
+    were observed.
+    """
+    d = beliefs.network.domain.dimension
+    point = values[:, :d]
+    boxes = enclose_network(beliefs, Boxes(point, point)).boxes
+    found = []
+    for stage in beliefs.stages:
+        for name, column in zip(stage.node.stage.outputs, stage.node.columns, strict=True):
+            value, low, high = values[0, column], boxes.lower[0, column], boxes.upper[0, column]
+            slack = _SLACK * (1.0 + abs(value))
+            if np.isfinite(value) and not low - slack <= value <= high + slack:
+                found.append(
+                    f"stage {stage.node.stage.name!r} gave {name} = {value:.6g}, but by the assumptions it lies in "
+                    f"[{low:.6g}, {high:.6g}] there."
+                )
+    return tuple(found)
+
+
+def formula_evidence(stage: StageBelief, told: Array) -> tuple[str, ...]:
+    """Runs (t, V) between which a known stage is steeper than its Lipschitz constant, in words."""
+    given = stage.node.stage
+    if not given.known or given.lipschitz is None:
+        return ()
+    rows = told[np.isfinite(told[:, [*stage.node.inputs, *stage.node.columns]]).all(axis=1)]
+    inputs = in_user_units(stage, Boxes(*[rows[:, list(stage.node.inputs)]] * 2)).centre
+    inputs, first = np.unique(inputs, axis=0, return_index=True)
+    outputs = rows[first][:, list(stage.node.columns)]
+    found = lipschitz_evidence(inputs, outputs, first.astype(np.int64), given.lipschitz * (1 + _SLACK))
+    return tuple(f"Stage {given.name!r}: {evidence}" for evidence in found)
+
+
+def formula_outputs(
+    beliefs: Beliefs, controls: Array, outputs: Mapping[str, Sequence[float]]
+) -> dict[str, tuple[float, ...]]:
+    """The outputs of known stages that follow from what was observed at controls (d,) in user units."""
+    known: dict[str, tuple[float, ...]] = {}
+    for stage in beliefs.stages:
+        name = stage.node.stage.name
+        if not stage.node.stage.known or name in outputs:
+            continue
+        values = run_values(beliefs.network, controls[None], [{**outputs, **known}])
+        inputs = values[:, list(stage.node.inputs)]
+        if np.isfinite(inputs).all():
+            known[name] = tuple(known_values(stage, inputs)[0].tolist())
+    return known
