@@ -26,7 +26,10 @@ _WORTH_A_RUN = 0.7
 # A side of r lengthscales counts as this times r² beside the first-order slope, when a cell is cut.
 _SECOND_ORDER = 0.05
 
-Stopped = Literal["tolerance", "point", "cells", "seconds", "exhausted"]
+# When only a proof is wanted and this part of the gap at most could be won by cutting cells, cutting is of no use.
+_NO_USE = 1e-3
+
+Stopped = Literal["tolerance", "point", "runs", "cells", "seconds", "exhausted"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +95,8 @@ def search(
             free = [i for i in range(len(top)) if taken is None or not taken(centre[i])]
             if not prove and free and free[0] == 0 and _worth_a_run(at_centre[0], leaves.bound[top[0]], best):
                 return outcome("point", centre[0])
+            if prove and leaves.highest - at_centre.max() <= _NO_USE * (leaves.highest - best):
+                return outcome("runs")  # the bound is nearly attained at a point: only a run there lowers it
             i = max(free, key=lambda i: at_centre[i], default=None)
             if i is not None and at_centre[i] > fallback[0]:
                 fallback = (float(at_centre[i]), centre[i])

@@ -1,0 +1,116 @@
+"""Branch and bound: valid whatever stops it, never the same point twice, and a tree that covers the box."""
+
+import numpy as np
+import pytest
+
+from cascada.confidence import Boxes
+from cascada.network import Beliefs, Stage, chain, enclose_network, objective_above, prior_beliefs
+from cascada.problems import Problem, certified
+from cascada.search import Joint, Leaves, Limits, search
+from cascada.search.leaves import halves
+from cascada.space import Domain, Integer, Real
+
+
+def observed(structure: str, runs: int, seed: int = 0) -> tuple[Problem, Beliefs, np.ndarray]:
+    problem = certified(structure, seed)
+    domain = problem.network.domain
+    X = np.random.default_rng(seed).uniform(domain.lower, domain.upper, (runs, domain.dimension))
+    values = problem.values(X)
+    return problem, prior_beliefs(problem.network).append(values), values
+
+
+@pytest.mark.parametrize(
+    "limits", [Limits(cells=1), Limits(cells=200), Limits(cells=3000), Limits(seconds=0.0)], ids=str
+)
+@pytest.mark.parametrize("structure", ["chain", "controls", "feed-forward", "join"])
+def test_the_bound_holds_whatever_stops_the_search(structure: str, limits: Limits) -> None:
+    problem, beliefs, values = observed(structure, 8)
+    best = float(values[:, problem.network.objective_column].max())
+    leaves = Leaves.root(problem.network.domain)
+    outcome = search(beliefs, leaves, best, 8, limits, prove=True)
+    assert outcome.bound >= problem.optimum[1] - 1e-9
+    assert outcome.bound >= best
+
+
+def test_more_cells_never_loosen_the_bound() -> None:
+    problem, beliefs, values = observed("controls", 10)
+    best = float(values[:, problem.network.objective_column].max())
+    bounds = [
+        search(beliefs, Leaves.root(problem.network.domain), best, 10, Limits(cells=n), prove=True).bound
+        for n in (10, 100, 1000, 5000)
+    ]
+    assert np.all(np.diff(bounds) <= 1e-12)
+
+
+def test_leaves_and_dropped_cells_cover_the_box() -> None:
+    """Every point is in a leaf, or its own bound is at most the best value."""
+    problem, beliefs, values = observed("controls", 25)
+    domain = problem.network.domain
+    best = float(values[:, problem.network.objective_column].max())
+    outcome = search(beliefs, Leaves.root(domain), best, 25, Limits(cells=1500), prove=True)
+    points = np.random.default_rng(1).uniform(domain.lower, domain.upper, (3000, 3))
+    inside = np.any(
+        np.all((outcome.leaves.lower[:, None] <= points) & (points <= outcome.leaves.upper[:, None]), axis=2), axis=0
+    )
+    assert np.all(problem.objective(points[~inside]) <= best + 1e-9)
+    assert 0 < inside.sum() < 3000
+
+
+def test_a_taken_point_is_not_suggested() -> None:
+    problem, beliefs, values = observed("controls", 5)
+    best = float(values[:, problem.network.objective_column].max())
+    taken: list[bytes] = []
+    for _ in range(5):
+        leaves = Leaves.root(problem.network.domain)
+        outcome = search(beliefs, leaves, best, 5, Limits(), taken=lambda p: p.tobytes() in taken)
+        assert outcome.point is not None
+        assert outcome.point.tobytes() not in taken
+        taken.append(outcome.point.tobytes())
+
+
+def test_a_proof_stops_where_only_runs_help() -> None:
+    """After one run the bound is attained at points: cutting on is of no use."""
+    problem, beliefs, values = observed("chain", 1)
+    best = float(values[0, problem.network.objective_column])
+    leaves = Leaves.root(problem.network.domain)
+    outcome = search(beliefs, leaves, best, 1, Limits(cells=50_000), prove=True)
+    assert outcome.stopped == "runs"
+    assert outcome.cells < 50_000
+
+
+def test_integer_sides_are_cut_between_whole_numbers() -> None:
+    domain = Domain({"n": Integer(1, 8), "x": Real(0, 1)})
+    leaves = Leaves.root(domain)
+    for _ in range(3):
+        leaves = halves(leaves, np.zeros(len(leaves), dtype=np.int64), domain.whole)
+    assert sorted(zip(leaves.lower[:, 0], leaves.upper[:, 0], strict=True)) == [(i, i) for i in range(1, 9)]
+    assert np.all(leaves.lower[:, 1] == 0)
+
+
+def test_a_box_of_single_points_is_exhausted() -> None:
+    kernel = certified("chain").network.stages[0].kernel
+    network = chain(Stage("f", controls={"n": Integer(0, 1)}, kernel=kernel, norm_bound=1.0))
+    beliefs = prior_beliefs(network).append(np.array([[0.0, 0.2], [1.0, 0.4]]))
+    outcome = search(beliefs, Leaves.root(network.domain), 0.4, 2, Limits(), taken=lambda _: True)
+    assert outcome.point is None
+    assert outcome.bound == pytest.approx(0.4, abs=1e-9)
+
+
+@pytest.mark.parametrize("structure", ["controls", "feed-forward", "multi-output", "join", "known"])
+def test_the_joint_form_never_exceeds_the_bound_and_has_its_gradient(structure: str) -> None:
+    problem, beliefs, _ = observed(structure, 7)
+    joint = Joint(beliefs)
+    rng = np.random.default_rng(2)
+    d = problem.network.domain.dimension
+    points = np.hstack([rng.uniform(-2, 2, (60, d)), rng.uniform(-1, 1, (60, joint.size - d))])
+    values, gradients = joint(points)
+    cells = Boxes(points[:, :d], points[:, :d])
+    upper = objective_above(problem.network, enclose_network(beliefs, cells))
+    assert np.all(values <= upper + 1e-6)
+    step = 1e-6
+    for j in range(joint.size):
+        ahead, behind = points.copy(), points.copy()
+        ahead[:, j] += step
+        behind[:, j] -= step
+        slope = (joint(ahead)[0] - joint(behind)[0]) / (2 * step)
+        np.testing.assert_allclose(gradients[:, j], slope, atol=2e-5)
