@@ -23,7 +23,7 @@ class Context:
 
     beliefs: Beliefs
     told: Array  # (t, V): controls and outputs of every run, NaN where nothing was observed
-    pending: Array  # (k, d): points that are being run
+    pending: Array  # (k, V): runs that are under way, like `told`; (k, d) when nothing of them was observed
     candidates: Array | None  # (n, d), or None for the whole box
     best: float  # the best value of what is maximised so far; −∞ before the first complete run
     trial: int  # the number of the trial that is asked for

@@ -12,7 +12,7 @@ import numpy as np
 
 from cascada.algorithms.algorithm import Context, Suggestion
 from cascada.arrays import Array
-from cascada.errors import ArgumentError
+from cascada.errors import ArgumentError, RefutedError
 from cascada.network import Beliefs, hallucinated
 from cascada.search import Candidates, Leaves, Limits, ascend, largest, search
 
@@ -35,7 +35,14 @@ class GPNUCB:
 
     def suggest(self, context: Context, rng: np.random.Generator) -> Suggestion:
         """argmax UCB_{t−1} over the points that were not run yet."""
-        beliefs = hallucinated(context.beliefs, context.pending)
+        try:
+            return self._suggest(context, hallucinated(context.beliefs, context.pending), rng)
+        except RefutedError:
+            if not len(context.pending):
+                raise
+            return self._suggest(context, context.beliefs, rng)  # made-up data may contradict; taken points stay taken
+
+    def _suggest(self, context: Context, beliefs: Beliefs, rng: np.random.Generator) -> Suggestion:
         if context.candidates is not None:
             return self._candidates(context, beliefs, rng)
         branch = self.search == "branch_and_bound"
@@ -62,9 +69,8 @@ class GPNUCB:
         leaves = context.cache if isinstance(context.cache, Leaves) else Leaves.root(context.domain)
         limits = Limits(tolerance=context.tolerance, cells=self.cells)
         version = len(context.told) + len(context.pending)
-        outcome = search(
-            beliefs, leaves, context.best, version, limits, taken=context.is_taken, best_point=context.best_point
-        )
+        seen = None if len(context.pending) else context.best_point  # made-up data refute nothing
+        outcome = search(beliefs, leaves, context.best, version, limits, taken=context.is_taken, best_point=seen)
         if len(context.pending):  # bounds from made-up data prove nothing: the tree is not kept
             return Suggestion(outcome.point, None, outcome.cells, outcome.stopped, context.cache)
         return Suggestion(outcome.point, outcome.bound, outcome.cells, outcome.stopped, outcome.leaves)

@@ -1,6 +1,6 @@
 """What is believed of a stage with several outputs and one joint norm: regions are balls (`eq:cz` to `eq:cbarz`)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -25,6 +25,7 @@ class BallBelief:
     norm_bound: float
     lipschitz: float | None = None
     tight: bool = True
+    output_error: float = 0.0  # how far an observed output vector may be off
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "norm_bound", as_positive(self.norm_bound, "norm_bound"))
@@ -33,25 +34,34 @@ class BallBelief:
 
     def append(self, X: ArrayLike, Y: ArrayLike) -> "BallBelief":
         """The belief after some more observations."""
-        return BallBelief(self.posterior.append(X, Y), self.norm_bound, self.lipschitz, self.tight)
+        return replace(self, posterior=self.posterior.append(X, Y))
+
+    def with_output_error(self, error: Array) -> "BallBelief":
+        """The same belief with observed outputs that may be off by this much, (p,)."""
+        return replace(self, output_error=float(np.linalg.norm(error)))
+
+    @cached_property
+    def budget(self) -> float:
+        """R² = B² + t·ε²/noise: what f and the errors of its observed values may use up together."""
+        return self.norm_bound**2 + self.posterior.count * self.output_error**2 / self.posterior.noise
 
     @cached_property
     def radius(self) -> float:
         """ρ_t = sqrt(B² − Y_tᵀ(G_t + λ)⁻¹Y_t), or the paper's B."""
         if not self.tight:
-            return self.norm_bound
+            return float(np.sqrt(self.budget))
         entries = self.posterior.count * self.posterior.output_count
-        return float(tight_radius(np.array(self.norm_bound), np.array(self.posterior.spent), entries))
+        return float(tight_radius(np.array(self.budget), np.array(self.posterior.spent), entries))
 
     @cached_property
     def evidence(self) -> tuple[Evidence, ...]:
         """What the data say against B and L; empty when they are consistent with both."""
         posterior = self.posterior
-        spent, bound = posterior.spent_by_row[:, None], np.array([self.norm_bound])
+        spent, bound = posterior.spent_by_row[:, None], np.array([np.sqrt(self.budget)])
         found = norm_evidence(spent, posterior.rows, bound, joint=True)
         if self.lipschitz is not None:
-            given = np.array([self.lipschitz])
-            found += lipschitz_evidence(posterior.inputs, posterior.outputs, posterior.rows, given, joint=True)
+            data = posterior.inputs, posterior.outputs, posterior.rows
+            found += lipschitz_evidence(*data, np.array([self.lipschitz]), self.output_error, joint=True)
         return found
 
     def check(self) -> None:
@@ -100,7 +110,8 @@ class BallBelief:
         nearest = np.argsort(apart, axis=1, kind="stable")[:, :anchors]
         for column in nearest.T:
             reach = (apart[np.arange(len(centre)), column] + inputs.radius) * (1 + 8 * UNIT_ROUNDOFF)
-            region = region.intersect(Balls(values[column], self.modulus(reach)))  # eq:czz, eq:cbarz
+            around = Balls(values[column], self.modulus(reach) + self.output_error)
+            region = region.intersect(around)  # eq:czz, eq:cbarz
         return region
 
     @cached_property
@@ -110,13 +121,19 @@ class BallBelief:
         ‖f_j‖_k ≤ B·sqrt(A_jj) as well, but the radius is that of the joint norm: what one output uses up of B²,
         the others no longer can.
         """
+        self.check()
         separable = self.posterior
         if not isinstance(separable, SeparablePosterior):
             raise ArgumentError("only a separable kernel bounds every output through a scalar kernel.")
         root = np.sqrt(np.diag(separable.kernel.matrix_for(separable.output_count)))
         root = np.where(root > 0, root, np.finfo(np.float64).tiny)  # an output with A_jj = 0 is always 0
         return Belief(
-            separable.scalar, self.norm_bound * root, self.lipschitz, self.tight, joint_radius=self.radius * root
+            separable.scalar,
+            self.norm_bound * root,
+            self.lipschitz,
+            self.tight,
+            joint_radius=self.radius * root,
+            output_error=self.output_error,
         )
 
     def modulus(self, distances: Array) -> Array:

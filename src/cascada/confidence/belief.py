@@ -32,6 +32,7 @@ class Belief:
     lipschitz: Array | None  # L, (p,)
     tight: bool
     joint_radius: Array | None  # (p,)
+    output_error: Array  # (p,)
 
     def __init__(
         self,
@@ -40,6 +41,7 @@ class Belief:
         lipschitz: ArrayLike | None = None,
         tight: bool = True,
         joint_radius: Array | None = None,
+        output_error: ArrayLike = 0.0,
     ) -> None:
         p = posterior.output_count
         given = None if lipschitz is None else as_positive_per_output(lipschitz, "lipschitz", p)
@@ -48,12 +50,17 @@ class Belief:
         object.__setattr__(self, "lipschitz", given)
         object.__setattr__(self, "tight", tight)
         object.__setattr__(self, "joint_radius", joint_radius)
+        object.__setattr__(self, "output_error", np.array(np.broadcast_to(np.asarray(output_error, float), (p,))))
 
     def append(self, X: ArrayLike, Y: ArrayLike) -> "Belief":
         """The belief after some more observations."""
         if self.joint_radius is not None:
             raise ArgumentError("append to the BallBelief that this belief was taken from: the joint radius changes.")
-        return Belief(self.posterior.append(X, Y), self.norm_bound, self.lipschitz, self.tight)
+        return Belief(self.posterior.append(X, Y), self.norm_bound, self.lipschitz, self.tight, None, self.output_error)
+
+    def with_output_error(self, error: Array) -> "Belief":
+        """The same belief with observed outputs that may be off by this much, (p,): the last digit of large numbers."""
+        return Belief(self.posterior, self.norm_bound, self.lipschitz, self.tight, self.joint_radius, error)
 
     @property
     def kernel(self) -> Stationary:
@@ -66,16 +73,31 @@ class Belief:
         if self.joint_radius is not None:
             return self.joint_radius
         if self.tight:
-            return tight_radius(self.norm_bound, self.posterior.spent, self.posterior.count)
-        return self.norm_bound
+            return tight_radius(self.budget, self.posterior.spent, self.posterior.count)
+        return np.sqrt(self.budget)
+
+    @cached_property
+    def budget(self) -> Array:
+        """R² = B² + t·ε²/(λs²), (p,): what f and the errors ε of its observed values may use up together."""
+        noise = self.posterior.jitter * self.kernel.variance
+        return self.norm_bound**2 + self.posterior.count * self.output_error**2 / noise
+
+    @property
+    def observed(self) -> Boxes:
+        """What is known of f at the data: the outputs, and what they may be off by."""
+        outputs = self.posterior.outputs
+        return Boxes(outputs - self.output_error, outputs + self.output_error)
 
     @cached_property
     def evidence(self) -> tuple[Evidence, ...]:
         """What the data say against B and L; empty when they are consistent with both."""
         posterior = self.posterior
-        found = norm_evidence(posterior.whitened**2, posterior.rows, self.norm_bound)
+        if self.joint_radius is not None:
+            return ()  # the joint assumption is judged where it is made, in the BallBelief
+        found = norm_evidence(posterior.whitened**2, posterior.rows, np.sqrt(self.budget))
         if self.lipschitz is not None:
-            found += lipschitz_evidence(posterior.inputs, posterior.outputs, posterior.rows, self.lipschitz)
+            data = posterior.inputs, posterior.outputs, posterior.rows
+            found += lipschitz_evidence(*data, self.lipschitz, self.output_error)
         return found
 
     def check(self) -> None:

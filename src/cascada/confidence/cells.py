@@ -50,8 +50,7 @@ def enclose(belief: Belief, cells: Boxes, inputs: Affine | None) -> tuple[Boxes,
     known = posterior.predict(centre) if jet is None else jet
     width = belief.radius * belief.sd_above(known.sd)[:, None] + belief.mean_error
     bounds = Boxes.around(known.mean, width + belief.modulus(half)).widened()
-    observed = Boxes(posterior.outputs, posterior.outputs)
-    bounds = bounds.intersect(anchor_bounds(belief, posterior.inputs, observed, centre, half))
+    bounds = bounds.intersect(anchor_bounds(belief, posterior.inputs, belief.observed, centre, half))
     prior = np.broadcast_to(belief.norm_bound * np.sqrt(belief.kernel.variance), known.mean.shape)
     bounds = bounds.intersect(Boxes(-prior, prior).widened())
     if jet is None:

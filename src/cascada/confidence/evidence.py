@@ -53,7 +53,12 @@ def norm_evidence(spent: Array, rows: IntArray, norm_bound: Array, joint: bool =
 
 
 def lipschitz_evidence(
-    inputs: Array, outputs: Array, rows: IntArray, lipschitz: Array, joint: bool = False
+    inputs: Array,
+    outputs: Array,
+    rows: IntArray,
+    lipschitz: Array,
+    output_error: Array | float = 0.0,
+    joint: bool = False,
 ) -> tuple[Evidence, ...]:
     """Evidence against |f_j(x) − f_j(x')| ≤ L_j‖x − x'‖₂: the pair of observations with the steepest chord.
 
@@ -63,11 +68,14 @@ def lipschitz_evidence(
         return ()
     distances = pdist(inputs)  # > 0: a posterior keeps no input twice
     columns = [outputs] if joint else [outputs[:, [j]] for j in range(outputs.shape[1])]
+    errors = np.broadcast_to(np.asarray(output_error, dtype=np.float64), (len(columns),))
+    reach = float(np.abs(inputs).max())
     found = []
     for j, column in enumerate(columns):
         slopes = pdist(column) / distances * (1.0 - 16 * UNIT_ROUNDOFF)
-        # Differences of outputs are exact to a rounding of the outputs themselves: no evidence below that.
-        slopes -= 4 * UNIT_ROUNDOFF * np.abs(column).max() / distances
+        # Outputs, and the inputs that are outputs of stages before, are exact to some roundings: no evidence in those.
+        rounding = 64 * UNIT_ROUNDOFF * (np.abs(column).max() + lipschitz[j] * reach) + 32 * errors[j]
+        slopes -= rounding / distances
         if slopes.max() > lipschitz[j]:
             a, b = np.unravel_index(int(squareform(slopes).argmax()), (len(rows), len(rows)))
             names = tuple(sorted((int(rows[a]), int(rows[b]))))

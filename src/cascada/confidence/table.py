@@ -102,9 +102,13 @@ class EnvelopeTable:
         low = np.where(gap >= 0, self.nodes[a], -np.inf)
         high = np.where(gap + 1 < len(self.nodes), self.nodes[b], np.inf)
         left, right = np.clip(left, low, high), np.clip(right, low, high)
-        summit = 0.5 * (self.nodes[a] + self.nodes[b] + (values[b] - values[a]) / self.lipschitz)
+        width = self.nodes[b] - self.nodes[a]
+        summit = 0.5 * (width + (values[b] - values[a]) / self.lipschitz)  # from node a
+        peak = 0.5 * (values[a] + values[b] + self.lipschitz * width)
+        near = 4 * np.spacing(np.abs(self.nodes).max())  # ends may be rounded across the summit
+        hit = inside & (summit >= left - self.nodes[a] - near) & (summit <= right - self.nodes[a] + near)
         tent = np.maximum(self._tent(values, a, b, left), self._tent(values, a, b, right))
-        tent = np.where(inside, np.maximum(tent, self._tent(values, a, b, np.clip(summit, left, right))), tent)
+        tent = np.where(hit, np.maximum(tent, peak), tent)
         if not len(caps):
             return tent
         return np.where(inside, np.minimum(tent, caps[np.minimum(a, len(caps) - 1)]), tent)

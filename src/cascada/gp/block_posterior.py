@@ -31,6 +31,7 @@ class BlockPosterior(OperatorPosterior):
     _rows: IntArray
     told: int
     scale: float  # the largest ‖Γ(x, x)‖₂ told so far
+    _first_scale: float  # that of the first observation, which has the smallest jitter
     factor: Array  # (tp, tp)
     whitened: Array  # (tp, 1)
 
@@ -48,6 +49,7 @@ class BlockPosterior(OperatorPosterior):
             _rows=np.empty(0, dtype=np.int64),
             told=0,
             scale=0.0,
+            _first_scale=1.0,
             factor=np.empty((0, 0), order="F"),
             whitened=np.empty((0, 1)),
         )
@@ -86,6 +88,7 @@ class BlockPosterior(OperatorPosterior):
             _rows=rows,
             told=told,
             scale=float(scales[-1]),
+            _first_scale=self._first_scale if t else float(scales[:2][-1]),
             factor=factor,
             whitened=extend_solution(factor, self.whitened, values.reshape(-1, 1)),
         )
@@ -117,6 +120,10 @@ class BlockPosterior(OperatorPosterior):
     @property
     def spent_by_row(self) -> Array:
         return (self.whitened**2).reshape(-1, self.output_count).sum(axis=1)
+
+    @property
+    def noise(self) -> float:
+        return self.jitter * self._first_scale
 
     @property
     def inflation(self) -> float:

@@ -67,6 +67,11 @@ class OperatorPosterior(ABC):
 
     @property
     @abstractmethod
+    def noise(self) -> float:
+        """The smallest weight λ·‖·‖ that an error of an observed output vector can have in the posterior."""
+
+    @property
+    @abstractmethod
     def inflation(self) -> float:
         """ε of `gp.rounding`, in units of the largest prior sd."""
 

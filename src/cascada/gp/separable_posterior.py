@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cascada.arrays import Array, IntArray, as_outputs, as_points
+from cascada.arrays import UNIT_ROUNDOFF, Array, IntArray, as_outputs, as_points
 from cascada.errors import ContradictionError
 from cascada.gp.history import new_rows
 from cascada.gp.operator_posterior import OperatorPosterior, OperatorPrediction
@@ -39,7 +39,9 @@ class SeparablePosterior(OperatorPosterior):
     ) -> "SeparablePosterior":
         """The prior: no data yet."""
         eigenvalues, eigenvectors = np.linalg.eigh(kernel.matrix_for(outputs))
-        eigenvalues = np.where(eigenvalues > _ZERO * eigenvalues[-1], eigenvalues, 0.0)
+        # Computed eigenvalues are off by roundings of the largest; raising them only makes norms smaller.
+        raised = eigenvalues + 16 * outputs * UNIT_ROUNDOFF * eigenvalues[-1]
+        eigenvalues = np.where(eigenvalues > _ZERO * eigenvalues[-1], raised, 0.0)
         prior = Posterior.empty(kernel.kernel, dimension, outputs, jitter)
         return cls(kernel, eigenvalues, eigenvectors, prior.outputs, prior.rows, 0, prior)
 
@@ -91,6 +93,7 @@ class SeparablePosterior(OperatorPosterior):
         """The same data as a posterior of the outputs as told, on the same factor."""
         rotated = self.rotated
         whitened = rotated.whitened @ self.eigenvectors.T
+        whitened[:, np.diag(self.kernel.matrix_for(self.output_count)) == 0] = 0.0  # such an output is always 0
         return replace(rotated, outputs=self._outputs, whitened=whitened, rows=self._rows, told=self.told)
 
     @property
@@ -109,6 +112,11 @@ class SeparablePosterior(OperatorPosterior):
     def spent_by_row(self) -> Array:
         weights = np.divide(1.0, self.eigenvalues, out=np.zeros(self.output_count), where=self.eigenvalues > 0)
         return self.rotated.whitened**2 @ weights
+
+    @property
+    def noise(self) -> float:
+        positive = self.eigenvalues[self.eigenvalues > 0]
+        return self.rotated.jitter * self.kernel.kernel.variance * float(positive.min())
 
     @property
     def inflation(self) -> float:

@@ -6,7 +6,7 @@ slopes, and bounds each output by the joint radius.
 
 import numpy as np
 
-from cascada.arrays import Array
+from cascada.arrays import UNIT_ROUNDOFF, Array
 from cascada.confidence import BallBelief, Balls, Boxes, cell_bounds
 from cascada.errors import ArgumentError
 from cascada.network.beliefs import Beliefs, StageBelief
@@ -25,7 +25,9 @@ def ball_regions(beliefs: Beliefs, cells: Boxes) -> list[Balls]:
                 f"then controls. Use enclose_network."
             )
         box = Boxes(cells.lower[:, controls], cells.upper[:, controls])
-        around = Balls(box.centre, np.linalg.norm(box.half, axis=1)) if not i else regions[-1].product(box)
+        around = (
+            Balls(box.centre, np.linalg.norm(box.half, axis=1) * (1 + 1e-14)) if not i else regions[-1].product(box)
+        )
         regions.append(_image(stage, around))
     return regions
 
@@ -33,7 +35,8 @@ def ball_regions(beliefs: Beliefs, cells: Boxes) -> list[Balls]:
 def ball_upper(beliefs: Beliefs, cells: Boxes) -> Array:
     """UCB_t of a multi-output chain over every cell, (n,)."""
     last = ball_regions(beliefs, cells)[-1]
-    return last.centre[:, 0] + last.radius  # eq:ucb_mul
+    upper = last.centre[:, 0] + last.radius  # eq:ucb_mul
+    return upper + 4 * UNIT_ROUNDOFF * np.abs(upper)
 
 
 def _image(stage: StageBelief, inputs: Balls) -> Balls:
@@ -41,7 +44,9 @@ def _image(stage: StageBelief, inputs: Balls) -> Balls:
     offset = stage.node.stage.offset
     if isinstance(stage.belief, BallBelief):
         image = stage.belief.region(inputs)
-        return Balls(image.centre + offset, np.where(image.empty, -1.0, image.radius * (1 + 1e-14)))
+        centre = image.centre + offset
+        radius = image.radius * (1 + 1e-14) + 4 * UNIT_ROUNDOFF * np.linalg.norm(centre, axis=1)
+        return Balls(centre, np.where(image.empty, -1.0, radius))
     if stage.belief is None or len(stage.node.columns) != 1:
         raise ArgumentError(f"stage {stage.node.stage.name!r} needs a joint norm (Separable) to be bounded by balls.")
     interval = cell_bounds(stage.belief, inputs.box_hull())  # one output: a ball is an interval

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from cascada.arrays import Array
+from cascada.arrays import UNIT_ROUNDOFF, Array
 from cascada.confidence import BallBelief, Belief, Boxes, EnvelopeTable, Evidence
 from cascada.errors import RefutedError
 from cascada.gp import BlockPosterior, Posterior, SeparablePosterior
@@ -98,7 +98,7 @@ def _prior(node: Node, jitter: float, tight: bool) -> Belief | BallBelief | None
     stage, d = node.stage, len(node.inputs)
     if not stage.modelled:
         return None
-    lipschitz: Any = None if stage.lipschitz is None else stage.lipschitz * _stretch(node)
+    lipschitz: Any = None if stage.lipschitz is None else stage.lipschitz * stretch(node)
     bound: Any = stage.norm_bound
     p = len(stage.modelled)
     if isinstance(stage.kernel, Stationary):
@@ -109,7 +109,7 @@ def _prior(node: Node, jitter: float, tight: bool) -> Belief | BallBelief | None
     return BallBelief(kind.empty(stage.kernel, d, p, jitter), float(bound), constant, tight)  # type: ignore[arg-type]
 
 
-def _stretch(node: Node) -> float:
+def stretch(node: Node) -> float:
     """What turns a Lipschitz constant per user unit into one per coordinate: Δx ≤ high·Δ ln x for logarithmic x."""
     scales = [control.high for control in node.stage.controls.values() if control.log]
     return max([1.0, *scales])
@@ -125,4 +125,7 @@ def told(stage: StageBelief, values: Array) -> StageBelief:
     seen = np.isfinite(X).all(axis=1) & np.isfinite(Y).all(axis=1)
     if not seen.any():
         return stage
-    return replace(stage, belief=stage.belief.append(X[seen], Y[seen] - stage.node.stage.offset))
+    belief = stage.belief.append(X[seen], Y[seen] - stage.node.stage.offset)
+    # A number is exact to its last digit only, which matters when a large offset is taken off.
+    error = np.maximum(2 * UNIT_ROUNDOFF * np.abs(Y[seen]).max(axis=0), stage.belief.output_error)
+    return replace(stage, belief=belief.with_output_error(error))

@@ -13,11 +13,11 @@ from typing import Literal
 
 import numpy as np
 
-from cascada.arrays import Array
+from cascada.arrays import UNIT_ROUNDOFF, Array
 from cascada.confidence import Balls, Belief, Boxes
 from cascada.confidence.affine import Affine
 from cascada.confidence.cells import cut, enclose
-from cascada.errors import ArgumentError
+from cascada.errors import ArgumentError, RefutedError
 from cascada.gp.rounding import SMALLEST_JITTER
 from cascada.network.beliefs import Beliefs, StageBelief
 from cascada.network.evaluation import StageError, as_outputs_of, reason
@@ -93,9 +93,13 @@ def enclose_stage(stage: StageBelief, cells: Boxes, inputs: Affine | None) -> tu
             position += 1
         boxes.append(box)
         affines += [affine] if affine is not None else []
-    lower = np.hstack([box.lower for box in boxes])
-    upper = np.hstack([box.upper for box in boxes])
-    return Boxes(lower, upper), Affine.joined(affines) if affines else None
+    joined = Boxes(np.hstack([box.lower for box in boxes]), np.hstack([box.upper for box in boxes]))
+    if np.any(joined.empty):
+        raise RefutedError(
+            f"stage {stage.node.stage.name!r}: its data leave no possible value at some inputs, so its norm_bound or "
+            f"lipschitz is too small."
+        )
+    return joined, Affine.joined(affines) if affines else None
 
 
 def _modelled(stage: StageBelief, cells: Boxes, inputs: Affine | None) -> tuple[Boxes, Affine | None] | None:
@@ -206,6 +210,8 @@ def in_user_units(stage: StageBelief, cells: Boxes) -> Boxes:
     if not columns:
         return cells
     lower, upper = cells.lower.copy(), cells.upper.copy()
-    lower[:, columns] = np.exp(lower[:, columns]) * (1 - 1e-15)
-    upper[:, columns] = np.exp(upper[:, columns]) * (1 + 1e-15)
+    # ln x is rounded by u·|ln x|, and the exponential makes a relative error of that.
+    low, high = lower[:, columns], upper[:, columns]
+    lower[:, columns] = np.exp(low) * (1 - UNIT_ROUNDOFF * (8 + 4 * np.abs(low)))
+    upper[:, columns] = np.exp(high) * (1 + UNIT_ROUNDOFF * (8 + 4 * np.abs(high)))
     return Boxes(lower, upper)

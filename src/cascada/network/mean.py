@@ -46,12 +46,14 @@ def predict(beliefs: Beliefs, controls: Mapping[str, Any]) -> dict[str, StagePre
 
 
 def hallucinated(beliefs: Beliefs, pending: Array) -> Beliefs:
-    """The beliefs as if the runs at `pending` (n, d), coordinates, had given their means, one after the other.
+    """The beliefs as if the runs `pending` had given their means, one after the other.
 
-    For suggesting several points at once; never for a certificate.
+    Rows are coordinates (n, d), or all values of the runs (n, V) with NaN where nothing was observed yet. For
+    suggesting several points at once; never for a certificate.
     """
-    for point in pending:
-        values = composite_mean(beliefs, point[None])
+    d = beliefs.network.domain.dimension
+    for row in pending:
+        values = _forward(beliefs, row[None, :d], row[None, d:])[0]
         beliefs = Beliefs(beliefs.network, tuple(_imagined(stage, values) for stage in beliefs.stages))
     return beliefs
 
@@ -77,13 +79,17 @@ def _imagined(stage: StageBelief, values: Array) -> StageBelief:
     return replace(after, belief=belief)
 
 
-def _forward(beliefs: Beliefs, coordinates: Array) -> tuple[Array, Array]:
+def _forward(beliefs: Beliefs, coordinates: Array, told: Array | None = None) -> tuple[Array, Array]:
+    """Means and sds of all values; outputs that were told (n, V − d), where finite, stand for themselves."""
     values = np.full((len(coordinates), beliefs.network.width), np.nan)
     sds = np.zeros_like(values)
     values[:, : coordinates.shape[1]] = coordinates
     for stage in beliefs.stages:
         columns = list(stage.node.columns)
         values[:, columns], sds[:, columns] = _stage_mean(stage, values[:, list(stage.node.inputs)])
+        if told is not None and told.shape[1]:
+            known = told[:, [column - coordinates.shape[1] for column in columns]]
+            values[:, columns] = np.where(np.isfinite(known), known, values[:, columns])
     return values, sds
 
 

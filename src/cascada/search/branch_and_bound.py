@@ -81,7 +81,7 @@ def search(
         return Outcome(leaves, max(leaves.highest, best), point, used, stopped)
 
     while True:
-        leaves = leaves.take(leaves.bound > best)  # what is not above the best value cannot beat it
+        leaves = leaves.take(~(leaves.bound <= best))  # what is not above the best value cannot beat it
         if max(leaves.highest, best) - best <= limits.tolerance:
             return outcome("tolerance", fallback[1])
         top = np.argsort(-leaves.bound, kind="stable")[:_BATCH]

@@ -200,7 +200,7 @@ class Study:
 
     def _bound(self, limits: Limits | None, best: float) -> tuple[float, str]:
         """An upper bound of what is maximised over the whole domain, and what stopped the search for it."""
-        own = isinstance(self.algorithm, GPNUCB)  # nobody else's bound is called proven
+        own = type(self.algorithm) is GPNUCB  # nobody else's bound is called proven
         if own and limits is None:
             suggestion = self._suggest()
             if suggestion.bound is not None:
@@ -278,7 +278,7 @@ class Study:
         return Context(
             beliefs=self._beliefs,
             told=self._told,
-            pending=domain.encode(rows),
+            pending=run_values(self.network, rows, [trial.outputs for trial in pending]),
             candidates=self._candidates,
             best=self._best(),
             trial=len(self._trials),
