@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from cascada.gp import BlockPosterior, Posterior, SeparablePosterior
 from cascada.gp.rounding import SMALLEST_JITTER
 from cascada.kernels import OperatorKernel, Separable, Stationary
 from cascada.network.network import Network, Node
+
+if TYPE_CHECKING:
+    from cascada.network.mean import StagePrediction
 
 _TABLE_NODES = 400
 
@@ -70,6 +73,12 @@ class Beliefs:
         A stage learns from every run in which all its inputs and modelled outputs were observed.
         """
         return Beliefs(self.network, tuple(told(stage, values) for stage in self.stages))
+
+    def predict(self, controls: Mapping[str, Any]) -> "dict[str, StagePrediction]":
+        """Mean, sd, lower and upper bound of every stage's outputs at named controls in user units."""
+        from cascada.network.mean import predict  # which builds on beliefs
+
+        return predict(self, controls)
 
     @property
     def evidence(self) -> Mapping[str, tuple[Evidence, ...]]:

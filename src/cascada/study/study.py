@@ -12,7 +12,7 @@ from cascada.algorithms import GPNUCB, Algorithm, Context, Suggestion, by_name
 from cascada.arrays import Array
 from cascada.errors import ArgumentError, ContradictionError, RefutedError
 from cascada.gp.rounding import SMALLEST_JITTER
-from cascada.network import Beliefs, Network, StagePrediction, enlarged, predict, prior_beliefs, run_values
+from cascada.network import Beliefs, Network, StagePrediction, enlarged, prior_beliefs, run_values
 from cascada.network.consistency import formula_evidence, formula_outputs, impossible
 from cascada.network.enclosure import known_values
 from cascada.network.evaluation import as_outputs_of
@@ -142,7 +142,7 @@ class Study:
 
     def predict(self, controls: Mapping[str, Any]) -> dict[str, StagePrediction]:
         """Mean, sd and bounds of every stage at some controls."""
-        return predict(self._beliefs, controls)
+        return self._beliefs.predict(controls)
 
     @property
     def gap(self) -> float | None:
