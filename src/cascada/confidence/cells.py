@@ -46,7 +46,8 @@ def enclose(belief: Belief, cells: Boxes, inputs: Affine | None) -> tuple[Boxes,
     centre, half = cells.centre, cells.half
     posterior = belief.posterior
     # What holds for any kernel: the bound at c and the modulus; the data as anchors; |f(z)| ≤ B·s.
-    jet = posterior.jet(centre) if belief.kernel.curvature is not None else None
+    # Slopes are of use only where there is some width.
+    jet = posterior.jet(centre) if belief.kernel.curvature is not None and half.any() else None
     known = posterior.predict(centre) if jet is None else jet
     width = belief.radius * belief.sd_above(known.sd)[:, None] + belief.mean_error
     bounds = Boxes.around(known.mean, width + belief.modulus(half)).widened()
