@@ -61,20 +61,20 @@ class Process:
         try:
             results = self._whole(**controls)
             if not isinstance(results, Mapping):
-                raise _Unusable(f"must return a dict of stages to outputs; got {type(results).__name__}")
+                raise UnusableResult(f"must return a dict of stages to outputs; got {type(results).__name__}")
         except Exception as error:
             raise StageError(first, controls, reason(error), outputs) from error
         for node in self.network.nodes:
             try:
                 if node.stage.name not in results:
-                    raise _Unusable("has no entry in what evaluate() returned")
+                    raise UnusableResult("has no entry in what evaluate() returned")
                 outputs[node.stage.name] = as_outputs_of(node, results[node.stage.name])
-            except _Unusable as error:
+            except UnusableResult as error:
                 raise StageError(node.stage.name, controls, reason(error), outputs) from error
         return outputs
 
 
-class _Unusable(Exception):
+class UnusableResult(Exception):
     """A result that is not a stage's outputs; the text continues "stage 'x' …"."""
 
 
@@ -83,33 +83,33 @@ def as_outputs_of(node: Node, result: Any) -> tuple[float, ...]:
     names = node.stage.outputs
     if isinstance(result, Mapping):
         if set(result) != set(names):
-            raise _Unusable(f"must return the outputs {', '.join(names)}; got {', '.join(map(str, result))}")
+            raise UnusableResult(f"must return the outputs {', '.join(names)}; got {', '.join(map(str, result))}")
         result = [result[name] for name in names]
     elif isinstance(result, str | bytes) or not hasattr(result, "__len__"):
         result = [result]
     elif getattr(result, "ndim", 1) == 0:
         result = [result.item()]
     if len(result) != len(names):
-        raise _Unusable(f"must return {len(names)} output(s) ({', '.join(names)}); got {len(result)}")
+        raise UnusableResult(f"must return {len(names)} output(s) ({', '.join(names)}); got {len(result)}")
     numbers = []
     for name, value in zip(names, result, strict=True):
         if hasattr(value, "item") and getattr(value, "size", 1) == 1:
             value = value.item()
         if isinstance(value, bool) or not isinstance(value, RealNumber):
-            raise _Unusable(f"returned {value!r} for {name!r}, which is not a number")
+            raise UnusableResult(f"returned {value!r} for {name!r}, which is not a number")
         try:
             finite = math.isfinite(value)
         except OverflowError:  # a whole number beyond all floats
             finite = False
         if not finite:
-            raise _Unusable(f"returned {value!r} for {name!r}, which is not finite")
+            raise UnusableResult(f"returned {value!r} for {name!r}, which is not finite")
         numbers.append(float(value))
     return tuple(numbers)
 
 
 def reason(error: Exception) -> str:
     """What a stage did wrong; the text continues "stage 'x' …"."""
-    return str(error) if isinstance(error, _Unusable) else f"raised {type(error).__name__}: {error}"
+    return str(error) if isinstance(error, UnusableResult) else f"raised {type(error).__name__}: {error}"
 
 
 def _check_signature(node: Node, function: Callable[..., Any]) -> None:

@@ -66,9 +66,34 @@ def maximise(
     return Result(best, recommended, study.certificate(), study.trials, status)
 
 
-def minimise(network: Network, functions: Functions = None, **options: object) -> Result:
+def minimise(
+    network: Network,
+    functions: Functions = None,
+    *,
+    budget: int,
+    algorithm: str | Algorithm = "auto",
+    candidates: Grid | ArrayLike | None = None,
+    tolerance: float | None = None,
+    stop_on_estimated: bool = False,
+    on_violation: Literal["stop", "enlarge"] = "stop",
+    seed: int = 0,
+    callbacks: Iterable[Callback] = (),
+    progress: bool = True,
+) -> Result:
     """The mirror of `maximise`, with the same options: the best value is the smallest."""
-    return maximise(network.mirrored(), functions, **options)  # type: ignore[arg-type]
+    return maximise(
+        network.mirrored(),
+        functions,
+        budget=budget,
+        algorithm=algorithm,
+        candidates=candidates,
+        tolerance=tolerance,
+        stop_on_estimated=stop_on_estimated,
+        on_violation=on_violation,
+        seed=seed,
+        callbacks=callbacks,
+        progress=progress,
+    )
 
 
 def _run(

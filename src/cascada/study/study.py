@@ -15,7 +15,7 @@ from cascada.gp.rounding import SMALLEST_JITTER
 from cascada.network import Beliefs, Network, StagePrediction, enlarged, prior_beliefs, run_values
 from cascada.network.consistency import formula_evidence, formula_outputs, impossible
 from cascada.network.enclosure import known_values
-from cascada.network.evaluation import as_outputs_of
+from cascada.network.evaluation import UnusableResult, as_outputs_of
 from cascada.search import (
     Candidates,
     Certificate,
@@ -315,7 +315,7 @@ class Study:
             node = self.network.node(name)
             try:
                 values = as_outputs_of(node, result)
-            except Exception as error:
+            except UnusableResult as error:
                 raise ArgumentError(f"trial {before.number}: stage {name!r} {error}.") from None
             if known.get(name, values) != values:
                 raise ContradictionError(
