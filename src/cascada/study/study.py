@@ -71,6 +71,7 @@ class Study:
         self._trials: list[Trial] = []
         self._told = np.empty((0, network.width))
         self._suggestion: Suggestion | None = None  # for the present data, with nothing pending
+        self._at_hand: Certificate | None = None  # for the present data
         self._cache: Any = None  # what the algorithm's last suggestion left behind
         self._leaves: Leaves | None = None  # the tree of the certificate, when the algorithm has none
         self._cells, self._seconds = 0, 0.0  # spent on all searches so far
@@ -121,6 +122,7 @@ class Study:
     def refute(self, reason: str) -> None:
         """Say that an assumption is wrong (the process is not deterministic, say): nothing is proven from now on."""
         self._refuted.append(reason)
+        self._at_hand = None
 
     # ---- what is known
 
@@ -162,11 +164,16 @@ class Study:
         self, *, tolerance: float | None = None, cells: int | None = None, seconds: float | None = None
     ) -> Certificate:
         """How good the best run is. Without limits, from the bound at hand; with them, after refining further."""
+        if tolerance is not None or cells is not None or seconds is not None:
+            return self._certify(Limits(tolerance or 0.0, cells or 200_000, seconds))
+        if self._at_hand is None:
+            self._at_hand = self._certify(None)
+        return self._at_hand
+
+    def _certify(self, limits: Limits | None) -> Certificate:
         best = self._best()
         if self._evidence() or not np.isfinite(best):
             return self._certificate(None, best, "no bound")
-        refine = tolerance is not None or cells is not None or seconds is not None
-        limits = Limits(tolerance or 0.0, cells or 200_000, seconds) if refine else None
         try:
             bound, stopped = self._bound(limits, best)
         except RefutedError as error:
@@ -378,4 +385,5 @@ class Study:
                 self._enlarged += changes
                 self._cache = self._leaves = None  # their bounds rest on what was refuted
         self._trials[trial.number] = trial
+        self._at_hand = None
         return trial
