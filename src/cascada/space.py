@@ -82,12 +82,19 @@ class Domain:
     @cached_property
     def lower(self) -> Array:
         """The low ends as coordinates, shape (d,)."""
-        return self.encode(np.array([[c.low for c in self.controls.values()]], dtype=float))[0]
+        return self._outwards(-np.inf, [c.low for c in self.controls.values()])
 
     @cached_property
     def upper(self) -> Array:
         """The high ends as coordinates, shape (d,)."""
-        return self.encode(np.array([[c.high for c in self.controls.values()]], dtype=float))[0]
+        return self._outwards(np.inf, [c.high for c in self.controls.values()])
+
+    def _outwards(self, direction: float, ends: Sequence[float]) -> Array:
+        """Ends as coordinates; logarithms are rounded, so theirs are moved one float outwards."""
+        coordinates = self.encode(np.array([ends], dtype=float))[0]
+        logarithms = coordinates[self._logarithmic]
+        coordinates[self._logarithmic] = np.nextafter(logarithms, direction)
+        return coordinates
 
     @cached_property
     def _logarithmic(self) -> list[int]:

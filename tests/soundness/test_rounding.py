@@ -1,5 +1,6 @@
 """Places where rounding, not mathematics, once broke a bound: kept so that it does not happen again."""
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -8,7 +9,7 @@ from cascada.gp import Posterior, SeparablePosterior
 from cascada.kernels import Separable, SquaredExponential, random_expansion, random_operator_expansion
 from cascada.network import Stage, chain, enclose_network, prior_beliefs
 from cascada.problems import certified
-from cascada.space import Real
+from cascada.space import Domain, Real
 from cascada.study import Study
 
 
@@ -116,3 +117,22 @@ def test_a_belief_with_unsure_outputs_covers_them() -> None:
         Z = rng.uniform(-2, 2, (300, 2))
         bounds = belief.bounds(Z)
         assert np.all(bounds.contains(function(Z)))
+
+
+def test_the_box_of_a_logarithmic_control_covers_the_exact_logarithms() -> None:
+    rng = np.random.default_rng(6)
+    for low, ratio in zip(10 ** rng.uniform(-8, 8, 200), 1 + rng.uniform(0.1, 100, 200), strict=True):
+        domain = Domain({"x": Real(float(low), float(low * ratio), log=True)})
+        with mpmath.workdps(40):
+            assert mpmath.mpf(domain.lower[0]) <= mpmath.log(mpmath.mpf(float(low)))
+            assert mpmath.mpf(domain.upper[0]) >= mpmath.log(mpmath.mpf(float(low * ratio)))
+        ends = domain.decode(np.array([domain.lower, domain.upper]))
+        assert ends[:, 0].tolist() == [float(low), float(low * ratio)]
+
+
+def test_the_rounding_of_logarithms_counts_as_an_error_of_the_outputs() -> None:
+    stage = Stage("f", controls={"x": Real(1.0, 1e9, log=True)}, kernel=SquaredExponential(0.01), norm_bound=1.0)
+    beliefs = prior_beliefs(chain(stage)).append(np.array([[20.0, 1e-3]]))
+    belief = beliefs.stages[0].belief
+    assert isinstance(belief, Belief)
+    assert belief.output_error[0] >= 20.0 * 1.1e-16 / 0.01

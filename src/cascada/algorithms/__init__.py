@@ -25,7 +25,7 @@ def by_name(algorithm: "str | Algorithm") -> Algorithm:
         raise ArgumentError(f"algorithm must be one of {', '.join(NAMES)}, or 'module:Class'; got {algorithm!r}.")
     try:
         made = getattr(import_module(module), name)()
-    except Exception as error:
+    except Exception as error:  # the class is the user's: it may raise anything
         raise ArgumentError(f"algorithm {algorithm!r} could not be imported: {error}.") from error
     return by_name(made)
 

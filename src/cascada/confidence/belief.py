@@ -116,8 +116,7 @@ class Belief:
     @cached_property
     def mean_error(self) -> Array:
         """How far a computed mean may be off, shape (p,), in units of the prior sd over s."""
-        spent = np.minimum(self.posterior.spent, self.norm_bound**2)
-        return np.sqrt(spent * self.kernel.variance) * self.posterior.inflation
+        return np.sqrt(self.posterior.spent * self.kernel.variance) * self.posterior.inflation
 
     def bounds(self, Z: ArrayLike) -> Boxes:
         """LCB and UCB of every output at the rows of Z: μ_t ∓ radius·σ_t, rounded outwards; boxes in ℝ^p."""

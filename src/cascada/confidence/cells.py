@@ -23,6 +23,7 @@ from cascada.confidence.envelope import anchor_bounds
 from cascada.confidence.regions import Boxes
 from cascada.errors import ArgumentError
 from cascada.gp.posterior import Jet
+from cascada.gp.rounding import square_rounding
 
 
 def cell_bounds(belief: Belief, cells: Boxes, pieces: int = 1) -> Boxes:
@@ -81,12 +82,12 @@ def _first_order(belief: Belief, half: Array, jet: Jet) -> tuple[float, Array]:
     assert remainder is not None, "called only for kernels with a derivative"
     assert factor is not None, "called only for kernels with a derivative"
     distance = kernel.distance(kernel.scaled_norm(half))
-    spent = np.minimum(belief.posterior.spent, belief.norm_bound**2)
+    mean_norm = np.sqrt(belief.posterior.spent) * (1 + square_rounding(belief.posterior.count))  # ‖μ‖ ≤ ‖w‖
     # Rounding of ∂_j: as for a value, in units of its prior sd s·sqrt(−φ''(0))/ℓ_j.
     scale = factor / np.sqrt(kernel.variance) / kernel.lengthscales(d)
     rounding = belief.mean_error * (half @ scale)[:, None]
     slope_sd = np.einsum("nd,nd->n", belief.sd_above(jet.derivative_sd, scale), half)
-    second = np.sqrt(spent) * remainder[:, None] + belief.radius * distance[:, None]
+    second = mean_norm * remainder[:, None] + belief.radius * distance[:, None]
     third = belief.radius * slope_sd[:, None] + belief.norm_bound * remainder[:, None]
     return 1 + 8 * (d + 4) * UNIT_ROUNDOFF, np.minimum(second, third) + rounding
 

@@ -137,4 +137,18 @@ def told(stage: StageBelief, values: Array) -> StageBelief:
     belief = stage.belief.append(X[seen], Y[seen] - stage.node.stage.offset)
     # A number is exact to its last digit only, which matters when a large offset is taken off.
     error = np.maximum(2 * UNIT_ROUNDOFF * np.abs(Y[seen]).max(axis=0), stage.belief.output_error)
+    error = np.maximum(error, _logarithm_error(stage, X[seen]))
     return replace(stage, belief=belief.with_output_error(error))
+
+
+def _logarithm_error(stage: StageBelief, inputs: Array) -> Array:
+    """How far outputs at inputs (n, d) may be off because logarithms of controls are rounded, (p,) or (1,)."""
+    controls = stage.node.stage.controls
+    columns = [j for j, name in enumerate(stage.node.input_names) if name in controls and controls[name].log]
+    if not columns or stage.belief is None:
+        return np.zeros(1)
+    shift = np.zeros_like(inputs)
+    shift[:, columns] = 2 * UNIT_ROUNDOFF * np.abs(inputs[:, columns])
+    if isinstance(stage.belief, Belief):
+        return stage.belief.modulus(shift).max(axis=0)
+    return stage.belief.modulus(np.linalg.norm(shift, axis=1)).max(keepdims=True)

@@ -177,7 +177,7 @@ def _formula(stage: StageBelief, row: Array) -> tuple[float, ...]:
     inputs = dict(zip(stage.node.input_names, row.tolist(), strict=True))
     try:
         return as_outputs_of(stage.node, stage.node.stage.function(**inputs))
-    except Exception as error:
+    except Exception as error:  # the formula is the user's: it may raise anything
         raise StageError(stage.node.stage.name, inputs, reason(error), {}) from error
 
 

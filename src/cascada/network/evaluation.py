@@ -49,7 +49,7 @@ class Process:
             try:
                 result = self._functions[stage.name](**inputs)
                 outputs[stage.name] = as_outputs_of(node, result)
-            except Exception as error:
+            except Exception as error:  # the function is the user's: it may raise anything
                 raise StageError(stage.name, controls, reason(error), outputs) from error
             values += outputs[stage.name]
         return outputs
@@ -62,7 +62,7 @@ class Process:
             results = self._whole(**controls)
             if not isinstance(results, Mapping):
                 raise UnusableResult(f"must return a dict of stages to outputs; got {type(results).__name__}")
-        except Exception as error:
+        except Exception as error:  # the function is the user's: it may raise anything
             raise StageError(first, controls, reason(error), outputs) from error
         for node in self.network.nodes:
             try:
