@@ -22,6 +22,7 @@ LAYERS = (
     "errors",
     "arrays",
     "space",
+    "designs",
     "kernels",
     "gp",
     "confidence",
@@ -197,7 +198,7 @@ def test_the_checker_accepts(tree, file, text):
         ("gp/a.py", "import cascada as cd", "'cascada', which is in no layer"),
         ("gp/a.py", "from cascada import Matern", "'cascada.Matern', which is in no layer"),
         ("gp/a.py", "from cascada.utils import clip", "'cascada.utils.clip', which is in no layer"),
-        ("utils.py", "", ": 'utils' is no layer; move it into one of errors, arrays, space, kernels"),
+        ("utils.py", "", ": 'utils' is no layer; move it into one of errors, arrays, space, designs"),
         ("helpers/clip.py", "", ": 'helpers' is no layer"),
     ],
 )

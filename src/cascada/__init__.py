@@ -7,7 +7,7 @@ from cascada.kernels import BlockKernel, Matern, Separable, SquaredExponential
 from cascada.network import Network, Stage, StageError, chain, feed_forward, multi_output_chain
 from cascada.search import Certificate
 from cascada.space import Grid, Integer, Real
-from cascada.study import Result, Study, Trial, maximise, minimise
+from cascada.study import Recommendation, Result, Study, Trial, maximise, minimise
 
 __version__ = "0.1.0"
 
@@ -31,6 +31,7 @@ __all__ = [
     "NumericalError",
     "Posterior",
     "Real",
+    "Recommendation",
     "RefutedError",
     "Result",
     "Separable",

@@ -57,6 +57,19 @@ def test_problems_lists_what_run_takes(runner: CliRunner) -> None:
     assert len(json.loads(result.output)["trials"]) == 3
 
 
+def test_run_prints_what_is_recommended(runner: CliRunner, process: Path) -> None:
+    command = ["run", f"{process}:network", "--algorithm", "non_adaptive", "--budget", "6"]
+    found = json.loads(runner.invoke(app, [*command, "--json"]).output)
+    recommendation = found["recommendation"]
+    assert recommendation["controls"] == found["recommended"]
+    assert recommendation["kind"] == "proven"
+    assert recommendation["gap"] == pytest.approx(recommendation["bound"] - recommendation["worst"])
+    text = runner.invoke(app, command).output
+    assert f"Recommended: x = {found['recommended']['x']:.6g}, where the composite mean is" in text
+    assert f"it is within {recommendation['gap']:.3g} of the best possible" in text
+    assert json.loads(runner.invoke(app, ["run", f"{process}:network", "--json"]).output)["recommendation"] is None
+
+
 @pytest.mark.parametrize("name", ["network", "make"])
 def test_run_takes_a_file(runner: CliRunner, process: Path, name: str) -> None:
     result = runner.invoke(app, ["run", f"{process}:{name}", "--tolerance", "0.01"])

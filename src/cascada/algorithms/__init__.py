@@ -4,12 +4,28 @@ from importlib import import_module
 from typing import Any
 
 from cascada.algorithms.algorithm import Algorithm, Context, Suggestion, point_key
+from cascada.algorithms.cascaded_ei import CascadedEI
+from cascada.algorithms.cucb import CUCB
+from cascada.algorithms.expected_improvement import ExpectedImprovement
+from cascada.algorithms.gp_ucb import GPUCB
 from cascada.algorithms.gpn_ucb import GPNUCB
+from cascada.algorithms.non_adaptive import NonAdaptive
+from cascada.algorithms.optimistic_improvement import OptimisticImprovement
 from cascada.algorithms.paper_grid import PaperGrid
 from cascada.algorithms.random_search import RandomSearch
 from cascada.errors import ArgumentError
 
-NAMES: dict[str, type[Any]] = {"auto": GPNUCB, "gpn_ucb": GPNUCB, "random_search": RandomSearch}
+NAMES: dict[str, type[Any]] = {
+    "auto": GPNUCB,
+    "gpn_ucb": GPNUCB,
+    "non_adaptive": NonAdaptive,
+    "cucb": CUCB,
+    "oi": OptimisticImprovement,
+    "cei": CascadedEI,
+    "gp_ucb": GPUCB,
+    "ei": ExpectedImprovement,
+    "random_search": RandomSearch,
+}
 
 
 def by_name(algorithm: "str | Algorithm") -> Algorithm:
@@ -30,4 +46,20 @@ def by_name(algorithm: "str | Algorithm") -> Algorithm:
     return by_name(made)
 
 
-__all__ = ["GPNUCB", "NAMES", "Algorithm", "Context", "PaperGrid", "RandomSearch", "Suggestion", "by_name", "point_key"]
+__all__ = [
+    "CUCB",
+    "GPNUCB",
+    "GPUCB",
+    "NAMES",
+    "Algorithm",
+    "CascadedEI",
+    "Context",
+    "ExpectedImprovement",
+    "NonAdaptive",
+    "OptimisticImprovement",
+    "PaperGrid",
+    "RandomSearch",
+    "Suggestion",
+    "by_name",
+    "point_key",
+]

@@ -30,6 +30,7 @@ class Context:
     tolerance: float = 0.0  # the gap that is small enough
     cache: Any = None  # what the algorithm's last suggestion left behind; a matter of speed alone
     taken: frozenset[bytes] = field(default_factory=frozenset)  # run or pending points, as `point_key`
+    horizon: int | None = None  # how many runs there will be in all, where that is known
 
     @property
     def best_point(self) -> Array | None:
@@ -51,7 +52,9 @@ class Context:
     def free_candidates(self) -> Array:
         """Which candidates are not taken, as a mask (n,)."""
         assert self.candidates is not None, "only asked when there are candidates"
-        return np.array([not self.is_taken(point) for point in self.candidates], dtype=bool)
+        if not self.taken:
+            return np.ones(len(self.candidates), dtype=bool)
+        return np.array([key not in self.taken for key in _keys(self.domain, self.candidates)], dtype=bool)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,4 +87,8 @@ class Algorithm(Protocol):
 
 def point_key(domain: Domain, point: Array) -> bytes:
     """Equal for coordinates that are the same point in user units."""
-    return (domain.decode(point[None])[0] + 0.0).tobytes()
+    return _keys(domain, point[None])[0]
+
+
+def _keys(domain: Domain, points: Array) -> list[bytes]:
+    return [row.tobytes() for row in domain.decode(points) + 0.0]  # adding 0.0 turns −0.0 into 0.0

@@ -5,6 +5,7 @@ window of z, and a region Δ is replaced by Δ ∩ D, or by its two ends where t
 Chains of scalar stages over candidates only; it never yields a gap.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,10 +16,11 @@ from cascada.arrays import Array
 from cascada.confidence import Belief
 from cascada.confidence.range_maximum import range_maximum, sparse_maxima
 from cascada.errors import ArgumentError
+from cascada.gp import Prediction, TrackedPosterior
 from cascada.network import hallucinated
 from cascada.search import largest
 
-_BLOCK = 256
+_BLOCK = 32  # rows of the candidates' distances at once, which fit a cache
 
 
 @dataclass(frozen=True)
@@ -36,8 +38,19 @@ class PaperGrid:
             raise ArgumentError("PaperGrid is defined over candidates; give candidates= to the study.")
         if context.beliefs.network.sign < 0:
             raise ArgumentError("PaperGrid maximises, as the paper does; negate the last stage to minimise.")
-        upper = self.upper(_chain(context), context.candidates)
-        return Suggestion(context.candidates[largest(upper, rng)])
+        kept = self._looked_at(_chain(context), context.candidates, context.cache)
+        point = context.candidates[largest(kept.upper, rng)]
+        return Suggestion(point, cache=context.cache if len(context.pending) else kept)
+
+    def _looked_at(self, chain: list[Belief], candidates: Array, before: object) -> "_Kept":
+        """UCB_{t−1} at the candidates, carried on from what the last suggestion left behind where that is of use."""
+        if not isinstance(before, _Kept):
+            first = _First.of(chain[0], candidates)
+            return _Kept(self, first, chain[1:], self._through(first, chain[1:]))
+        first = before.first.follow(chain[0], candidates)
+        if before.first is first and before.algorithm == self and _same(before.later, chain[1:]):
+            return before  # a repeated point taught nothing
+        return _Kept(self, first, chain[1:], self._through(first, chain[1:]))
 
     def recommend(self, context: Context) -> Array | None:  # noqa: ARG002
         """None: the best run is the answer."""
@@ -46,7 +59,10 @@ class PaperGrid:
     def upper(self, beliefs: list[Belief], candidates: Array) -> Array:
         """The approximate UCB_t at every candidate, (n,)."""
         first, *later = beliefs
-        low, high = _first_stage(first, candidates)
+        return self._through(_First.of(first, candidates), later)
+
+    def _through(self, first: "_First", later: Sequence[Belief]) -> Array:
+        low, high = first.envelope
         for belief in later:
             low, high = self._stage(belief, low, high)
         return high  # eq:ucb_chain
@@ -83,27 +99,67 @@ class PaperGrid:
         return reach
 
 
-def _first_stage(belief: Belief, candidates: Array) -> tuple[Array, Array]:
-    """Δ^(2): the envelope of the first stage, whose domain is the candidates themselves."""
-    lcb, ucb = _band(belief, candidates)
-    lower, upper = np.empty_like(lcb), np.empty_like(ucb)
-    for i in range(0, len(candidates), _BLOCK):
-        rise = _lipschitz(belief) * np.linalg.norm(candidates[i : i + _BLOCK, None] - candidates, axis=2)
-        upper[i : i + _BLOCK] = (ucb + rise).min(axis=1)  # eq:ucb_i
-        lower[i : i + _BLOCK] = (lcb - rise).max(axis=1)  # eq:lcb_i
-    return lower, upper
+@dataclass(frozen=True, eq=False)
+class _First:
+    """The first stage, whose domain is the candidates themselves: tracked there, with L times their distances."""
+
+    belief: Belief
+    candidates: Array
+    rise: Array  # (n, n)
+    tracked: TrackedPosterior
+
+    @classmethod
+    def of(cls, belief: Belief, candidates: Array) -> "_First":
+        from scipy.spatial.distance import cdist
+
+        rise = _lipschitz(belief) * cdist(candidates, candidates)
+        return cls(belief, candidates, rise, TrackedPosterior.at(belief.posterior, candidates))
+
+    def follow(self, belief: Belief, candidates: Array) -> "_First":
+        """The same under another belief: itself, or carried on where that is possible."""
+        if belief is self.belief and candidates is self.candidates:
+            return self
+        same = candidates is self.candidates and _lipschitz(belief) == _lipschitz(self.belief)
+        if not same or not self.tracked.follows(belief.posterior):
+            return _First.of(belief, candidates)
+        return _First(belief, candidates, self.rise, self.tracked.follow(belief.posterior))
+
+    @property
+    def envelope(self) -> tuple[Array, Array]:
+        """Δ^(2)."""
+        lcb, ucb = _band(self.belief, self.tracked.prediction)
+        lower, upper = np.empty_like(lcb), np.empty_like(ucb)
+        block = np.empty((_BLOCK, len(ucb)))
+        for i in range(0, len(ucb), _BLOCK):
+            rise = self.rise[i : i + _BLOCK]
+            upper[i : i + _BLOCK] = np.add(rise, ucb, out=block[: len(rise)]).min(axis=1)  # eq:ucb_i
+            lower[i : i + _BLOCK] = -np.subtract(rise, lcb, out=block[: len(rise)]).min(axis=1)  # eq:lcb_i
+        return lower, upper
 
 
-def _band(belief: Belief, points: Array) -> tuple[Array, Array]:
+@dataclass(frozen=True, eq=False)
+class _Kept:
+    """What a suggestion leaves behind for the next one; a matter of speed alone."""
+
+    algorithm: PaperGrid
+    first: _First
+    later: Sequence[Belief]
+    upper: Array
+
+
+def _same(some: Sequence[Belief], others: Sequence[Belief]) -> bool:
+    return len(some) == len(others) and all(a is b for a, b in zip(some, others, strict=True))
+
+
+def _band(belief: Belief, prediction: Prediction) -> tuple[Array, Array]:
     """μ ∓ Bσ as printed, without numerical slack."""
-    prediction = belief.posterior.predict(points)
     width = belief.norm_bound[0] * prediction.sd
     return prediction.mean[:, 0] - width, prediction.mean[:, 0] + width  # eq:LCB_orig, eq:UCB_orig
 
 
 def _upper(belief: Belief, side: int, z: Array) -> Array:
     """UCB (side 1) or −LCB (side −1) of a stage with one input at z (n,)."""
-    lcb, ucb = _band(belief, z[:, None])
+    lcb, ucb = _band(belief, belief.posterior.predict(z[:, None]))
     return ucb if side > 0 else -lcb
 
 

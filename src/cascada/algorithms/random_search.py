@@ -1,10 +1,12 @@
 """Random search: uniform points of the box (in coordinates), or candidates that were not run yet."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from cascada.algorithms.algorithm import Context, Suggestion
+from cascada.algorithms.scored import best_candidate, random_free_point
 from cascada.arrays import Array
 
 
@@ -12,17 +14,13 @@ from cascada.arrays import Array
 class RandomSearch:
     """The baseline that any other algorithm must beat."""
 
+    adaptive: ClassVar[bool] = False  # what was observed does not matter, so all runs may be under way at once
+
     def suggest(self, context: Context, rng: np.random.Generator) -> Suggestion:
         """A point drawn uniformly."""
         if context.candidates is not None:
-            free = np.flatnonzero(context.free_candidates())
-            return Suggestion(context.candidates[rng.choice(free)] if len(free) else None)
-        domain = context.domain
-        for _ in range(1000):  # a box of few whole numbers may be used up
-            point = domain.encode(domain.decode(rng.uniform(domain.lower, domain.upper)[None]))[0]
-            if not context.is_taken(point):
-                return Suggestion(point)
-        return Suggestion(None)
+            return Suggestion(best_candidate(context, np.zeros(len(context.candidates)), rng))
+        return Suggestion(random_free_point(context, rng))
 
     def recommend(self, context: Context) -> Array | None:  # noqa: ARG002
         """None: the best run is the answer."""

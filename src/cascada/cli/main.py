@@ -22,6 +22,7 @@ __all__ = ["COMMANDS", "app"]
 COMMANDS: Mapping[str, str] = {
     "demo": "cascada.cli.demo:demo",
     "problems": "cascada.cli.problems:problems",
+    "reproduce": "cascada.cli.reproduce:reproduce",
     "run": "cascada.cli.run:run",
 }
 

@@ -18,9 +18,10 @@ def summary(result: Result) -> str:
     lines += [f"runs        {len(result.trials)}" + (f" ({failed} failed)" if failed else "")]
     if result.gap is not None:
         lines += [f"gap         {result.gap:.3g} ({result.gap_kind})"]
-    if result.recommended is not None:
-        lines += ["recommended " + ", ".join(f"{name} = {value:.8g}" for name, value in result.recommended.items())]
-    return "\n".join([*lines, "", str(result.certificate)])
+    lines += ["", str(result.certificate)]
+    if result.recommendation is not None:
+        lines += ["", result.recommendation.summary]
+    return "\n".join(lines)
 
 
 def as_json(result: Result) -> dict[str, Any]:
@@ -29,6 +30,7 @@ def as_json(result: Result) -> dict[str, Any]:
         "status": result.status,
         "best": None if result.best is None else trial_json(result.best),
         "recommended": result.recommended,
+        "recommendation": None if result.recommendation is None else asdict(result.recommendation),
         "gap": result.gap,
         "gap_kind": result.gap_kind,
         "certificate": asdict(result.certificate),

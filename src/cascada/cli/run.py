@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from cascada.algorithms import NAMES
 from cascada.cli.output import as_json, summary
 from cascada.cli.spec import load
 from cascada.study import maximise, minimise
@@ -15,7 +16,7 @@ def run(
     spec: Annotated[
         str, typer.Argument(metavar="SPEC", help="A built-in problem, package.module:object, or file.py:object.")
     ],
-    algorithm: Annotated[str, typer.Option(help="auto, gpn_ucb, random_search, or module:Class.")] = "auto",
+    algorithm: Annotated[str, typer.Option(help=f"{', '.join(NAMES)}, or module:Class.")] = "auto",
     budget: Annotated[int, typer.Option(help="At most this many runs of the process.", min=1)] = 100,
     tolerance: Annotated[float | None, typer.Option(help="Stop when the proven gap is at most this.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the algorithm's random choices.")] = 0,

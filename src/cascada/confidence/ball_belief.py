@@ -76,7 +76,7 @@ class BallBelief:
         """
         self.check()
         prediction = self.posterior.predict(Z)
-        return Balls(prediction.mean, self._widths(prediction))  # eq:cz, lem:mul
+        return Balls(prediction.mean, self.widths(prediction))  # eq:cz, lem:mul
 
     def distances(self, Z: ArrayLike, values: Array) -> Array:
         """‖Γ_t(z, z)^{−1/2}(value − μ_t(z))‖₂ for every row, (n,): at most ρ_t for f(z), up to rounding.
@@ -152,7 +152,20 @@ class BallBelief:
             )
         return np.minimum.reduce(bounds) * (1 + 8 * UNIT_ROUNDOFF)
 
-    def _widths(self, prediction: OperatorPrediction) -> Array:
+    @cached_property
+    def raw_lipschitz(self) -> float | None:
+        """A Lipschitz constant in raw ℓ2 distance: the given L, or that of the kernel if smaller; None without both."""
+        known = [] if self.lipschitz is None else [self.lipschitz]
+        if isinstance(self.posterior, SeparablePosterior):
+            kernel = self.posterior.kernel.kernel
+            if kernel.lipschitz_factor is not None:
+                root = np.sqrt(self.posterior.kernel.spectral_norm)
+                shortest = kernel.lengthscales(self.posterior.dimension).min()
+                known.append(float(self.norm_bound * root * kernel.lipschitz_factor / shortest))
+        return min(known, default=None)
+
+    def widths(self, prediction: OperatorPrediction) -> Array:
+        """How far f can be from its mean where this was predicted, (n,), rounded up."""
         error = np.sqrt(self.posterior.spent) * prediction.prior_sd * self.posterior.inflation
         return (self.radius * self._raised(prediction.sd, prediction.prior_sd) + error) * (1 + 8 * UNIT_ROUNDOFF)
 

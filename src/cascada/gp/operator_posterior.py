@@ -28,6 +28,11 @@ class OperatorPrediction:
         return np.sqrt(np.maximum(np.linalg.eigvalsh(self.covariance)[:, -1], 0.0))
 
     @property
+    def output_sds(self) -> Array:
+        """The sd of every output by itself, shape (n, p)."""
+        return np.sqrt(np.maximum(np.diagonal(self.covariance, axis1=1, axis2=2), 0.0))
+
+    @property
     def root(self) -> Array:
         """The symmetric root of Γ_t(z, z), (n, p, p): f(z) lies in mean + ρ_t·root·(unit ball)."""
         values, vectors = np.linalg.eigh(self.covariance)

@@ -21,7 +21,12 @@ class StageError(CascadaError):
         super().__init__(f"stage {stage!r} {reason} at {settings}. The results of the stages before it are kept.")
         self.stage = stage
         self.controls = dict(controls)
+        self.reason = reason
         self.outputs = outputs
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # An exception is pickled as its message alone, which could not be read back: a worker's error has to travel.
+        return type(self), (self.stage, self.controls, self.reason, self.outputs)
 
 
 class Process:

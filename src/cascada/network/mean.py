@@ -1,6 +1,6 @@
 """The composite mean: each stage at its parents' means (`eq:mean_chain`, `eq:mean_mul`, `eq:mean_net`)."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from cascada.arrays import Array
 from cascada.confidence import BallBelief, Belief, Boxes
+from cascada.gp import OperatorPrediction, Prediction
 from cascada.network.beliefs import Beliefs, StageBelief, told
 from cascada.network.enclosure import enclose_network, in_user_units, known_values
 
@@ -25,22 +26,30 @@ class StagePrediction:
     upper: Array
 
 
-def composite_mean(beliefs: Beliefs, coordinates: Array) -> Array:
-    """Controls and the means of all outputs, (n, V), at coordinates (n, d)."""
-    return _forward(beliefs, coordinates)[0]
+def composite_mean(beliefs: Beliefs, coordinates: Array, within: Boxes | None = None) -> Array:
+    """Controls and the means of all outputs, (n, V), at coordinates (n, d).
+
+    `within` is one box (1, V) in which every value is known to lie, infinite where nothing is known: each stage's mean
+    is projected onto it before it is handed on (the paper's Case 2).
+    """
+    return forward(beliefs, coordinates, within=within)[0]
 
 
 def predict(beliefs: Beliefs, controls: Mapping[str, Any]) -> dict[str, StagePrediction]:
     """What is believed of every stage at named controls in user units."""
     network = beliefs.network
     point = network.domain.encode(network.domain.row(controls)[None])
-    values, sds = _forward(beliefs, point)
+    values, predictions = forward(beliefs, point)
     boxes = enclose_network(beliefs, Boxes(point, point)).boxes
     result = {}
-    for stage in beliefs.stages:
+    for stage, prediction in zip(beliefs.stages, predictions, strict=True):
         columns = list(stage.node.columns)
+        sd = np.zeros(len(columns))
+        if prediction is not None:
+            modelled = [stage.node.stage.outputs.index(output) for output in stage.node.stage.modelled]
+            sd[modelled] = prediction.sd if isinstance(prediction, Prediction) else prediction.output_sds[0]
         result[stage.node.stage.name] = StagePrediction(
-            values[0, columns], sds[0, columns], boxes.lower[0, columns], boxes.upper[0, columns]
+            values[0, columns], sd, boxes.lower[0, columns], boxes.upper[0, columns]
         )
     return result
 
@@ -53,7 +62,7 @@ def hallucinated(beliefs: Beliefs, pending: Array) -> Beliefs:
     """
     d = beliefs.network.domain.dimension
     for row in pending:
-        values = _forward(beliefs, row[None, :d], row[None, d:])[0]
+        values = forward(beliefs, row[None, :d], told=row[None, d:])[0]
         beliefs = Beliefs(beliefs.network, tuple(_imagined(stage, values) for stage in beliefs.stages))
     return beliefs
 
@@ -79,39 +88,64 @@ def _imagined(stage: StageBelief, values: Array) -> StageBelief:
     return replace(after, belief=belief)
 
 
-def _forward(beliefs: Beliefs, coordinates: Array, told: Array | None = None) -> tuple[Array, Array]:
-    """Means and sds of all values; outputs that were told (n, V − d), where finite, stand for themselves."""
+AnyPrediction = Prediction | OperatorPrediction
+
+
+def forward(
+    beliefs: Beliefs,
+    coordinates: Array,
+    *,
+    told: Array | None = None,
+    tracked: Mapping[int, Prediction] | None = None,
+    predict: Callable[[StageBelief, Array], AnyPrediction] | None = None,
+    within: Boxes | None = None,
+) -> tuple[Array, list[AnyPrediction | None]]:
+    """Means of all values (n, V) and the stages' predictions there; None for a stage without a belief.
+
+    Outputs that were `told` (n, V − d), where finite, stand for themselves. `tracked` are predictions that are at hand,
+    by the position of the stage; `predict` makes the others. `within`: see `composite_mean`.
+    """
     values = np.full((len(coordinates), beliefs.network.width), np.nan)
-    sds = np.zeros_like(values)
     values[:, : coordinates.shape[1]] = coordinates
-    for stage in beliefs.stages:
-        columns = list(stage.node.columns)
-        values[:, columns], sds[:, columns] = _stage_mean(stage, values[:, list(stage.node.inputs)])
+    predictions: list[AnyPrediction | None] = []
+    for i, stage in enumerate(beliefs.stages):
+        columns, inputs = list(stage.node.columns), values[:, list(stage.node.inputs)]
+        prediction: AnyPrediction | None = None
+        if stage.belief is not None:
+            at_hand = None if tracked is None else tracked.get(i)
+            prediction = at_hand or (predict or _predict)(stage, inputs)
+        predictions.append(prediction)
+        values[:, columns] = _stage_mean(stage, inputs, prediction)
+        if within is not None:  # eq:mutil: the nearest point of a box, coordinate by coordinate
+            values[:, columns] = np.clip(values[:, columns], within.lower[:, columns], within.upper[:, columns])
         if told is not None and told.shape[1]:
             known = told[:, [column - coordinates.shape[1] for column in columns]]
             values[:, columns] = np.where(np.isfinite(known), known, values[:, columns])
-    return values, sds
+    return values, predictions
 
 
-def _stage_mean(stage: StageBelief, inputs: Array) -> tuple[Array, Array]:
-    """Means and sds (n, p) of all outputs of a stage; what is known or passed on has sd 0."""
+def _predict(stage: StageBelief, inputs: Array) -> AnyPrediction:
+    assert stage.belief is not None, "only asked of stages with a belief"
+    return stage.belief.posterior.predict(inputs)
+
+
+def _stage_mean(stage: StageBelief, inputs: Array, prediction: AnyPrediction | None) -> Array:
+    """Means (n, p) of all outputs of a stage."""
     given = stage.node.stage
     if given.known:
-        values = known_values(stage, inputs)
-        return values, np.zeros_like(values)
+        return known_values(stage, inputs)
     mean = np.empty((len(inputs), len(given.outputs)))
-    sd = np.zeros_like(mean)
-    for j, output in enumerate(given.outputs):
-        if output in given.passes:
-            source = stage.node.input_names.index(output)
-            mean[:, j] = in_user_units(stage, Boxes(inputs, inputs)).centre[:, source]
-    modelled = [given.outputs.index(output) for output in given.modelled]
-    if isinstance(stage.belief, Belief):
-        prediction = stage.belief.posterior.predict(inputs)
-        mean[:, modelled] = prediction.mean + given.offset
-        sd[:, modelled] = prediction.sd[:, None]
-    elif stage.belief is not None:
-        joint = stage.belief.posterior.predict(inputs)
-        mean[:, modelled] = joint.mean + given.offset
-        sd[:, modelled] = np.sqrt(np.maximum(np.diagonal(joint.covariance, axis1=1, axis2=2), 0.0))
-    return mean, sd
+    for output, values in passed_on(stage, inputs).items():
+        mean[:, given.outputs.index(output)] = values
+    if prediction is not None:
+        mean[:, [given.outputs.index(output) for output in given.modelled]] = prediction.mean + given.offset
+    return mean
+
+
+def passed_on(stage: StageBelief, inputs: Array) -> dict[str, Array]:
+    """The outputs (n,) that are copies of inputs (n, d), in user units, by name."""
+    passes = stage.node.stage.passes
+    if not passes:
+        return {}
+    values = in_user_units(stage, Boxes(inputs, inputs)).centre
+    return {output: values[:, stage.node.input_names.index(output)] for output in passes}

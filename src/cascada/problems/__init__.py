@@ -6,8 +6,12 @@ from functools import partial
 from cascada.errors import ArgumentError
 from cascada.problems.certified import STRUCTURES, certified
 from cascada.problems.problem import Problem
+from cascada.problems.sampled import PAPER_GRID, sampled_chain
 
-PROBLEMS: Mapping[str, Callable[[], Problem]] = {f"certified-{name}": partial(certified, name) for name in STRUCTURES}
+PROBLEMS: Mapping[str, Callable[[], Problem]] = {
+    **{f"certified-{name}": partial(certified, name) for name in STRUCTURES},
+    "sampled-chain": sampled_chain,
+}
 
 
 def by_name(name: str) -> Problem:
@@ -17,4 +21,4 @@ def by_name(name: str) -> Problem:
     return PROBLEMS[name]()
 
 
-__all__ = ["PROBLEMS", "STRUCTURES", "Problem", "by_name", "certified"]
+__all__ = ["PAPER_GRID", "PROBLEMS", "STRUCTURES", "Problem", "by_name", "certified", "sampled_chain"]

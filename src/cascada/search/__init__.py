@@ -1,6 +1,7 @@
 """Looking for the largest upper bound: over candidates, and over boxes by branch and bound or ascent."""
 
 from cascada.search.ascent import Joint, ascend
+from cascada.search.box import best_in_box
 from cascada.search.branch_and_bound import Limits, Outcome, contradiction_slack, search
 from cascada.search.candidates import Candidates, largest
 from cascada.search.certificate import Certificate, GapKind, assumptions, refutations
@@ -16,6 +17,7 @@ __all__ = [
     "Outcome",
     "ascend",
     "assumptions",
+    "best_in_box",
     "contradiction_slack",
     "largest",
     "refutations",

@@ -1,24 +1,23 @@
 """`maximise` and `minimise`: ask, run the process, tell, until the gap is proven small or the budget is used up."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from concurrent.futures import Executor
 from typing import Literal
 
 from numpy.typing import ArrayLike
 
 from cascada.algorithms import Algorithm
-from cascada.errors import ArgumentError, ContradictionError
-from cascada.network import Network, Process, StageError
+from cascada.errors import ArgumentError
+from cascada.network import Network, Process
 from cascada.network.evaluation import Functions
 from cascada.space import Grid
 from cascada.study.progress import progress_bar
-from cascada.study.result import Result, Status
+from cascada.study.result import Result
+from cascada.study.runner import Callback, run_trials
 from cascada.study.study import Study
-from cascada.study.trial import Trial
 
-# So many failures without a single success are no accident: a wrong name, a missing file.
-_FAILURES_IN_A_ROW = 5
-
-Callback = Callable[[Study], bool | None]
+# Cells of the only search for a bound that there is when an algorithm is not adaptive.
+_LAST_LOOK = 20_000
 
 
 def maximise(
@@ -32,6 +31,7 @@ def maximise(
     stop_on_estimated: bool = False,
     on_violation: Literal["stop", "enlarge"] = "stop",
     seed: int = 0,
+    executor: Executor | None = None,
     callbacks: Iterable[Callback] = (),
     progress: bool = True,
 ) -> Result:
@@ -44,12 +44,17 @@ def maximise(
       when an estimated one is.
     * `on_violation`: what to do when data refute a bound: "stop", or "enlarge" it and go on, the gap being *estimated*
       from then on.
+    * `executor`: runs the process, instead of this thread. An algorithm that needs no results to choose its points
+      (`NonAdaptive`, `RandomSearch`) has all its runs under way at once; the others have one at a time, so far. Trials
+      are told in the order of their numbers. A process pool needs functions defined at the top level of a module.
     * `callbacks`: called with the study after every run; one that returns True stops.
 
     An exact duplicate is never run. A stage that fails ends only its own run; what was observed before is used.
     """
     if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
         raise ArgumentError(f"budget must be a whole number of runs, at least 1; got {budget!r}.")
+    if executor is not None and not callable(getattr(executor, "submit", None)):
+        raise ArgumentError(f"executor must be a concurrent.futures.Executor, or None; got {executor!r}.")
     process = Process(network, functions)
     study = Study(
         network,
@@ -59,11 +64,17 @@ def maximise(
         stop_on_estimated=stop_on_estimated,
         on_violation=on_violation,
         seed=seed,
+        horizon=budget,
     )
     with progress_bar(progress, budget) as show:
-        status = _run(study, process, budget, tuple(callbacks), show)
-    best, recommended = study.best_trial, study.recommended()
-    return Result(best, recommended, study.certificate(), study.trials, status)
+        status = run_trials(study, process, budget, tuple(callbacks), show, executor)
+    # A design is looked at once, at its end, and a better look then is worth its time.
+    certificate = study.certificate(cells=None if study.adaptive or tolerance is not None else _LAST_LOOK)
+    if certificate.kind == "refuted" and status in ("budget", "exhausted"):
+        status = "refuted"
+    recommendation = study.recommendation(certificate)
+    recommended = None if recommendation is None else dict(recommendation.controls)
+    return Result(study.best_trial, recommended, certificate, study.trials, status, recommendation)
 
 
 def minimise(
@@ -77,6 +88,7 @@ def minimise(
     stop_on_estimated: bool = False,
     on_violation: Literal["stop", "enlarge"] = "stop",
     seed: int = 0,
+    executor: Executor | None = None,
     callbacks: Iterable[Callback] = (),
     progress: bool = True,
 ) -> Result:
@@ -91,44 +103,7 @@ def minimise(
         stop_on_estimated=stop_on_estimated,
         on_violation=on_violation,
         seed=seed,
+        executor=executor,
         callbacks=callbacks,
         progress=progress,
     )
-
-
-def _run(
-    study: Study, process: Process, budget: int, callbacks: tuple[Callback, ...], show: Callable[[Study], None]
-) -> Status:
-    try:
-        for _ in range(budget):
-            if len(study.trials) >= _FAILURES_IN_A_ROW and all(trial.state == "failed" for trial in study.trials):
-                return "failing"
-            trial = study.ask()
-            if trial is None:
-                return "tolerance" if study.within_tolerance else "exhausted"
-            try:
-                _run_one(study, trial, process)
-            except ContradictionError as error:
-                study.fail(trial, str(error))
-                study.refute(str(error))
-                return "contradiction"
-            show(study)
-            answers = [callback(study) for callback in callbacks]  # each is called, also after one that says stop
-            if study.certificate().kind == "refuted":
-                return "refuted"
-            if study.within_tolerance:
-                return "tolerance"
-            if any(answers):
-                return "stopped"
-    except KeyboardInterrupt:
-        return "interrupted"
-    return "budget"
-
-
-def _run_one(study: Study, trial: Trial, process: Process) -> None:
-    """Run a trial and tell what was observed, also when a stage fails."""
-    try:
-        study.tell(trial, process(trial.controls))
-    except StageError as error:
-        if study.tell(trial, error.outputs).state != "complete":  # the objective may come before the failure
-            study.fail(trial, str(error))

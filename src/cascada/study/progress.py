@@ -21,9 +21,13 @@ def progress_bar(wanted: bool, budget: int) -> Iterator[Callable[[Study], None]]
         task = bar.add_task("", total=budget, state="")
 
         def show(study: Study) -> None:
-            best, certificate = study.best_trial, study.certificate()
+            best = study.best_trial
             value = "none" if best is None or best.value is None else f"{best.value:.6g}"
-            gap = certificate.kind if certificate.gap is None else f"{certificate.gap:.3g} ({certificate.kind})"
-            bar.update(task, completed=len(study.trials), state=f"best {value}  gap {gap}")
+            gap = "at the end"
+            if study.adaptive or study.tolerance is not None:  # else nobody computes it after every run
+                certificate = study.certificate()
+                gap = certificate.kind if certificate.gap is None else f"{certificate.gap:.3g} ({certificate.kind})"
+            told = sum(trial.state != "running" for trial in study.trials)  # an executor may have more under way
+            bar.update(task, completed=told, state=f"best {value}  gap {gap}")
 
         yield show

@@ -4,9 +4,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from cascada.search import Certificate, GapKind
+from cascada.study.recommendation import Recommendation
 from cascada.study.trial import Trial
 
-Status = Literal["tolerance", "budget", "exhausted", "refuted", "contradiction", "failing", "interrupted", "stopped"]
+Status = Literal[
+    "tolerance", "budget", "exhausted", "refuted", "contradiction", "failing", "interrupted", "broken", "stopped"
+]
 
 SENTENCES: dict[Status, str] = {
     "tolerance": "The gap is within the tolerance.",
@@ -16,19 +19,25 @@ SENTENCES: dict[Status, str] = {
     "contradiction": "A stage gave two outputs for the same input, so the process is not exact; see the certificate.",
     "failing": "The first runs all failed; nothing was learned.",
     "interrupted": "Interrupted; what was found so far is kept.",
+    "broken": "The executor broke; what was found so far is kept.",
     "stopped": "A callback asked to stop.",
 }
 
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """The best trial, how far it can be from the best possible, and why the optimisation ended."""
+    """The best trial, how far it can be from the best possible, and why the optimisation ended.
+
+    `recommended` are the controls of a point that the algorithm recommends, if that is not simply the best run, and
+    `recommendation` is what can be said of it.
+    """
 
     best: Trial | None
     recommended: dict[str, float | int] | None
     certificate: Certificate
     trials: tuple[Trial, ...]
     status: Status
+    recommendation: Recommendation | None = None
 
     @property
     def gap(self) -> float | None:
@@ -48,4 +57,7 @@ class Result:
         if self.best is None:
             return "\n".join([*lines, "No run was completed."])
         settings = ", ".join(f"{name} = {value:.6g}" for name, value in self.best.controls.items())
-        return "\n".join([*lines, f"Best value {self.best.value:.6g} at {settings}.", str(self.certificate)])
+        lines += [f"Best value {self.best.value:.6g} at {settings}.", str(self.certificate)]
+        if self.recommendation is not None:
+            lines.append(self.recommendation.summary)
+        return "\n".join(lines)

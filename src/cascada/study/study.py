@@ -13,9 +13,7 @@ from cascada.arrays import Array
 from cascada.errors import ArgumentError, ContradictionError, RefutedError
 from cascada.gp.rounding import SMALLEST_JITTER
 from cascada.network import Beliefs, Network, StagePrediction, enlarged, prior_beliefs, run_values
-from cascada.network.consistency import formula_evidence, formula_outputs, impossible
-from cascada.network.enclosure import known_values
-from cascada.network.evaluation import UnusableResult, as_outputs_of
+from cascada.network.consistency import formula_evidence, impossible
 from cascada.search import (
     Candidates,
     Certificate,
@@ -27,10 +25,9 @@ from cascada.search import (
     search,
 )
 from cascada.space import Grid, as_candidates
+from cascada.study.observing import observed
+from cascada.study.recommendation import Recommendation, recommendation_at
 from cascada.study.trial import Trial
-
-# How far a told output of a known stage may be from its formula: digits lost on the way here, and no more.
-_FORMULA_TOLERANCE = 1e-9
 
 
 class Study:
@@ -50,6 +47,7 @@ class Study:
         stop_on_estimated: bool = False,
         on_violation: Literal["stop", "enlarge"] = "stop",
         jitter: float = SMALLEST_JITTER,
+        horizon: int | None = None,
     ) -> None:
         if on_violation not in ("stop", "enlarge"):
             raise ArgumentError(f"on_violation must be 'stop' or 'enlarge'; got {on_violation!r}.")
@@ -58,17 +56,21 @@ class Study:
             raise ArgumentError(f"tolerance must be a number of at least 0, or None; got {tolerance!r}.")
         if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
             raise ArgumentError(f"seed must be a whole number of at least 0; got {seed!r}.")
+        if horizon is not None and (isinstance(horizon, bool) or not isinstance(horizon, int) or horizon < 1):
+            raise ArgumentError(f"horizon must be a whole number of runs, at least 1, or None; got {horizon!r}.")
         self.network = network
         self.algorithm = by_name(algorithm)
         self.tolerance = tolerance
         self.stop_on_estimated = stop_on_estimated
         self.seed = seed
+        self.horizon = horizon  # how many runs there will be, for algorithms that plan ahead
         domain = network.domain
         self._rows = None if candidates is None else as_candidates(candidates, domain)  # in user units
         self._candidates = None if self._rows is None else domain.encode(self._rows)
         self._jitter, self._on_violation = jitter, on_violation
         self._beliefs = prior_beliefs(network, jitter)
         self._trials: list[Trial] = []
+        self._taken: set[bytes] = set()  # their points, as `point_key`
         self._told = np.empty((0, network.width))
         self._suggestion: Suggestion | None = None  # for the present data, with nothing pending
         self._at_hand: Certificate | None = None  # for the present data
@@ -102,7 +104,7 @@ class Study:
 
     def tell(self, trial: Trial | int, outputs: Mapping[str, Any]) -> Trial:
         """Tell the outputs of every stage, or of those that were observed; with the objective the trial is complete."""
-        told = self._observe(self._get(trial), outputs)
+        told = observed(self._beliefs, self._get(trial), outputs)
         return self._store(told, [name for name in outputs if name not in self._get(trial).outputs])
 
     def tell_stage(self, trial: Trial | int, stage: str, outputs: Any) -> Trial:
@@ -152,6 +154,16 @@ class Study:
         return self.certificate().gap
 
     @property
+    def refuted(self) -> bool:
+        """Whether the data speak against the assumptions, as far as is known without computing a bound."""
+        return bool(self._evidence())
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether the algorithm looks at what was told; if not, all its points are known beforehand."""
+        return bool(getattr(self.algorithm, "adaptive", True))
+
+    @property
     def within_tolerance(self) -> bool:
         """Whether the gap is within the tolerance: a proven one, or an estimated one if that may stop the study."""
         if self.tolerance is None:
@@ -184,7 +196,24 @@ class Study:
     def recommended(self) -> dict[str, float | int] | None:
         """What the algorithm recommends in the end, if that is not simply the best run."""
         point = self.algorithm.recommend(self._context(()))
-        return None if point is None else self.network.domain.named(self.network.domain.decode(point[None])[0])
+        return None if point is None else self.network.domain.named(self._in_user_units(point))
+
+    def recommendation(self, certificate: Certificate | None = None) -> Recommendation | None:
+        """The same with what it gives at least, and how far it can be from the best possible.
+
+        Over a box the best possible is bounded by a `certificate` of this study: one that was refined, or that at hand.
+        """
+        controls = self.recommended()
+        if controls is None:
+            return None
+        now = self._certificate(None, self._best(), "no bound")
+        if certificate is None or (certificate.kind, certificate.assumptions) != (now.kind, now.assumptions):
+            certificate = self.certificate()  # bounds survive more data, but not a changed assumption
+        try:
+            return recommendation_at(self._beliefs, controls, self._candidates, certificate)
+        except RefutedError as error:
+            self.refute(str(error))
+            return recommendation_at(self._beliefs, controls, self._candidates, self.certificate())
 
     # ---- inside
 
@@ -278,29 +307,30 @@ class Study:
 
     def _context(self, pending: Sequence[Trial]) -> Context:
         domain = self.network.domain
-        rows = np.array([domain.row(trial.controls) for trial in pending]).reshape(-1, domain.dimension)
-        run = np.array([domain.row(trial.controls) for trial in self._trials]).reshape(-1, domain.dimension)
-        again = domain.decode(domain.encode(run))  # exp(ln x) may be the float next to x: both name the point
-        keys = [(row + 0.0).tobytes() for row in (*run, *again)]
+        rows = np.array([[trial.controls[name] for name in domain.names] for trial in pending], dtype=float)
         return Context(
             beliefs=self._beliefs,
             told=self._told,
-            pending=run_values(self.network, rows, [trial.outputs for trial in pending]),
+            pending=run_values(self.network, rows.reshape(-1, domain.dimension), [trial.outputs for trial in pending]),
             candidates=self._candidates,
             best=self._best(),
             trial=len(self._trials),
             # A gap that may not stop the study is no reason to stop searching.
             tolerance=0.0 if self._enlarged and not self.stop_on_estimated else self.tolerance or 0.0,
             cache=self._cache,
-            taken=frozenset(keys),
+            taken=frozenset(self._taken),
+            horizon=self.horizon,
         )
 
     def _generator(self) -> np.random.Generator:
         return np.random.default_rng([self.seed, len(self._trials)])
 
     def _add(self, controls: dict[str, float | int]) -> Trial:
-        trial = Trial(len(self._trials), controls)
+        domain, trial = self.network.domain, Trial(len(self._trials), controls)
         self._trials.append(trial)
+        row = domain.row(controls)[None]
+        again = domain.decode(domain.encode(row))  # exp(ln x) may be the float next to x: both name the point
+        self._taken |= {(point + 0.0).tobytes() for point in (row, again)}
         return trial
 
     def _get(self, trial: Trial | int) -> Trial:
@@ -312,63 +342,6 @@ class Study:
         if not 0 <= number < len(self._trials):
             raise ArgumentError(f"there is no trial {number}; {len(self._trials)} were asked for.")
         return self._trials[number]
-
-    def _observe(self, before: Trial, outputs: Mapping[str, Any]) -> Trial:
-        """The trial with these outputs; a contradiction of what was told before is refused with both values shown."""
-        if not isinstance(outputs, Mapping):
-            raise ArgumentError(f"tell the outputs as a dict of stages, {{'stage': outputs}}; got {outputs!r}.")
-        known = dict(before.outputs)
-        for name, result in outputs.items():
-            node = self.network.node(name)
-            try:
-                values = as_outputs_of(node, result)
-            except UnusableResult as error:
-                raise ArgumentError(f"trial {before.number}: stage {name!r} {error}.") from None
-            if known.get(name, values) != values:
-                raise ContradictionError(
-                    f"trial {before.number}: stage {name!r} was told as {known[name]} before and now as {values}."
-                )
-            known[name] = values
-        self._check_copies(before, known)
-        self._check_formulas(before, known)
-        known |= formula_outputs(self._beliefs, self.network.domain.row(before.controls), known)
-        stage, output = self.network.objective
-        value = None
-        if stage in known:
-            value = known[stage][self.network.node(stage).stage.outputs.index(output)]
-        state = before.state if value is None else "complete"
-        return replace(before, outputs=known, value=value, state=state)
-
-    def _check_copies(self, trial: Trial, outputs: Mapping[str, tuple[float, ...]]) -> None:
-        """Refuse a passed-on output that differs from the input that it should be a copy of."""
-        known = {("", name): float(value) for name, value in trial.controls.items()}
-        for node in self.network.nodes:
-            for output, value in zip(node.stage.outputs, outputs.get(node.stage.name, ()), strict=False):
-                known[node.stage.name, output] = value
-        for node in self.network.nodes:
-            for output in node.stage.passes:
-                owners = [p for p in node.parents if output in self.network.node(p).stage.outputs] or [""]
-                given, copy = known.get((owners[0], output)), known.get((node.stage.name, output))
-                if given is not None and copy is not None and given != copy:
-                    raise ContradictionError(
-                        f"trial {trial.number}: stage {node.stage.name!r} passes on {output!r}, which is {given:.17g}, "
-                        f"but was told as {copy:.17g}."
-                    )
-
-    def _check_formulas(self, trial: Trial, outputs: Mapping[str, tuple[float, ...]]) -> None:
-        """Refuse outputs of a known stage that are not what its formula gives."""
-        row = self.network.domain.row(trial.controls)[None]
-        values = run_values(self.network, row, [outputs])
-        for stage in self._beliefs.stages:
-            name = stage.node.stage.name
-            inputs = values[:, list(stage.node.inputs)]
-            if not stage.node.stage.known or name not in outputs or not np.isfinite(inputs).all():
-                continue
-            right, told = known_values(stage, inputs)[0], np.array(outputs[name])
-            if np.any(np.abs(right - told) > _FORMULA_TOLERANCE * (1.0 + np.abs(right))):
-                raise ContradictionError(
-                    f"trial {trial.number}: the known stage {name!r} was told as {told}, but its formula gives {right}."
-                )
 
     def _store(self, trial: Trial, fresh: Sequence[str]) -> Trial:
         if fresh:

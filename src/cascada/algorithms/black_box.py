@@ -1,0 +1,109 @@
+"""What GP-UCB and EI look at: the objective as one function of all controls; the stages in between are ignored."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cascada.algorithms.algorithm import Context
+from cascada.arrays import Array
+from cascada.confidence import Belief
+from cascada.gp import Posterior, Prediction, TrackedPosterior
+from cascada.gp.rounding import SMALLEST_JITTER
+from cascada.kernels import Matern, Stationary
+from cascada.network import Network, Node
+
+_SIDES_PER_LENGTHSCALE = 4.0
+
+
+@dataclass(frozen=True, eq=False)
+class BlackBox:
+    """The posterior of what is maximised, less its offset; kept between suggestions for speed alone."""
+
+    told: Array  # (t, d + 1): the controls and values of the complete runs that the posterior knows
+    posterior: Posterior
+    offset: float
+    candidates: Array | None
+    tracked: TrackedPosterior | None  # at the candidates
+
+    @classmethod
+    def of(cls, context: Context, kernel: Stationary | None) -> "BlackBox":
+        """From what the last suggestion left behind, where that is of use; pending runs are taken at their means."""
+        network, d = context.beliefs.network, context.domain.dimension
+        chosen = default_kernel(network) if kernel is None else kernel
+        offset = network.sign * _offset(network)
+        told = context.told[:, [*range(d), network.objective_column]].copy()
+        told[:, -1] = network.sign * told[:, -1] - offset
+        told = told[np.isfinite(told).all(axis=1)]
+        kept = context.cache
+        if isinstance(kept, BlackBox) and kept._leads_to(told, chosen, offset):
+            posterior = kept.posterior
+        else:
+            kept, posterior = None, Posterior.empty(chosen, d, jitter=_jitter(context))
+        known = 0 if kept is None else len(kept.told)
+        if len(told) > known:
+            posterior = posterior.append(told[known:, :-1], told[known:, -1])
+        for point in context.pending[:, :d]:
+            posterior = posterior.append(point[None], posterior.predict(point[None]).mean)
+        if context.candidates is None:
+            return cls(told, posterior, offset, None, None)
+        before = kept.tracked if kept is not None and kept.candidates is context.candidates else None
+        if before is not None and before.follows(posterior):
+            tracked = before.follow(posterior)
+        else:
+            tracked = TrackedPosterior.at(posterior, context.candidates)
+        return cls(told, posterior, offset, context.candidates, tracked)
+
+    def _leads_to(self, told: Array, kernel: Stationary, offset: float) -> bool:
+        same = self.offset == offset and self.posterior.kernel == kernel
+        return same and np.array_equal(self.told, told[: len(self.told)])
+
+    def kept(self, context: Context) -> object:
+        """What to hand to the next suggestion: nothing that rests on made-up data."""
+        return context.cache if len(context.pending) else self
+
+    def at(self, points: Array) -> Prediction:
+        """Mean and sd at some points (n, d), offset left out."""
+        if self.tracked is not None and points is self.candidates:
+            return self.tracked.prediction
+        return self.posterior.predict(points)
+
+
+def default_kernel(network: Network) -> Stationary:
+    """The kernel of a stage that all controls enter and nothing else, as the paper's first stage; else Matérn-5/2.
+
+    The latter has lengthscales of a quarter of the controls' ranges and the variance of the objective's stage.
+    """
+    domain = network.domain
+    for node in network.nodes:
+        if isinstance(node.stage.kernel, Stationary) and node.inputs == tuple(range(domain.dimension)):
+            return node.stage.kernel
+    kernel = _objective(network).stage.kernel
+    variance = kernel.variance if isinstance(kernel, Stationary) else 1.0
+    lengthscales = (domain.upper - domain.lower) / _SIDES_PER_LENGTHSCALE
+    return Matern(2.5, tuple(float(length) for length in lengthscales), variance=variance)
+
+
+def default_width(network: Network) -> float:
+    """B of the objective's stage; 2, as in the paper's experiments, when that stage is a formula."""
+    bound, modelled = _objective(network).stage.norm_bound, _objective(network).stage.modelled
+    output = network.objective[1]
+    if bound is None or output not in modelled:
+        return 2.0
+    return float(np.broadcast_to(bound, (len(modelled),))[modelled.index(output)])
+
+
+def _objective(network: Network) -> Node:
+    return network.node(network.objective[0])
+
+
+def _offset(network: Network) -> float:
+    stage, output = _objective(network).stage, network.objective[1]
+    if output not in stage.modelled:
+        return 0.0
+    return float(np.broadcast_to(stage.offset, (len(stage.modelled),))[stage.modelled.index(output)])
+
+
+def _jitter(context: Context) -> float:
+    """That of the stages, so that all algorithms of a study compute alike."""
+    found = [stage.belief.posterior.jitter for stage in context.beliefs.stages if isinstance(stage.belief, Belief)]
+    return max(found, default=SMALLEST_JITTER)

@@ -1,0 +1,66 @@
+"""cEI (cascaded expected improvement, a baseline of `sec:exp`): expected improvement by samples of the whole network.
+
+A sample draws each stage at the drawn outputs of its parents (`network.sampling`), which extends the definition from
+chains to any network. All points share the draws. For chains of scalar stages the samples are read off tables
+(`network.chain_sampling`), which changes their values by less than 1e-8 or so: see there.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cascada.algorithms.algorithm import Context
+from cascada.algorithms.grey_box import GreyBox
+from cascada.algorithms.scored import Acquisition, Scored
+from cascada.arrays import Array
+from cascada.errors import ArgumentError
+from cascada.gp import Prediction
+from cascada.network.chain_sampling import ChainSampler, is_scalar_chain
+from cascada.network.sampling import draw_count, improvement
+
+# Starts of a search in a box are chosen by so many of the samples.
+_SCREENED_BY = 64
+
+
+@dataclass(frozen=True)
+class CascadedEI(Scored):
+    """argmax of the mean over `samples` samples of max{g(x) − y_max, 0}.
+
+    `tables` allows the shortcut for chains; without it every sample is computed from the posteriors themselves.
+    """
+
+    samples: int = 1000
+    tables: bool = True
+
+    def __post_init__(self) -> None:
+        if isinstance(self.samples, bool) or not isinstance(self.samples, int) or self.samples < 1:
+            raise ArgumentError(f"samples must be a whole number of at least 1; got {self.samples!r}.")
+
+    def acquisition(self, context: Context, rng: np.random.Generator) -> Acquisition:
+        """The estimate of cEI_{t−1}."""
+        grey = GreyBox.of(context)
+        draws = rng.standard_normal((self.samples, draw_count(grey.beliefs)))
+        best = context.best
+
+        def score(points: Array) -> Array:
+            return self._improvement(grey, points, draws, best)
+
+        def screen(points: Array) -> Array:
+            return self._improvement(grey, points, draws[:_SCREENED_BY], best)
+
+        return Acquisition(score, grey.kept(context), screen)
+
+    def _improvement(self, grey: GreyBox, points: Array, draws: Array, best: float) -> Array:
+        tracked = grey.tracked if grey.are_candidates(points) else {}
+        if self.tables and np.isfinite(best) and is_scalar_chain(grey.beliefs):
+            sampler = ChainSampler.of(grey.beliefs, tracked.get(0) or _first(grey, points), draws)
+            if sampler is not None:
+                return sampler.improvement(best)
+        return improvement(grey.beliefs, points, draws, best, tracked)
+
+
+def _first(grey: GreyBox, points: Array) -> Prediction:
+    """The first stage of a chain at points (n, d)."""
+    stage = grey.beliefs.stages[0]
+    assert stage.belief is not None, "only asked of chains of modelled stages"
+    return stage.belief.posterior.predict(points[:, list(stage.node.inputs)])  # type: ignore[return-value]

@@ -1,0 +1,24 @@
+"""cUCB (cascaded UCB, a baseline of `sec:exp`): the composite mean plus B times the composite sd of `eq:kusa_sig`.
+
+The definition is for chains. Its natural extension to any network: σ̃ of an output is its stage's σ at the means of its
+inputs plus L times the ℓ2 norm of the σ̃ of its parents, and every stage's own B enters where its σ does. Its source
+assumes stages that are Lipschitz in ℓ1; here, as everywhere, L is for ℓ2.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cascada.algorithms.algorithm import Context
+from cascada.algorithms.grey_box import GreyBox
+from cascada.algorithms.scored import Acquisition, Scored
+
+
+@dataclass(frozen=True)
+class CUCB(Scored):
+    """argmax μ̃_{t−1}(x) + B·σ̃_{t−1}(x)."""
+
+    def acquisition(self, context: Context, rng: np.random.Generator) -> Acquisition:  # noqa: ARG002
+        """UCB_{t−1}."""
+        grey = GreyBox.of(context)
+        return Acquisition(lambda points: grey.at(points).upper, grey.kept(context))

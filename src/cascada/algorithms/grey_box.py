@@ -1,0 +1,86 @@
+"""What cUCB, OI and cEI look at: every stage's belief, and the first stages tracked at the candidates."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from cascada.algorithms.algorithm import Context
+from cascada.arrays import Array
+from cascada.confidence import Belief
+from cascada.gp import Prediction
+from cascada.network import Beliefs, hallucinated
+from cascada.network.composite import accumulated, along_means, scaled_by_norms
+from cascada.search import Candidates
+
+
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """At n points: the composite mean of what is maximised, its width by B and L, and σ̃ (`eq:kusa_sig`); each (n,)."""
+
+    mean: Array
+    width: Array
+    sd: Array
+
+    @property
+    def upper(self) -> Array:
+        """UCB_t."""
+        return self.mean + self.width
+
+    @property
+    def lower(self) -> Array:
+        """LCB_t."""
+        return self.mean - self.width
+
+
+@dataclass(frozen=True, eq=False)
+class GreyBox:
+    """The beliefs, pending runs taken at their means; kept between suggestions, which is a matter of speed alone."""
+
+    beliefs: Beliefs
+    candidates: Candidates | None
+
+    @classmethod
+    def of(cls, context: Context) -> "GreyBox":
+        """From what the last suggestion left behind, where that is of use."""
+        beliefs, kept = hallucinated(context.beliefs, context.pending), context.cache
+        if isinstance(kept, GreyBox) and kept.beliefs is beliefs:
+            return kept  # a repeated point taught nothing
+        if context.candidates is None:
+            return cls(beliefs, None)
+        before = kept.candidates if isinstance(kept, GreyBox) else None
+        if before is None or before.coordinates is not context.candidates:
+            before = Candidates.of(context.candidates)
+        return cls(beliefs, before.follow(beliefs))
+
+    def kept(self, context: Context) -> object:
+        """What to hand to the next suggestion: nothing that rests on made-up data."""
+        return context.cache if len(context.pending) else self
+
+    @property
+    def tracked(self) -> dict[int, Prediction]:
+        """Predictions of the first stages at the candidates, by stage."""
+        assert self.candidates is not None, "only asked when there are candidates"
+        stages = self.beliefs.stages
+        found = self.candidates.tracked.items()
+        return {i: tracked.prediction for i, tracked in found if isinstance(stages[i].belief, Belief)}
+
+    def are_candidates(self, points: Array) -> bool:
+        """Whether these points are the candidates, where much is known already."""
+        return self.candidates is not None and points is self.candidates.coordinates
+
+    @cached_property
+    def _at_candidates(self) -> Spread:
+        assert self.candidates is not None, "only asked when there are candidates"
+        return self._spread(self.candidates.coordinates, self.tracked)
+
+    def at(self, points: Array) -> Spread:
+        """The spread at some points (n, d), coordinates."""
+        return self._at_candidates if self.are_candidates(points) else self._spread(points, None)
+
+    def _spread(self, points: Array, tracked: dict[int, Prediction] | None) -> Spread:
+        network = self.beliefs.network
+        along = along_means(self.beliefs, points, tracked)
+        column = network.objective_column
+        sd = accumulated(self.beliefs, along.mean, along.sd)  # eq:kusa_sig
+        # With one B for all stages the width is B·σ̃; each stage's own B is the natural extension.
+        width = accumulated(self.beliefs, along.mean, scaled_by_norms(self.beliefs, along.sd))
+        return Spread(network.sign * along.mean[:, column], width[:, column], sd[:, column])

@@ -1,0 +1,147 @@
+"""The non-adaptive method (`algo:fd`, NonAda): run a design that leaves no large hole, then trust the composite mean.
+
+All points are known before the first run, so they may be run at the same time (`maximise(executor=...)`). What comes
+out is not the best run but the point where the composite mean is largest; how far that can be from the best possible
+is said by `Study.recommendation`.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from cascada.algorithms.algorithm import Context, Suggestion, point_key
+from cascada.arrays import Array
+from cascada.confidence import Boxes
+from cascada.designs import design, design_of_candidates
+from cascada.errors import ArgumentError
+from cascada.network import Network, composite_mean
+from cascada.search.box import best_in_box
+from cascada.space import Domain
+
+# Points whose mean is computed together: enough for NumPy, and little memory.
+_BLOCK = 4096
+# The neighbourhoods of so many of the best runs are searched.
+_NEAR = 16
+
+
+@dataclass(frozen=True)
+class NonAdaptive:
+    """T points of fill distance O(T^{−1/d}), and the maximiser of the composite mean.
+
+    * `runs`: T; without it, the budget of `maximise` (or the `horizon` of a `Study`).
+    * `ranges`: what is known beforehand of the outputs of stages, (low, high) by "stage.output", or by stage for all
+      its outputs. Each mean is projected onto them before it is handed on: the paper's Case 2.
+    """
+
+    runs: int | None = None
+    ranges: Mapping[str, tuple[float, float]] | None = None
+    adaptive: ClassVar[bool] = False  # what was observed does not matter, so all runs may be under way at once
+
+    def __post_init__(self) -> None:
+        if self.runs is not None and (isinstance(self.runs, bool) or not isinstance(self.runs, int) or self.runs < 1):
+            raise ArgumentError(f"runs must be a whole number, at least 1, or None for the budget; got {self.runs!r}.")
+
+    def suggest(self, context: Context, rng: np.random.Generator) -> Suggestion:  # noqa: ARG002
+        """The first point of the design that is not taken; None when there is no other.
+
+        Where points may be run twice (nothing is ever taken), the point with the number of the trial.
+        """
+        self._within(context.beliefs.network)  # a wrong name is better said before the first run
+        plan = self._plan(context)
+        left = [i for i, key in enumerate(plan.keys) if key not in context.taken]
+        if not context.taken:
+            left = left[context.trial :]
+        return Suggestion(plan.points[left[0]] if left else None, cache=plan)
+
+    def recommend(self, context: Context) -> Array | None:
+        """argmax of the composite mean, the first of equals; None before the first complete run.
+
+        Over a box it is searched for from many starts, the best runs among them, with a generator of its own: the same
+        context gives the same point.
+        """
+        network, within = context.beliefs.network, self._within(context.beliefs.network)
+        if not np.isfinite(context.best):
+            return None
+
+        def mean(points: Array) -> Array:
+            parts = [points[i : i + _BLOCK] for i in range(0, len(points), _BLOCK)]
+            values = np.concatenate([composite_mean(context.beliefs, part, within) for part in parts])
+            return network.sign * values[:, network.objective_column]  # eq:mean_chain, eq:mean_mul, eq:mean_net
+
+        if context.candidates is not None:
+            return context.candidates[int(mean(context.candidates).argmax())]  # algo:fd
+        run = context.told[:, : context.domain.dimension]
+        near = run[np.argsort(-mean(run), kind="stable")[:_NEAR]]
+        return best_in_box(mean, context.domain, np.random.default_rng(0), near)[0]
+
+    def _plan(self, context: Context) -> "_Plan":
+        runs = context.horizon if self.runs is None else self.runs
+        if runs is None:
+            raise ArgumentError(
+                "NonAdaptive must know beforehand how many runs there will be: give a budget to maximise(), "
+                "horizon= to the study, or NonAdaptive(runs=...)."
+            )
+        # A stage with some of the controls sees a projection of the design, in which the points of a grid coincide.
+        d, nodes = context.domain.dimension, context.beliefs.network.nodes
+        grid = all(sum(column < d for column in node.inputs) in (0, d) for node in nodes if node.stage.modelled)
+        kept = context.cache
+        if isinstance(kept, _Plan) and kept.is_for(runs, grid, context.domain, context.candidates):
+            return kept
+        if context.candidates is None:
+            points = design(context.domain, runs, grid=grid)
+        else:
+            points = design_of_candidates(context.candidates, context.domain, runs, grid=grid)
+        keys = tuple(point_key(context.domain, point) for point in points)
+        return _Plan(runs, grid, context.domain, context.candidates, points, keys)
+
+    def _within(self, network: Network) -> Boxes | None:
+        """The ranges as one box (1, V), infinite where nothing is known; None without any."""
+        if self.ranges is None:
+            return None
+        lower, upper = np.full((1, network.width), -np.inf), np.full((1, network.width), np.inf)
+        for name, given in sorted(self.ranges.items(), key=lambda item: "." in item[0]):  # one output goes before all
+            low, high = _range(name, given)
+            columns = _columns(network, name)
+            lower[:, columns], upper[:, columns] = low, high
+        # The last projection is left out: what maximises the mean also maximises its projection, which has more ties.
+        lower[:, network.objective_column], upper[:, network.objective_column] = -np.inf, np.inf
+        return Boxes(lower, upper)
+
+
+@dataclass(frozen=True, eq=False)
+class _Plan:
+    """A design, kept between suggestions, and what it was made for."""
+
+    runs: int
+    grid: bool
+    domain: Domain
+    candidates: Array | None
+    points: Array  # (T, d)
+    keys: tuple[bytes, ...]
+
+    def is_for(self, runs: int, grid: bool, domain: Domain, candidates: Array | None) -> bool:
+        return (self.runs, self.grid) == (runs, grid) and self.candidates is candidates and self.domain == domain
+
+
+def _columns(network: Network, name: str) -> list[int]:
+    """The columns of "stage.output", or of all outputs of a stage."""
+    owner, _, output = name.partition(".")
+    choices = {node.stage.name: node for node in network.nodes}
+    if owner not in choices or (output and output not in choices[owner].stage.outputs):
+        every = ", ".join(f"{node.stage.name}.{o}" for node in network.nodes for o in node.stage.outputs)
+        raise ArgumentError(f"ranges must name stages or their outputs, {every}; got {name!r}.")
+    node = choices[owner]
+    return [c for o, c in zip(node.stage.outputs, node.columns, strict=True) if output in ("", o)]
+
+
+def _range(name: str, given: tuple[float, float]) -> tuple[float, float]:
+    try:
+        low, high = (float(end) for end in given)
+    except (TypeError, ValueError):
+        raise ArgumentError(f"the range of {name!r} must be two numbers (low, high); got {given!r}.") from None
+    if not low <= high or low == math.inf or high == -math.inf:
+        raise ArgumentError(f"the range of {name!r} must not be empty: low must not exceed high; got {given!r}.")
+    return low, high

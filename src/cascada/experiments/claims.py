@@ -1,0 +1,82 @@
+"""What became of every empirical sentence of `sec:exp`: on g1, on g2, and over the family of sampled chains.
+
+The paper shows two chains and gives no seed, so its sentences are judged on our two and, with a paired confidence
+interval, on a family of others. Verdicts follow from the numbers alone; `sentences` says how.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from textwrap import fill
+
+from cascada.experiments.findings import Finding
+from cascada.experiments.sentences import About, rules
+from cascada.experiments.statistics import Results, read
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence, what it is taken to mean, which chain it speaks of, and what was found."""
+
+    id: str
+    sentence: str
+    criterion: str
+    about: About
+    g1: Finding
+    g2: Finding
+    family: Finding
+
+
+def claims(results: Results) -> list[Claim]:
+    """Every claim with its findings; an error says which runs are missing."""
+    sample = read(results)
+    return [
+        Claim(
+            rule.id,
+            rule.sentence,
+            rule.criterion,
+            rule.about,
+            rule.on_chain(sample.g1),
+            rule.on_chain(sample.g2),
+            rule.over_family(sample.family),
+        )
+        for rule in rules(sample.samples)
+    ]
+
+
+def table(found: Sequence[Claim]) -> str:
+    """The claims as a Markdown table that is readable as plain text, followed by their criteria and all numbers."""
+    rows = [("", "the paper says", "of", "g1", "g2", "family, mean [95% interval]")]
+    rows += [
+        (
+            claim.id,
+            claim.sentence,
+            claim.about,
+            _cell(claim.g1, claim.about != "g2"),
+            _cell(claim.g2, claim.about != "g1"),
+            _cell(claim.family, True),
+        )
+        for claim in found
+    ]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ["| " + " | ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) + " |" for row in rows]
+    lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
+    notes = [line for claim in found for line in _notes(claim)]
+    heading = "A verdict in brackets is on a chain of which the sentence does not speak. What is taken to be meant:"
+    return "\n".join([*lines, "", heading, "", *notes, ""])
+
+
+def _cell(finding: Finding, spoken_of: bool) -> str:
+    verdict = finding.verdict if spoken_of else f"({finding.verdict})"
+    return f"{verdict}: {finding.text}" if finding.text else verdict
+
+
+def _notes(claim: Claim) -> list[str]:
+    """The criterion and, where several numbers count, all of them."""
+    wrap = partial(fill, width=118, break_on_hyphens=False)
+    notes = [wrap(f"{claim.id}: {claim.criterion}", initial_indent="- ", subsequent_indent="  ")]
+    for where, finding in (("g1", claim.g1), ("g2", claim.g2), ("family", claim.family)):
+        if finding.details:
+            every = f"{where}: {'; '.join(finding.details)}"
+            notes.append(wrap(every, initial_indent="  - ", subsequent_indent="    "))
+    return notes

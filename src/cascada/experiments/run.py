@@ -1,0 +1,119 @@
+"""One run of an algorithm in the paper's setting (`sec:exp`): a finite domain, known values, and regrets.
+
+No `Study` is used. The paper claims B = 2 for stages whose norm is larger, which a study's first few runs refute, and
+then it rightly stops; here the claim is a width, nothing is proven, and the algorithm goes on. As in the paper, a point
+may be run twice.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+
+import numpy as np
+
+from cascada.algorithms import Algorithm, Context, point_key
+from cascada.arrays import Array
+from cascada.errors import ArgumentError
+from cascada.network import prior_beliefs
+from cascada.problems import Problem
+from cascada.problems.sampled import PAPER_GRID
+
+JITTER = 1e-7  # the paper's λ
+
+
+@dataclass(frozen=True, eq=False)
+class Outcomes:
+    """What every candidate of a problem leads to."""
+
+    problem: Problem
+    candidates: Array  # (n, d), coordinates
+    values: Array  # (n, V): every column of a run
+
+    @cached_property
+    def objective(self) -> Array:
+        """What is maximised at every candidate, (n,)."""
+        return self.values[:, self.problem.network.objective_column]
+
+    def row(self, point: Array) -> Array:
+        """The values (V,) of a run at coordinates (d,), also if they are those of no candidate."""
+        number = self._numbers.get(point_key(self.problem.network.domain, point))
+        if number is not None:
+            return self.values[number]
+        return self.problem.values(self.problem.network.domain.decode(point[None]))[0]
+
+    def regret(self, row: Array) -> float:
+        """g(x*) − g(x) of a run's values, with x* the best candidate."""
+        return float(self.objective.max() - row[self.problem.network.objective_column])
+
+    @cached_property
+    def _numbers(self) -> dict[bytes, int]:
+        domain = self.problem.network.domain
+        return {point_key(domain, point): number for number, point in enumerate(self.candidates)}
+
+
+@lru_cache(maxsize=32)  # a worker makes many runs of few chains
+def outcomes(problem: Problem) -> Outcomes:
+    """All outcomes on the paper's grid of 2500 candidates."""
+    points = PAPER_GRID.points(problem.network.domain)
+    return Outcomes(problem, problem.network.domain.encode(points), problem.values(points))
+
+
+def run(
+    problem: Problem, algorithm: Algorithm, horizon: int, seed: int | Sequence[int], jitter: float = JITTER
+) -> list[float]:
+    """The instantaneous regrets g(x*) − g(x_t), t = 1, …, T; the same seed gives the same ones."""
+    table = outcomes(problem)
+    return [table.regret(row) for row in _after(table, algorithm, horizon, seed, jitter).told]
+
+
+def recommended_regret(
+    problem: Problem, algorithm: Algorithm, horizon: int, seed: int | Sequence[int], jitter: float = JITTER
+) -> float:
+    """The regret of the point recommended after T runs, or of the best run if none is: NonAda's simple regret."""
+    table = outcomes(problem)
+    context = _after(table, algorithm, horizon, seed, jitter)
+    point = algorithm.recommend(context)
+    if point is None:
+        return min(table.regret(row) for row in context.told)
+    return table.regret(table.row(point))
+
+
+def _after(table: Outcomes, algorithm: Algorithm, horizon: int, seed: int | Sequence[int], jitter: float) -> Context:
+    """What is known after `horizon` runs."""
+    network = table.problem.network
+    entropy = [seed] if isinstance(seed, int) else [*seed]
+    context = Context(
+        beliefs=prior_beliefs(network, jitter, tight=False),  # the radius is the paper's B
+        told=np.empty((0, network.width)),
+        pending=np.empty((0, network.domain.dimension)),
+        candidates=table.candidates,
+        best=-np.inf,
+        trial=0,
+        horizon=horizon,
+    )
+    for trial in range(horizon):
+        suggestion = algorithm.suggest(context, np.random.default_rng([*entropy, trial]))
+        if suggestion.point is None:
+            raise ArgumentError(
+                f"{algorithm} suggested no point at trial {trial} of {horizon}; in the paper's setting every trial is "
+                f"run, so an algorithm must always suggest one."
+            )
+        context = _told(table, context, suggestion.point, suggestion.cache)
+    return context
+
+
+def _told(table: Outcomes, context: Context, point: Array, cache: object) -> Context:
+    """The context after a run at a point.
+
+    A repeat teaches nothing, and the beliefs stay the very same object, so that what an algorithm keeps for them holds.
+    """
+    row = table.row(point)
+    repeated = bool((context.told == row).all(axis=1).any())
+    return replace(
+        context,
+        beliefs=context.beliefs if repeated else context.beliefs.append(row[None]),
+        told=np.vstack([context.told, row]),
+        best=max(context.best, float(row[table.problem.network.objective_column])),
+        trial=context.trial + 1,
+        cache=cache,
+    )

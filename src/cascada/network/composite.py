@@ -1,0 +1,142 @@
+"""The composite mean and how far it can be off: each stage at the means of its parents, errors carried on by L.
+
+With z the means of a stage's inputs and e how far they are off, |f(true inputs) − μ(z)| ≤ Bσ(z) + L‖e‖₂: the proof of
+`eq:fd_1`, and the confidence bounds of cUCB and OI (`eq:kusa_sig`). In a feed-forward network the errors of several
+parents meet in one ℓ2 norm, which gives the factors √D of `eq:fd_2`, or less; a stage with one joint norm has one error
+for all its outputs, which counts once. Controls are exact.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from cascada.arrays import Array
+from cascada.confidence import BallBelief, Belief, Boxes
+from cascada.errors import ArgumentError
+from cascada.gp import OperatorPrediction, Prediction
+from cascada.gp.line import predict_on_line
+from cascada.network.beliefs import Beliefs, StageBelief
+from cascada.network.enclosure import enclose_stage, in_user_units
+from cascada.network.mean import forward
+
+# Sums of some ten terms, each rounded: bounds are widened by this much, relatively.
+_ROUNDING = 1e-13
+
+
+@dataclass(frozen=True, eq=False)
+class Composite:
+    """Means (n, V) of all values, and for every output the posterior sd of its stage there (n, V); 0 for controls.
+
+    A stage with one joint norm has the sd ‖Γ_t‖₂^{1/2} in each of its outputs.
+    """
+
+    mean: Array
+    sd: Array
+
+
+def along_means(beliefs: Beliefs, coordinates: Array, tracked: Mapping[int, Prediction] | None = None) -> Composite:
+    """The means at coordinates (n, d), and the sds along them; `tracked` are predictions that are at hand, by stage.
+
+    Interpolated, to rounding, where many points lie on a line: good for choosing points, and not for proofs.
+    """
+    mean, predictions = forward(beliefs, coordinates, tracked=tracked, predict=_quick_prediction)
+    sd = np.zeros_like(mean)
+    for stage, prediction in zip(beliefs.stages, predictions, strict=True):
+        if prediction is not None:
+            sd[:, _modelled(stage)] = prediction.sd[:, None]
+    return Composite(mean, sd)
+
+
+def scaled_by_norms(beliefs: Beliefs, sd: Array) -> Array:
+    """B·σ for every output, from `Composite.sd` (n, V)."""
+    scaled = np.zeros_like(sd)
+    for stage in beliefs.stages:
+        if stage.belief is not None:
+            scaled[:, _modelled(stage)] = sd[:, _modelled(stage)] * stage.belief.norm_bound
+    return scaled
+
+
+def accumulated(beliefs: Beliefs, mean: Array, local: Array) -> Array:
+    """Errors e of all values (n, V): e = local + L‖e of the inputs‖₂, L being given or the kernel's own."""
+    errors = np.zeros_like(mean)
+    for stage in beliefs.stages:
+        given, inputs = stage.node.stage, list(stage.node.inputs)
+        columns = dict(zip(given.outputs, stage.node.columns, strict=True))
+        if given.known:
+            box = Boxes(mean[:, inputs] - errors[:, inputs], mean[:, inputs] + errors[:, inputs])
+            over, at = enclose_stage(stage, box, None)[0], mean[:, list(stage.node.columns)]
+            errors[:, list(stage.node.columns)] = np.maximum(np.maximum(over.upper - at, at - over.lower), 0.0)
+            continue
+        for output in given.passes:
+            source = inputs[stage.node.input_names.index(output)]
+            errors[:, columns[output]] = local[:, columns[output]] + errors[:, source]
+        if stage.belief is not None:
+            spread = np.linalg.norm(errors[:, _counted_once(beliefs, stage)], axis=1)[:, None]
+            errors[:, _modelled(stage)] = local[:, _modelled(stage)] + _lipschitz(stage) * spread
+    return errors
+
+
+def composite_bounds(beliefs: Beliefs, coordinates: Array) -> Boxes:
+    """Proven bounds (n, 1) of what is maximised at coordinates (n, d): the composite mean ∓ its error (`eq:fd_1`)."""
+    beliefs.check()
+    mean, predictions = forward(beliefs, coordinates)
+    local = np.zeros_like(mean)
+    for stage, prediction in zip(beliefs.stages, predictions, strict=True):
+        if prediction is not None:
+            local[:, _modelled(stage)] = _half_width(stage, prediction)
+        for output in stage.node.stage.passes:  # the exponential of a logarithm is rounded
+            inputs = mean[:, list(stage.node.inputs)]
+            half = in_user_units(stage, Boxes(inputs, inputs)).half
+            column = stage.node.columns[stage.node.stage.outputs.index(output)]
+            local[:, column] = half[:, stage.node.input_names.index(output)]
+    error = accumulated(beliefs, mean, local)
+    column, sign = beliefs.network.objective_column, beliefs.network.sign
+    centre = sign * mean[:, [column]]
+    half = error[:, [column]] * (1 + _ROUNDING) + _ROUNDING * np.abs(mean).max(axis=1, keepdims=True)
+    return Boxes(centre - half, centre + half)
+
+
+def _quick_prediction(stage: StageBelief, inputs: Array) -> Prediction | OperatorPrediction:
+    assert stage.belief is not None, "only asked of stages with a belief"
+    if isinstance(stage.belief, Belief):
+        return predict_on_line(stage.belief.posterior, inputs)
+    return stage.belief.posterior.predict(inputs)
+
+
+def _half_width(stage: StageBelief, prediction: Prediction | OperatorPrediction) -> Array:
+    """How far a stage can be from its mean at a known input, rounded up, for its modelled outputs: (n, p) or (n, 1)."""
+    offset = stage.node.stage.offset
+    rounding = 4e-16 * (np.abs(prediction.mean) + np.abs(offset))  # of the mean with its offset
+    if isinstance(stage.belief, Belief) and isinstance(prediction, Prediction):
+        bounds = stage.belief.bounds_of(prediction)
+        return np.maximum(bounds.upper - prediction.mean, prediction.mean - bounds.lower) + rounding
+    assert isinstance(stage.belief, BallBelief), "a stage has independent outputs or a joint norm"
+    assert isinstance(prediction, OperatorPrediction), "of the same kind as its belief"
+    return stage.belief.widths(prediction)[:, None] + np.linalg.norm(rounding, axis=1, keepdims=True)
+
+
+def _lipschitz(stage: StageBelief) -> Array | float:
+    """L of a stage: (p,), or one number for a joint norm."""
+    assert stage.belief is not None, "only asked of stages with a belief"
+    constant = stage.belief.raw_lipschitz
+    if constant is None:
+        raise ArgumentError(
+            f"stage {stage.node.stage.name!r} needs a Lipschitz constant (its kernel implies none): give lipschitz=."
+        )
+    return constant
+
+
+def _modelled(stage: StageBelief) -> list[int]:
+    given = stage.node.stage
+    return [stage.node.columns[given.outputs.index(output)] for output in given.modelled]
+
+
+def _counted_once(beliefs: Beliefs, stage: StageBelief) -> list[int]:
+    """The inputs of a stage, with one column only of those that share the error of one joint norm."""
+    columns, skipped = list(stage.node.inputs), set()
+    for parent in beliefs.stages:
+        if isinstance(parent.belief, BallBelief):
+            shared = [column for column in columns if column in _modelled(parent)]
+            skipped.update(shared[1:])
+    return [column for column in columns if column not in skipped]

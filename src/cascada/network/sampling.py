@@ -1,0 +1,91 @@
+"""Samples of the objective from the cascaded posterior: each stage's output drawn at the drawn outputs of its parents.
+
+The draws ξ are given and shared by all points (common random numbers), so that differences between points are not
+blurred by chance: an output is μ(z) + σ(z)·ξ, or μ(z) + Γ_t(z, z)^{1/2}ξ for a joint norm.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from cascada.arrays import Array
+from cascada.confidence import Belief
+from cascada.gp import OperatorPrediction, Prediction
+from cascada.network.beliefs import Beliefs, StageBelief
+from cascada.network.enclosure import known_values
+from cascada.network.mean import passed_on
+
+# Samples are worked on in blocks of about so many values.
+_BLOCK = 1 << 17
+
+
+def draw_count(beliefs: Beliefs) -> int:
+    """How many standard normal numbers a sample takes: one for every modelled output."""
+    return sum(len(stage.node.stage.modelled) for stage in beliefs.stages if stage.belief is not None)
+
+
+def improvement(
+    beliefs: Beliefs,
+    coordinates: Array,
+    draws: Array,
+    best: float,
+    tracked: Mapping[int, Prediction] | None = None,
+) -> Array:
+    """The mean over draws (S, `draw_count`) of max{value − best, 0} at coordinates (n, d), as (n,).
+
+    The value is what is maximised. With best = −∞ it is the mean of the values. `tracked` are predictions that are at
+    hand, by the position of a stage whose inputs are controls alone.
+    """
+    result = np.empty(len(coordinates))
+    size = max(1, _BLOCK // len(draws))
+    for start in range(0, len(coordinates), size):
+        block = slice(start, start + size)
+        some = {i: Prediction(p.mean[block], p.sd[block]) for i, p in (tracked or {}).items()}
+        values = sample_objective(beliefs, coordinates[block], draws, some)
+        gains = values if np.isinf(best) else np.maximum(values - best, 0.0)
+        result[block] = gains.mean(axis=1)
+    return result
+
+
+def sample_objective(
+    beliefs: Beliefs, coordinates: Array, draws: Array, tracked: Mapping[int, Prediction] | None = None
+) -> Array:
+    """Samples (n, S) of what is maximised at coordinates (n, d)."""
+    n = len(coordinates)
+    # One column per value: (n, 1) as long as it is the same in every sample, else (n, S).
+    columns: dict[int, Array] = {j: coordinates[:, [j]] for j in range(coordinates.shape[1])}
+    position = 0
+    for i, stage in enumerate(beliefs.stages):
+        given, node = stage.node.stage, stage.node
+        shape = np.broadcast_shapes(*(columns[j].shape for j in node.inputs))
+        inputs = np.stack([np.broadcast_to(columns[j], shape) for j in node.inputs], axis=-1).reshape(
+            -1, len(node.inputs)
+        )
+        outputs = dict(zip(given.outputs, node.columns, strict=True))
+        if given.known:
+            values = known_values(stage, inputs)
+            columns |= {column: values[:, [j]].reshape(shape) for j, column in enumerate(node.columns)}
+            continue
+        columns |= {outputs[name]: values.reshape(shape) for name, values in passed_on(stage, inputs).items()}
+        if stage.belief is None:
+            continue
+        count = len(given.modelled)
+        xi = draws[:, position : position + count]
+        position += count
+        prediction = (tracked or {}).get(i) or stage.belief.posterior.predict(inputs)
+        drawn = _drawn(stage, prediction, shape, xi)
+        columns |= {outputs[name]: drawn[..., j] + given.offset[j] for j, name in enumerate(given.modelled)}
+    network = beliefs.network
+    return network.sign * np.broadcast_to(columns[network.objective_column], (n, len(draws)))
+
+
+def _drawn(stage: StageBelief, prediction: Prediction | OperatorPrediction, shape: tuple[int, ...], xi: Array) -> Array:
+    """Outputs (n, S, p) from a prediction at inputs of shape (n, 1) or (n, S), flattened, and draws (S, p)."""
+    p = xi.shape[1]
+    mean = prediction.mean.reshape(*shape, p)
+    if isinstance(stage.belief, Belief):
+        return mean + prediction.sd.reshape(*shape, 1) * xi
+    assert isinstance(prediction, OperatorPrediction), "a joint norm has an operator-valued posterior"
+    return mean + np.einsum(
+        "nspq,sq->nsp", np.broadcast_to(prediction.root.reshape(*shape, p, p), (len(mean), len(xi), p, p)), xi
+    )

@@ -1,0 +1,103 @@
+"""A recommended point that need not have been run: what it gives at least, and how far it can be from the best.
+
+Computed by the library, whoever recommends the point. With μ^g the composite mean and e(x) how far g(x) can be from it
+(`eq:fd_1`, `eq:fd_2`), a point x_T that maximises μ^g has g(x*) − g(x_T) ≤ e(x*) + e(x_T) (`eq:fd_end`). What is used
+is no larger: the largest upper bound of all settings minus the lower bound at x_T, each the better of two, by the
+composite mean and by the enclosure.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from cascada.arrays import Array
+from cascada.confidence import Boxes
+from cascada.network import Beliefs, composite_mean, enclose_network
+from cascada.network.composite import composite_bounds
+from cascada.search import Candidates, Certificate, GapKind
+
+# Candidates whose bounds are computed together: enough for NumPy, and little memory.
+_BLOCK = 4096
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """`mean` is the composite mean at `controls`, `worst` the least good value there, `bound` what no setting beats.
+
+    `gap`, the distance between the last two, is how far the point can be from the best possible; its `kind` means what
+    it does for a `Certificate`. None where nothing is known.
+    """
+
+    controls: Mapping[str, float | int]
+    mean: float
+    worst: float | None
+    bound: float | None
+    gap: float | None
+    kind: GapKind
+    assumptions: tuple[str, ...]
+    over: str
+    maximised: bool = True
+
+    @property
+    def summary(self) -> str:
+        """What it says, without what it rests on."""
+        settings = ", ".join(f"{name} = {value:.6g}" for name, value in self.controls.items())
+        text = f"Recommended: {settings}, where the composite mean is {self.mean:.6g}."
+        if self.kind == "refuted":
+            return f"{text}\nThe data refute an assumption, so nothing is proven of it."
+        if self.worst is None or self.bound is None or self.gap is None:
+            return f"{text}\nNothing is proven of it yet."
+        least, word = ("at least", "higher") if self.maximised else ("at most", "lower")
+        return (
+            f"{text}\n{self.kind.capitalize()}: it gives {least} {self.worst:.6g}, and no setting in {self.over} gives "
+            f"a value {word} than {self.bound:.6g}: it is within {self.gap:.3g} of the best possible."
+        )
+
+    def __str__(self) -> str:
+        rests = "\n".join(f"  - {line}" for line in self.assumptions)
+        return self.summary if self.gap is None else f"{self.summary} This rests on:\n{rests}"
+
+
+def recommendation_at(
+    beliefs: Beliefs, controls: Mapping[str, float | int], candidates: Array | None, certificate: Certificate
+) -> Recommendation:
+    """What can be said of controls that were recommended, over candidates (n, d), coordinates, or the box.
+
+    `certificate` is that of the study with these beliefs: over a box its bound is used.
+    """
+    network = beliefs.network
+    point, sign = network.domain.encode(network.domain.row(controls)[None]), network.sign
+    mean = float(composite_mean(beliefs, point)[0, network.objective_column])
+    worst = bound = gap = None
+    if certificate.kind != "refuted" and certificate.bound is not None:
+        low = _below(beliefs, point)
+        high = sign * certificate.bound if candidates is None else _above(beliefs, candidates)
+        worst, bound, gap = sign * low, sign * high, max(high - low, 0.0)  # eq:fd_end
+    return Recommendation(
+        controls=dict(controls),
+        mean=mean,
+        worst=worst,
+        bound=bound,
+        gap=gap,
+        kind=certificate.kind,
+        assumptions=certificate.assumptions,
+        over=certificate.over,
+        maximised=certificate.maximised,
+    )
+
+
+def _below(beliefs: Beliefs, point: Array) -> float:
+    """A lower bound of what is maximised at one point (1, d)."""
+    boxes = enclose_network(beliefs, Boxes(point, point)).boxes
+    column = beliefs.network.objective_column
+    enclosed = boxes.lower[0, column] if beliefs.network.sign > 0 else -boxes.upper[0, column]
+    return float(max(enclosed, composite_bounds(beliefs, point).lower[0, 0]))
+
+
+def _above(beliefs: Beliefs, candidates: Array) -> float:
+    """An upper bound of what is maximised over all candidates (n, d): each has the better of its two bounds."""
+    enclosed = Candidates.of(candidates).follow(beliefs).upper(beliefs)
+    parts = [candidates[i : i + _BLOCK] for i in range(0, len(candidates), _BLOCK)]
+    composite = np.concatenate([composite_bounds(beliefs, part).upper[:, 0] for part in parts])
+    return float(np.minimum(enclosed, composite).max())  # eq:fd_1, eq:fd_2

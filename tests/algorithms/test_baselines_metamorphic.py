@@ -1,0 +1,285 @@
+"""How the baselines follow a change of the problem: shifts, scales, orders, mirrors, and what they must not look at."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given as examples
+from hypothesis import settings
+from hypothesis import strategies as st
+
+from cascada.algorithms import CUCB, GPUCB, CascadedEI, Context, ExpectedImprovement, OptimisticImprovement
+from cascada.algorithms.scored import Scored
+from cascada.arrays import Array
+from cascada.errors import ArgumentError
+from cascada.kernels import Matern, SquaredExponential
+from cascada.network import Network, Stage, chain, composite_mean
+from cascada.network.sampling import improvement
+from cascada.space import Real
+from tests.algorithms.cases import SCORED, given, scores
+from tests.network.cases import NETWORKS, points, truth, values
+from tests.reference_algorithms import PaperStage, chained, eta
+
+XY = {"x": Real(-2, 2), "y": Real(-2, 2)}
+BLACK_BOX: list[Scored] = [GPUCB(), ExpectedImprovement()]
+CASCADED_EI = [algorithm for algorithm in SCORED if isinstance(algorithm, CascadedEI)]
+
+every_algorithm = pytest.mark.parametrize("algorithm", SCORED, ids=str)
+
+
+def process(scale: float = 1.0, shift: float = 0.0) -> Network:
+    """f → g → h whose objective is scaled and shifted: ‖c·h‖ under the kernel c²·k is ‖h‖ under k."""
+    kernel = SquaredExponential(1.0)
+    last = Stage("h", kernel=SquaredExponential(1.0, variance=scale**2), norm_bound=1.5, offset=shift)
+    return chain(
+        Stage("f", controls=XY, kernel=kernel, norm_bound=2.0), Stage("g", kernel=kernel, norm_bound=2.0), last
+    )
+
+
+def runs(t: int = 8, seed: int = 0) -> Array:
+    """Rows of controls and outputs of the plain process."""
+    return values(process(), truth(process(), seed), points(process(), t, np.random.default_rng(seed)))
+
+
+def candidates(n: int = 40, seed: int = 7) -> Array:
+    return points(process(), n, np.random.default_rng(seed))
+
+
+def plain(seed: int = 0, t: int = 8) -> Context:
+    return given(process(), runs(t, seed), candidates())
+
+
+def on_objective(algorithm: Scored, factor: float) -> Scored:
+    """The same algorithm for an objective that is scaled: a black box has a kernel of its own to scale."""
+    if isinstance(algorithm, GPUCB):
+        return replace(algorithm, kernel=SquaredExponential(1.0, variance=factor**2), norm_bound=1.5)
+    if isinstance(algorithm, ExpectedImprovement):
+        return replace(algorithm, kernel=SquaredExponential(1.0, variance=factor**2))
+    return algorithm
+
+
+# ---- shifts and scales of the objective
+
+
+@every_algorithm
+@settings(max_examples=20)
+@examples(shift=st.floats(-50, 50), seed=st.integers(0, 5))
+def test_a_shift_of_the_objective_changes_no_choice(algorithm: Scored, shift: float, seed: int) -> None:
+    """Offset and outputs of the last stage move together; upper bounds move with them, improvements stay."""
+    told = runs(seed=seed)
+    moved = told.copy()
+    moved[:, -1] += shift
+    before = scores(algorithm, given(process(), told, candidates()))
+    after = scores(algorithm, given(process(shift=shift), moved, candidates()))
+    bounds = isinstance(algorithm, CUCB)  # a black box takes the offset off
+    np.testing.assert_allclose(after, before + bounds * shift, atol=1e-6, rtol=1e-6)
+    assert before[after.argmax()] >= before.max() - 1e-9 * (1 + abs(before.max()))
+
+
+@every_algorithm
+@settings(max_examples=20)
+@examples(power=st.integers(-20, 20), seed=st.integers(0, 5))
+def test_a_scale_of_the_objective_changes_no_choice(algorithm: Scored, power: int, seed: int) -> None:
+    """Outputs, variance and so the Lipschitz constant are scaled; powers of 2, so that nothing is rounded."""
+    factor = 2.0**power
+    told = runs(seed=seed)
+    scaled = told.copy()
+    scaled[:, -1] *= factor
+    before = scores(on_objective(algorithm, 1.0), given(process(), told, candidates()))
+    after = scores(on_objective(algorithm, factor), given(process(factor), scaled, candidates()))
+    if isinstance(algorithm, ExpectedImprovement):
+        np.testing.assert_allclose(after, before + np.log(factor), rtol=1e-9, atol=1e-9)
+    else:
+        np.testing.assert_allclose(after / factor, before, rtol=1e-9, atol=1e-9)
+    assert before[after.argmax()] >= before.max() - 1e-9 * (1 + abs(before.max()))
+
+
+@settings(max_examples=20)
+@examples(factor=st.floats(1, 10), seed=st.integers(0, 5))
+def test_norm_bounds_scale_the_width_of_the_bounds(factor: float, seed: int) -> None:
+    """With L given, all B times c widen UCB − μ̃ by c and leave σ̃ alone: OI's second term stays.
+
+    (c ≥ 1, so that the given L stays smaller than the kernel's own.)
+    """
+    told, L = runs(seed=seed), np.array([1.5])
+    stages = {stage.name: stage for stage in process().stages}
+    usual = process().assuming({name: stage.assuming(stage.norm_bound, L) for name, stage in stages.items()})
+    other = process().assuming(
+        {name: stage.assuming(factor * np.array(stage.norm_bound), L) for name, stage in stages.items()}
+    )
+    before, after = (given(network, told, candidates()) for network in (usual, other))
+    mean = composite_mean(before.beliefs, candidates())[:, -1]
+    np.testing.assert_allclose(
+        scores(CUCB(), after) - mean, factor * (scores(CUCB(), before) - mean), rtol=1e-9, atol=1e-9
+    )
+    exploring = OptimisticImprovement(b=1e9)
+    np.testing.assert_allclose(scores(exploring, after), scores(exploring, before), rtol=1e-9)
+
+
+# ---- orders
+
+
+@every_algorithm
+@settings(max_examples=10)
+@examples(order=st.permutations(range(40)), seed=st.integers(0, 5))
+def test_the_order_of_candidates_does_not_matter(algorithm: Scored, order: list[int], seed: int) -> None:
+    told = runs(seed=seed)
+    before = scores(algorithm, given(process(), told, candidates()))
+    after = scores(algorithm, given(process(), told, candidates()[order]))
+    np.testing.assert_allclose(after, before[order], rtol=1e-9, atol=1e-9)
+
+
+@every_algorithm
+def test_the_order_of_runs_does_not_matter(algorithm: Scored) -> None:
+    told = runs()
+    before = scores(algorithm, given(process(), told, candidates()))
+    after = scores(algorithm, given(process(), told[::-1], candidates()))
+    np.testing.assert_allclose(after, before, rtol=1e-6, atol=1e-6)
+
+
+@every_algorithm
+@pytest.mark.parametrize("structure", ["chain", "graph", "passes and integers", "multi-output chain", "rough chain"])
+def test_a_score_does_not_depend_on_the_other_points(algorithm: Scored, structure: str) -> None:
+    """One by one, all at once, as the candidates or beside them; far more points than one block."""
+    network = NETWORKS[structure]
+    told = values(network, truth(network, 5), points(network, 20, np.random.default_rng(0)))
+    many = network.domain.encode(points(network, 3000, np.random.default_rng(1)))
+    context = given(network, told, many)
+    as_candidates = scores(algorithm, context)
+    beside = scores(algorithm, context, many[::100].copy())
+    alone = np.concatenate([scores(algorithm, context, point[None].copy()) for point in many[::1000]])
+    np.testing.assert_allclose(beside, as_candidates[::100], rtol=1e-6, atol=2e-6)
+    np.testing.assert_allclose(alone, as_candidates[::1000], rtol=1e-6, atol=2e-6)
+
+
+# ---- what an algorithm looks at
+
+
+@pytest.mark.parametrize("algorithm", BLACK_BOX, ids=str)
+def test_a_black_box_ignores_what_happens_inside(algorithm: Scored) -> None:
+    """Other intermediate outputs, or none of them: the same scores to the last digit."""
+    told = runs()
+    other, silent = told.copy(), told.copy()
+    other[:, 2:4] = np.random.default_rng(0).standard_normal((len(told), 2))
+    silent[:, 2:4] = np.nan
+    expected = scores(algorithm, given(process(), told, candidates()))
+    for changed in (other, silent):
+        np.testing.assert_array_equal(scores(algorithm, given(process(), changed, candidates())), expected)
+
+
+@pytest.mark.parametrize("algorithm", [a for a in SCORED if a not in BLACK_BOX], ids=str)
+def test_a_grey_box_does_not(algorithm: Scored) -> None:
+    told = runs()
+    partial = np.concatenate([told, runs(12, seed=0)[8:]])
+    partial[8:, -1] = np.nan  # four more runs whose objective is not known yet
+    before, after = (scores(algorithm, given(process(), rows, candidates())) for rows in (told, partial))
+    assert not np.allclose(after, before, rtol=0.1, atol=0.0)
+
+
+@pytest.mark.parametrize("algorithm", BLACK_BOX, ids=str)
+def test_a_black_box_learns_nothing_from_partial_runs(algorithm: Scored) -> None:
+    told = runs()
+    partial = np.concatenate([told, runs(12, seed=0)[8:]])
+    partial[8:, -1] = np.nan
+    before, after = (scores(algorithm, given(process(), rows, candidates())) for rows in (told, partial))
+    np.testing.assert_array_equal(after, before)
+
+
+def test_the_kernel_of_a_black_box() -> None:
+    """That of the first stage where all controls enter it, else one that fits the box; or the one that is given."""
+    told = runs()
+    context = given(process(), told, candidates())
+    first = SquaredExponential(1.0)
+    for algorithm, other in (
+        (GPUCB(), GPUCB(kernel=first)),
+        (ExpectedImprovement(), ExpectedImprovement(kernel=first)),
+    ):
+        np.testing.assert_array_equal(scores(algorithm, context), scores(other, context))
+    network = NETWORKS["chain with controls"]
+    inside = values(network, truth(network, 0), points(network, 5, np.random.default_rng(0)))
+    split = given(network, inside, points(network, 9, np.random.default_rng(1)))
+    fitting = GPUCB(kernel=Matern(2.5, (1.0, 1.0)), norm_bound=1.0)  # a quarter of each range, B of the last stage
+    np.testing.assert_array_equal(scores(GPUCB(), split), scores(fitting, split))
+    assert np.abs(scores(GPUCB(), split) - scores(GPUCB(norm_bound=2.0), split)).max() > 1e-3
+
+
+# ---- OI between its two ends
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_without_its_second_term_optimistic_improvement_is_cucb(seed: int) -> None:
+    context = plain(seed)
+    cucb, none = CUCB(), OptimisticImprovement(b=0.0)
+    first, second = (algorithm.suggest(context, np.random.default_rng(seed)).point for algorithm in (cucb, none))
+    np.testing.assert_array_equal(first, second)
+    lower = -scores(cucb, replace(context, beliefs=given(process().mirrored(), context.told, None).beliefs))
+    np.testing.assert_allclose(scores(none, context), np.maximum(scores(cucb, context) - lower.max(), 0.0), atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_with_an_overwhelming_second_term_it_explores(seed: int) -> None:
+    """It runs the point with the largest σ̃ (`eq:kusa_sig`)."""
+    L = np.array([1.5])
+    network = process().assuming({stage.name: stage.assuming(stage.norm_bound, L) for stage in process().stages})
+    context = given(network, runs(seed=seed), candidates())
+    stages = []
+    for node in network.nodes:
+        inputs = [tuple(row) for row in context.told[:, list(node.inputs)].tolist()]
+        stages.append(PaperStage(inputs, context.told[:, node.columns[0]].tolist(), 1e-10))
+    sigma = np.array([chained(stages, tuple(x), 1.5)[1] for x in candidates().tolist()])
+    chosen = OptimisticImprovement(b=1e12).suggest(context, np.random.default_rng(0)).point
+    np.testing.assert_array_equal(chosen, candidates()[sigma.argmax()])
+
+
+@pytest.mark.parametrize("t", [0, 1, 2, 7])
+def test_eta_is_finite_at_the_first_step_and_falls(t: int) -> None:
+    """η_{t−1} for the choice of point t, with η_1 where the print takes the logarithm of 0."""
+    assert OptimisticImprovement(b=3.0).eta(t) == pytest.approx(eta(3.0, max(t, 1)))
+    assert np.isfinite(scores(OptimisticImprovement(b=3.0), plain(t=t))).all()
+    assert OptimisticImprovement(b=3.0).eta(t + 2) < OptimisticImprovement(b=3.0).eta(t)
+
+
+# ---- minimising
+
+
+@pytest.mark.parametrize("algorithm", [a for a in SCORED if a not in CASCADED_EI], ids=str)
+@pytest.mark.parametrize("shift", [0.0, 3.0])
+def test_minimising_is_maximising_the_negated_objective(algorithm: Scored, shift: float) -> None:
+    told = runs()
+    told[:, -1] += shift
+    negated = told * np.where(np.arange(told.shape[1]) == told.shape[1] - 1, -1.0, 1.0)
+    lowest = given(process(shift=shift).mirrored(), told, candidates())
+    highest = given(process(shift=-shift), negated, candidates())
+    np.testing.assert_allclose(scores(algorithm, lowest), scores(algorithm, highest), rtol=1e-9, atol=1e-9)
+    first, second = (algorithm.suggest(context, np.random.default_rng(0)).point for context in (lowest, highest))
+    np.testing.assert_array_equal(first, second)
+
+
+@pytest.mark.parametrize("tables", [True, False])
+def test_minimising_by_samples_is_maximising_the_negated_samples(tables: bool) -> None:
+    """As above with ξ of the last stage negated, which is as likely: μ − σξ against −μ + σξ."""
+    told = runs()
+    negated = told * np.where(np.arange(told.shape[1]) == told.shape[1] - 1, -1.0, 1.0)
+    lowest = given(process().mirrored(), told, candidates())
+    highest = given(process(), negated, candidates())
+    algorithm = CascadedEI(samples=64, tables=tables)
+    xi = np.random.default_rng(0).standard_normal((64, 3))
+    mirrored = xi * [1.0, 1.0, -1.0]
+    expected = improvement(highest.beliefs, candidates(), mirrored, highest.best)
+    assert expected.max() > 0
+    np.testing.assert_allclose(scores(algorithm, lowest), expected, atol=1e-6)
+
+
+# ---- arguments
+
+
+def test_what_is_no_argument_is_refused() -> None:
+    for samples in (0, -1, True, 2.5, "many"):
+        with pytest.raises(ArgumentError, match="samples must be a whole number of at least 1; got"):
+            CascadedEI(samples=samples)  # type: ignore[arg-type]
+    for b in (-1.0, np.inf, np.nan):
+        with pytest.raises(ArgumentError, match="b must be"):
+            OptimisticImprovement(b=b)
+    for bound in (0.0, -1.0, np.nan):
+        with pytest.raises(ArgumentError, match="norm_bound must be"):
+            GPUCB(norm_bound=bound)

@@ -1,0 +1,79 @@
+"""`cascada reproduce` as a user calls it, with quick numbers in the place of the paper's algorithms."""
+
+import json
+import sys
+from functools import partial
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from cascada.cli import reproduce as command
+from cascada.cli.main import app
+from cascada.experiments.reproduce import reproduce
+from tests.experiments import stubs
+
+
+@pytest.fixture
+def runner(monkeypatch: pytest.MonkeyPatch) -> CliRunner:
+    monkeypatch.setattr(command, "QUICK", stubs.TINY)
+    monkeypatch.setattr(command, "reproduce_paper", partial(reproduce, work=stubs.instant))
+    return CliRunner()
+
+
+def test_everything_is_written_and_the_claims_are_printed(runner: CliRunner, tmp_path: Path) -> None:
+    out = tmp_path / "deep" / "out"
+    result = runner.invoke(app, ["reproduce", "--quick", "--out", str(out), "--jobs", "1"])
+    assert result.exit_code == 0, result.output
+    text = (out / "results.json").read_text(encoding="utf-8")
+    found = json.loads(text)
+    assert text.endswith("}\n")
+    assert list(found) == ["settings", "family", "chains", "g1", "g2", "runs", "non_adaptive", "claims"]
+    assert found["claims"]
+    for path in ("results.json", "claims.md", "stages.png", "simple.pdf"):
+        assert str(out / path) in result.output
+        assert (out / path).stat().st_size > 0
+    lines = (out / "claims.md").read_text(encoding="utf-8").splitlines()
+    assert lines[0] == "# The paper's claims"
+    assert all(line in result.stdout for line in lines[2:])
+    assert "65 of 65 runs" in result.stderr
+
+    again = runner.invoke(app, ["reproduce", "--quick", "--out", str(out), "--jobs", "2", "--json"])
+    assert again.exit_code == 0
+    assert again.stderr == ""
+    printed = json.loads(again.stdout)
+    assert list(printed) == ["out", "results", "figures", "claims"]
+    assert printed["results"] == str(out / "results.json")
+    assert printed["claims"] == found["claims"]
+    assert all(Path(path).exists() for path in printed["figures"])
+    assert (out / "results.json").read_text(encoding="utf-8") == text
+
+    other = runner.invoke(app, ["reproduce", "--quick", "--out", str(out), "--seed", "5"])
+    assert other.exit_code == 2
+    assert "holds results of other settings (seed 0 there, 5 now)" in other.output
+
+
+def test_without_matplotlib_nothing_is_begun(
+    runner: CliRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    result = runner.invoke(app, ["reproduce", "--quick", "--out", str(tmp_path / "out")])
+    assert result.exit_code == 2
+    assert 'pip install "cascada[paper]"' in result.output
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_dead_worker_is_one_line_and_exit_code_1(
+    runner: CliRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fatal = partial(stubs.fatal, str(tmp_path / "log"))
+    monkeypatch.setattr(command, "reproduce_paper", partial(reproduce, work=fatal))
+    result = runner.invoke(app, ["reproduce", "--quick", "--out", str(tmp_path / "out"), "--json"])
+    assert result.exit_code == 1
+    assert "cascada: a worker process died" in result.output
+    assert "Traceback" not in result.output
+
+
+@pytest.mark.parametrize("wrong", [[], ["--out", "x", "--jobs", "0"], ["--out", "x", "--seed", "-1"]])
+def test_a_wrong_call_is_exit_code_2(runner: CliRunner, wrong: list[str]) -> None:
+    assert runner.invoke(app, ["reproduce", *wrong]).exit_code == 2

@@ -1,0 +1,164 @@
+"""The whole computation: the same whatever the number of jobs, and continued where it stopped."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cascada.errors import ArgumentError
+from cascada.experiments.finished import as_text
+from cascada.experiments.pool import UnfinishedError
+from cascada.experiments.reproduce import compute
+from tests.experiments import stubs
+from tests.experiments.stubs import TINY, silent
+
+ROOT = Path(__file__).parents[2]
+JOBS = 3 + 2 * 14 * 2 + 6 + 3  # profiles, all trials on g1 and g2, one of the baselines on the third chain, NonAda
+
+
+def done(log: Path) -> list[str]:
+    return [line.split()[0] for line in log.read_text(encoding="utf-8").splitlines()] if log.exists() else []
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory) -> tuple[Path, dict[str, Any]]:
+    """A folder with all results of `stubs.instant`, and the results."""
+    out = tmp_path_factory.mktemp("made") / "out"
+    return out, compute(TINY, out, 2, silent, stubs.instant)
+
+
+@pytest.fixture
+def copied(made, tmp_path) -> Path:
+    return Path(shutil.copytree(made[0], tmp_path / "out"))
+
+
+def test_results_do_not_depend_on_the_number_of_jobs(tmp_path):
+    one, two = (compute(TINY, tmp_path / str(n), n, silent, stubs.random_search) for n in (1, 2))
+    assert as_text(one).encode() == as_text(two).encode()
+    assert list(one) == ["settings", "family", "chains", "g1", "g2", "runs", "non_adaptive"]
+    assert len(one["runs"]) == 2 * 14 * 2 + 6
+    assert one["runs"][0].keys() == {"chain", "algorithm", "trial", "regret"}
+    assert all(len(each["regret"]) == 5 and min(each["regret"]) >= 0 for each in one["runs"])
+    assert [each["runs"] for each in one["non_adaptive"]] == [4] * 3
+    assert one["settings"]["version"]
+
+
+def test_finished_work_is_not_done_again(tmp_path, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    monkeypatch.delenv("MKL_NUM_THREADS", raising=False)
+    log = tmp_path / "log"
+    counts: list[tuple[int, int]] = []
+    first = compute(TINY, tmp_path / "out", 2, lambda *count: counts.append(count), partial(stubs.logged, str(log)))
+    assert len(done(log)) == len(set(done(log))) == JOBS
+    assert counts == [(i, JOBS - 3) for i in range(JOBS - 2)]
+    assert {line.split()[2] for line in log.read_text(encoding="utf-8").splitlines()} == {"1"}, "one thread each"
+    assert os.environ["OMP_NUM_THREADS"] == "7", "and here as before"
+    assert "MKL_NUM_THREADS" not in os.environ
+    log.unlink()
+    assert compute(TINY, tmp_path / "out", 2, silent, partial(stubs.logged, str(log))) == first
+    assert done(log) == []
+
+
+def test_a_file_that_is_not_whole_is_made_again(tmp_path, copied, made):
+    log = tmp_path / "log"
+    files = sorted((copied / "runs").glob("chain-001-OI-*-00.json"))[:5]
+    texts = [path.read_text(encoding="utf-8") for path in files]
+    cut, changed, others, strange, gone = files
+    cut.write_text(texts[0][: len(texts[0]) // 2], encoding="utf-8")
+    changed.write_text(texts[1].replace(str(json.loads(texts[1])["result"][2]), "0.25"), encoding="utf-8")
+    others.write_text(texts[2].replace('"seed": 0', '"seed": 8'), encoding="utf-8")
+    strange.write_text("[]", encoding="utf-8")
+    gone.unlink()
+    assert compute(TINY, copied, 1, silent, partial(stubs.logged, str(log))) == made[1]
+    assert sorted(done(log)) == [path.stem for path in files]
+    assert [path.read_text(encoding="utf-8") for path in files] == texts
+
+
+def test_results_of_other_settings_are_refused(copied):
+    with pytest.raises(ArgumentError, match=r"holds results of other settings \(seed 0 there, 1 now\). Give another"):
+        compute(replace(TINY, seed=1), copied, 1, silent, stubs.instant)
+    path = copied / "settings.json"
+    settings = json.loads(path.read_text(encoding="utf-8"))
+    for text, message in (
+        (json.dumps({**settings, "version": "0.0.1"}), "version 0.0.1 there"),
+        ("[]", "not readable as settings"),
+        ("{", r"settings.json is damaged.*Delete"),
+    ):
+        path.write_text(text, encoding="utf-8")
+        with pytest.raises(ArgumentError, match=message):
+            compute(TINY, copied, 1, silent, stubs.instant)
+
+
+def test_a_folder_that_cannot_be_is_refused(tmp_path):
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(ArgumentError, match=r"results cannot be kept in .*file.*Give another folder"):
+        compute(TINY, tmp_path / "file", 1, silent, stubs.instant)
+    with pytest.raises(ArgumentError, match="jobs must be at least 1; got 0"):
+        compute(TINY, tmp_path, 0, silent, stubs.instant)
+
+
+def test_a_dead_worker_is_reported_and_the_rest_is_kept(tmp_path):
+    log, out = tmp_path / "log", tmp_path / "out"
+    with pytest.raises(UnfinishedError, match=r"a worker process died.*the same command continues.*fewer --jobs"):
+        compute(TINY, out, 2, silent, partial(stubs.fatal, str(log)))
+    kept = {path.stem for path in (out / "runs").glob("*.json")}
+    assert len(kept) >= 3  # the profiles, at least
+    log.unlink()
+    compute(TINY, out, 2, silent, partial(stubs.logged, str(log)))
+    assert not kept.intersection(done(log))
+    assert len(kept) + len(done(log)) == JOBS
+
+
+def test_an_error_in_a_run_is_raised_as_it_is(tmp_path):
+    with pytest.raises(ZeroDivisionError, match="a fault of this job"):
+        compute(TINY, tmp_path, 2, silent, stubs.faulty)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=["interrupted", "killed"])
+def test_what_is_stopped_goes_on_where_it_was(tmp_path, number, made):
+    """A real process with real workers. No worker outlives it, whatever ended it."""
+    log, out = tmp_path / "log", tmp_path / "out"
+    code = f"from tests.experiments.stubs import slowly; slowly({str(out)!r}, {str(log)!r})"
+    process = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stderr=subprocess.PIPE, text=True)
+    try:
+        _wait_until(lambda: len(done(log)) == 3 + 5 + 2)  # the profiles, cEI, and one for each of the two workers
+        _wait_until(lambda: len(list((out / "runs").glob("*.json"))) == 3 + 5)
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    if number == signal.SIGINT:
+        assert "UnfinishedError: interrupted. Every finished run is kept in" in errors
+        assert "the same command continues" in errors
+    workers = {int(line.split()[1]) for line in log.read_text(encoding="utf-8").splitlines()}
+    _wait_until(lambda: not any(_alive(worker) for worker in workers))
+    kept = {path.stem for path in (out / "runs").glob("*.json")}
+    assert len(kept) == 3 + 5
+    log.unlink()
+    assert compute(TINY, out, 1, silent, partial(stubs.logged, str(log))) == made[1]
+    assert not kept.intersection(done(log))
+
+
+def _wait_until(true, seconds: float = 30.0) -> None:
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, "waited for too long"
+        time.sleep(0.02)
+
+
+def _alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    stat = Path(f"/proc/{process}/stat")  # one that ended, but that nobody waited for, is not alive
+    return not (stat.exists() and stat.read_text(encoding="utf-8").rpartition(")")[2].split()[0] == "Z")

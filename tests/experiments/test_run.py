@@ -1,0 +1,125 @@
+"""One run in the paper's setting, with algorithms that do as they are told."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+
+from cascada.algorithms import Algorithm, Context, PaperGrid, RandomSearch, Suggestion
+from cascada.arrays import Array
+from cascada.confidence import Belief
+from cascada.errors import ArgumentError
+from cascada.experiments.run import outcomes, recommended_regret, run
+from cascada.problems import PAPER_GRID, Problem, sampled_chain
+
+
+@dataclass
+class Scripted:
+    """Suggests given candidates by number, and remembers what it was asked."""
+
+    numbers: list[int]
+    asked: list[Context] = field(default_factory=list)
+    recommends: int | None = None
+
+    def suggest(self, context: Context, rng: np.random.Generator) -> Suggestion:  # noqa: ARG002
+        self.asked.append(context)
+        assert context.candidates is not None
+        return Suggestion(context.candidates[self.numbers[context.trial]], cache=("kept", context.trial))
+
+    def recommend(self, context: Context) -> Array | None:
+        self.asked.append(context)
+        assert context.candidates is not None
+        return None if self.recommends is None else context.candidates[self.recommends]
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """Suggests one point, or none."""
+
+    point: Array | None
+
+    def suggest(self, context: Context, rng: np.random.Generator) -> Suggestion:  # noqa: ARG002
+        return Suggestion(self.point)
+
+    def recommend(self, context: Context) -> Array | None:  # noqa: ARG002
+        return self.point
+
+
+@pytest.fixture(scope="module")
+def problem() -> Problem:
+    return sampled_chain(0, norm_bound=2.0, lipschitz=2.0)
+
+
+@pytest.fixture(scope="module")
+def truth(problem: Problem) -> Array:
+    return problem.objective(PAPER_GRID.points(problem.network.domain))
+
+
+def test_regrets_are_those_of_the_points_run(problem, truth):
+    numbers = [0, 1300, int(truth.argmax()), 77]
+    assert run(problem, Scripted(numbers), 4, seed=0) == (truth.max() - truth[numbers]).tolist()
+
+
+def test_what_an_algorithm_is_given(problem, truth):
+    numbers = [5, 900, 900, 5, 30]
+    script = Scripted(numbers)
+    run(problem, script, 5, seed=0)
+    for trial, context in enumerate(script.asked):
+        assert (context.trial, context.horizon) == (trial, 5)
+        assert context.cache == (("kept", trial - 1) if trial else None)
+        assert context.best == (truth[numbers[:trial]].max() if trial else -np.inf)
+        assert len(context.told) == trial
+        assert len(context.pending) == 0
+        assert not context.taken
+        belief = context.beliefs.stages[0].belief
+        assert isinstance(belief, Belief)
+        assert belief.posterior.jitter == 1e-7
+        assert belief.posterior.count == len(set(numbers[:trial]))
+        best = numbers[int(truth[numbers[:trial]].argmax())] if trial else None
+        assert context.candidates is not None
+        np.testing.assert_equal(context.best_point, None if best is None else context.candidates[best])
+
+
+def test_a_repeat_keeps_the_very_same_beliefs(problem):
+    script = Scripted([5, 900, 900, 5, 30])
+    run(problem, script, 5, seed=0)
+    assert script.asked[2].beliefs is script.asked[3].beliefs is script.asked[4].beliefs
+    assert script.asked[1].beliefs is not script.asked[2].beliefs
+
+
+def test_false_claims_do_not_stop_it(problem):
+    """B = 2 is refuted within a few runs; the paper's algorithm goes on, and finds good points all the same."""
+    regrets = run(problem, PaperGrid(), 12, seed=0)
+    assert len(regrets) == 12
+    assert min(regrets) < 0.5 * regrets[0] or min(regrets) < 0.1
+
+
+@pytest.mark.parametrize("algorithm", [PaperGrid(), RandomSearch()])
+def test_the_seed_decides(problem, algorithm: Algorithm):
+    once, again, other = (run(problem, algorithm, 3, seed) for seed in ([1, 2], [1, 2], [1, 3]))
+    assert once == again != other
+
+
+def test_recommended_regret(problem, truth):
+    assert recommended_regret(problem, Scripted([1, 2], recommends=99), 2, seed=0) == truth.max() - truth[99]
+    assert recommended_regret(problem, Scripted([1, 2]), 2, seed=0) == truth.max() - truth[[1, 2]].max()
+    script = Scripted([1, 2, 3], recommends=0)
+    recommended_regret(problem, script, 3, seed=0)
+    assert [(context.trial, len(context.told)) for context in script.asked] == [(0, 0), (1, 1), (2, 2), (3, 3)]
+
+
+def test_a_point_between_candidates_is_evaluated(problem, truth):
+    point = np.array([0.01, 0.02])
+    regret = truth.max() - problem.objective(point[None])[0]
+    assert run(problem, Fixed(point), 2, seed=0) == [regret, regret]
+    assert recommended_regret(problem, Fixed(point), 1, seed=0) == regret
+
+
+def test_an_algorithm_must_suggest_something(problem):
+    with pytest.raises(ArgumentError, match="suggested no point at trial 0 of 2"):
+        run(problem, Fixed(None), 2, seed=0)
+
+
+def test_outcomes_are_worked_out_once(problem):
+    assert outcomes(problem) is outcomes(problem)
+    assert outcomes(problem).candidates.shape == (2500, 2)

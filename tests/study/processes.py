@@ -1,0 +1,45 @@
+"""A process that can be sent to other processes: its functions are defined at the top level of a module."""
+
+import math
+import os
+import time
+
+from cascada.kernels import SquaredExponential
+from cascada.network import Network, Stage, chain
+from cascada.space import Real
+
+KERNEL = SquaredExponential(1.0)
+
+
+def heat(x: float, y: float) -> float:
+    return 1.2 * math.exp(-0.5 * ((x - 0.4) ** 2 + (y + 0.3) ** 2))
+
+
+def quench(heat: float) -> float:
+    return 1.5 * math.exp(-0.5 * (heat - 0.9) ** 2)
+
+
+def too_hot(heat: float) -> float:
+    """Fails where the process is best."""
+    if heat > 0.9:
+        raise RuntimeError("too hot")
+    return quench(heat)
+
+
+def broken(**_: float) -> float:
+    raise RuntimeError("broken")
+
+
+def deadly(x: float, y: float) -> float:
+    """Takes the whole worker with it, in the middle of a design, once what came before is surely there."""
+    if x > 0:
+        time.sleep(0.3)
+        os._exit(1)
+    return heat(x, y)
+
+
+def network() -> Network:
+    return chain(
+        Stage("heat", controls={"x": Real(-2, 2), "y": Real(-2, 2)}, kernel=KERNEL, norm_bound=2.0),
+        Stage("quench", kernel=KERNEL, norm_bound=2.0),
+    )

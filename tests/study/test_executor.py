@@ -1,0 +1,258 @@
+"""Runs in somebody's executor: the same results, all at once where that is possible, and nothing lost."""
+
+import multiprocessing
+import pickle
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from cascada.algorithms import GPNUCB, NonAdaptive, RandomSearch
+from cascada.errors import ArgumentError
+from cascada.network import Process, StageError
+from cascada.study import Result, Study, Trial, maximise, minimise
+from tests.study.processes import broken, deadly, heat, network, quench, too_hot
+
+NETWORK = network()
+FUNCTIONS: list[Callable[..., float]] = [heat, quench]
+SECONDS = 20.0  # after which a test that waits for another thread gives up
+
+
+@pytest.fixture(scope="module")
+def workers() -> Iterator[ProcessPoolExecutor]:
+    # Fresh interpreters: forking a process that has threads is not safe.
+    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool:
+        yield pool
+
+
+@pytest.fixture
+def threads() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(4) as pool:
+        yield pool
+
+
+class Here(Executor):
+    """Runs at once, in this thread; the runs of some numbers end with an error that is not the process's."""
+
+    def __init__(self, errors: dict[int, Exception] | None = None) -> None:
+        self.errors = errors or {}
+        self.count = 0
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        try:
+            if self.count in self.errors:
+                raise self.errors[self.count]
+            future.set_result(fn(*args, **kwargs))
+        except Exception as error:
+            future.set_exception(error)
+        self.count += 1
+        return future
+
+
+def states(result: Result) -> list[str]:
+    return [trial.state for trial in result.trials]
+
+
+def same(one: Result, other: Result) -> None:
+    assert one.trials == other.trials
+    assert (one.status, one.gap, one.recommended) == (other.status, other.gap, other.recommended)
+
+
+# ---- the same results
+
+
+@pytest.mark.parametrize("algorithm", [NonAdaptive(), RandomSearch(), GPNUCB()], ids=str)
+def test_processes_and_threads_give_what_is_given_here(
+    algorithm: Any, workers: ProcessPoolExecutor, threads: ThreadPoolExecutor
+) -> None:
+    for optimise in (maximise, minimise):
+        plain = optimise(NETWORK, FUNCTIONS, budget=6, algorithm=algorithm, seed=2)
+        for executor in (workers, threads, Here()):
+            same(optimise(NETWORK, FUNCTIONS, budget=6, algorithm=algorithm, seed=2, executor=executor), plain)
+
+
+@pytest.mark.parametrize("functions", [[heat, too_hot], [broken, quench]], ids=["late", "early"])
+def test_a_failing_stage_fails_only_its_run(
+    functions: Any, workers: ProcessPoolExecutor, threads: ThreadPoolExecutor
+) -> None:
+    plain = maximise(NETWORK, functions, budget=16, algorithm=NonAdaptive())
+    assert "failed" in states(plain)
+    for executor in (workers, threads):
+        other = maximise(NETWORK, functions, budget=16, algorithm=NonAdaptive(), executor=executor)
+        told = other.trials[: len(plain.trials)]  # a hopeless process is given up in both: here before it is asked
+        assert told == plain.trials
+        assert (other.status, other.recommended, other.gap) == (plain.status, plain.recommended, plain.gap)
+    failed = next(trial for trial in plain.trials if trial.state == "failed")
+    assert failed.reason is not None
+    assert ("too hot" in failed.reason and "heat" in failed.outputs) or "broken" in failed.reason
+
+
+def test_errors_of_stages_can_be_pickled() -> None:
+    with pytest.raises(StageError) as caught:
+        Process(NETWORK, [heat, too_hot])({"x": 0.4, "y": -0.3})
+    error = caught.value
+    again = pickle.loads(pickle.dumps(error))
+    assert (type(again), str(again)) == (StageError, str(error))
+    assert (again.stage, again.controls, again.outputs) == (error.stage, error.controls, error.outputs)
+
+
+# ---- at once, or one after the other
+
+
+def test_all_runs_of_a_design_are_under_way_at_once(threads: ThreadPoolExecutor) -> None:
+    """Each waits for three others: one at a time they would wait for ever."""
+    barrier = threading.Barrier(4)
+
+    def together(x: float, y: float) -> float:
+        barrier.wait(SECONDS)
+        return heat(x, y)
+
+    for algorithm in (NonAdaptive(), RandomSearch()):
+        result = maximise(NETWORK, [together, quench], budget=8, algorithm=algorithm, executor=threads)
+        assert states(result) == ["complete"] * 8
+
+
+def test_an_adaptive_algorithm_waits_for_every_run(threads: ThreadPoolExecutor) -> None:
+    under_way, most = 0, 0
+
+    def counted(x: float, y: float) -> float:
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        value = heat(x, y)
+        under_way -= 1
+        return value
+
+    result = maximise(NETWORK, [counted, quench], budget=5, executor=threads)
+    assert (states(result), most) == (["complete"] * 5, 1)
+
+
+def test_trials_are_told_in_the_order_of_their_numbers(threads: ThreadPoolExecutor) -> None:
+    """The first run is the last to finish."""
+    others = threading.Semaphore(0)
+    asked = Study(NETWORK, algorithm=NonAdaptive(runs=4)).ask()
+    assert asked is not None
+    first = asked.controls
+
+    def reversed_order(x: float, y: float) -> float:
+        if {"x": x, "y": y} == first:
+            assert all(others.acquire(timeout=SECONDS) for _ in range(3))
+        else:
+            others.release()
+        return heat(x, y)
+
+    seen: list[list[int]] = []
+
+    def watch(study: Study) -> None:
+        seen.append([trial.number for trial in study.trials if trial.state == "complete"])
+
+    result = maximise(
+        NETWORK, [reversed_order, quench], budget=4, algorithm=NonAdaptive(), executor=threads, callbacks=[watch]
+    )
+    assert seen == [[0], [0, 1], [0, 1, 2], [0, 1, 2, 3]]
+    same(result, maximise(NETWORK, FUNCTIONS, budget=4, algorithm=NonAdaptive()))
+
+
+# ---- when it ends early
+
+
+@pytest.mark.parametrize(
+    ("options", "status"),
+    [({"tolerance": 100.0}, "tolerance"), ({"callbacks": [lambda study: len(told(study)) == 1]}, "stopped")],
+    ids=["tolerance", "callback"],
+)
+def test_what_has_not_started_is_cancelled(options: dict[str, Any], status: str) -> None:
+    gate, calls = threading.Event(), []
+
+    def gated(x: float, y: float) -> float:
+        calls.append((x, y))
+        if len(calls) > 1:
+            gate.wait(SECONDS)
+        return heat(x, y)
+
+    with ThreadPoolExecutor(1) as pool:
+        result = maximise(NETWORK, [gated, quench], budget=20, algorithm=NonAdaptive(), executor=pool, **options)
+        gate.set()
+    assert (result.status, states(result)) == (status, ["complete"] + ["running"] * 19)
+    assert len(calls) <= 2
+
+
+def told(study: Study) -> list[Trial]:
+    return [trial for trial in study.trials if trial.state != "running"]
+
+
+def test_an_interrupt_cancels_what_has_not_started_and_keeps_what_is_there() -> None:
+    """The third of ten runs is interrupted; the fourth was finished by another worker, the fifth waits."""
+    gate, fourth, calls = threading.Event(), threading.Event(), []
+    points = [trial.controls for trial in maximise(NETWORK, FUNCTIONS, budget=10, algorithm=NonAdaptive()).trials]
+
+    def interrupted(x: float, y: float) -> float:
+        number = points.index({"x": x, "y": y})
+        calls.append(number)
+        if number == 2:
+            fourth.wait(SECONDS)
+            raise KeyboardInterrupt
+        if number > 3:
+            fourth.set()  # one worker only is left for 3, 4, …: the fourth run is done
+            gate.wait(SECONDS)
+        return heat(x, y)
+
+    with ThreadPoolExecutor(2) as pool:
+        result = maximise(NETWORK, [interrupted, quench], budget=10, algorithm=NonAdaptive(), executor=pool)
+        gate.set()
+    assert result.status == "interrupted"
+    assert states(result) == ["complete", "complete", "running", "complete"] + ["running"] * 6
+    assert len(calls) <= 6
+    assert result.gap_kind == "proven"
+    assert result.recommendation is not None
+
+
+def test_a_hopeless_process_is_given_up(threads: ThreadPoolExecutor) -> None:
+    result = maximise(NETWORK, [broken, quench], budget=30, algorithm=NonAdaptive(), executor=threads)
+    assert (result.status, states(result)[:5]) == ("failing", ["failed"] * 5)
+
+
+@pytest.mark.parametrize("algorithm", [NonAdaptive(), RandomSearch(), GPNUCB()], ids=str)
+def test_a_broken_pool_keeps_what_was_told(algorithm: Any) -> None:
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        result = maximise(NETWORK, [deadly, quench], budget=9, algorithm=algorithm, seed=5, executor=pool)
+    assert result.status == "broken"
+    plain = maximise(NETWORK, FUNCTIONS, budget=9, algorithm=algorithm, seed=5)
+    before = states(result).index("failed")
+    assert result.trials[:before] == plain.trials[:before]
+    assert set(states(result)[before:]) == {"failed"}
+    assert all("the executor broke: " in (trial.reason or "") for trial in result.trials[before:])
+    assert "The executor broke; what was found so far is kept." in str(result)
+
+
+def test_a_lost_run_is_a_failed_one() -> None:
+    """As with Dask, where a worker that dies takes only its own run with it."""
+    executor = Here({2: OSError("the worker is gone")})
+    result = maximise(NETWORK, FUNCTIONS, budget=5, algorithm=NonAdaptive(), executor=executor)
+    assert (result.status, states(result)) == ("budget", ["complete", "complete", "failed", "complete", "complete"])
+    assert result.trials[2].reason == "the executor lost it: OSError: the worker is gone"
+
+
+# ---- what is refused
+
+
+def test_functions_that_cannot_be_sent_are_refused(workers: ProcessPoolExecutor) -> None:
+    local: list[Callable[..., float]] = [heat, lambda heat: 2 * heat]
+    with pytest.raises(ArgumentError, match=r"could not be sent to the executor: .*top level of a module"):
+        maximise(NETWORK, local, budget=3, algorithm=NonAdaptive(), executor=workers)
+
+
+def test_an_executor_that_was_shut_down_is_refused() -> None:
+    pool = ThreadPoolExecutor(1)
+    pool.shutdown()
+    with pytest.raises(ArgumentError, match=r"executor must take work, but it says: .*not shut down"):
+        maximise(NETWORK, FUNCTIONS, budget=3, executor=pool)
+
+
+@pytest.mark.parametrize("optimise", [maximise, minimise])
+def test_what_is_no_executor_is_refused(optimise: Any) -> None:
+    with pytest.raises(ArgumentError, match=r"executor must be a concurrent.futures.Executor, or None; got 4"):
+        optimise(NETWORK, FUNCTIONS, budget=3, executor=4)
