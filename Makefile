@@ -18,7 +18,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: demo test lint soundness bench clean help
+.PHONY: demo test lint soundness bench reproduce clean help
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | \
@@ -42,7 +42,12 @@ soundness: $(STAMP) ## check that every bound contains the truth, and write docs
 bench: $(STAMP) ## measure speed and the runs to a proven gap, and write docs/performance.md (20 minutes)
 	$(BIN)/python -m benchmarks.posterior --write docs/performance.md
 	$(BIN)/python -m benchmarks.asks --write docs/performance.md
+	$(BIN)/python -m benchmarks.steps --write docs/performance.md
 	$(BIN)/python -m benchmarks.proof --write docs/performance.md
+
+reproduce: $(STAMP) ## reproduce the paper's experiments, and write docs/reproduction.md (10 minutes)
+	$(BIN)/cascada reproduce --out build/reproduction
+	$(BIN)/python -m benchmarks.reproduction build/reproduction --write docs/reproduction.md
 
 clean: ## remove the environment and everything generated
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -49,8 +49,8 @@ def lebesgue(line: Line) -> float:
 
 
 def transform_rounding(line: Line) -> float:
-    """Chebyshev polynomials by their recurrence are off by k² roundings at the ends of the interval."""
-    return (10 + line.degree) ** 2 * UNIT_ROUNDOFF
+    """Sums of N + 1 terms, and Clenshaw's recurrence for them."""
+    return 8 * (10 + line.degree) * UNIT_ROUNDOFF
 
 
 def inside(line: Line, n: int, seed: int = 0) -> Array:

@@ -6,8 +6,7 @@ import numpy as np
 
 from cascada.algorithms.algorithm import Context
 from cascada.arrays import Array
-from cascada.confidence import Belief
-from cascada.gp import Posterior, Prediction, TrackedPosterior
+from cascada.gp import BlockPosterior, Posterior, Prediction, SeparablePosterior, TrackedPosterior
 from cascada.gp.rounding import SMALLEST_JITTER
 from cascada.kernels import Matern, Stationary
 from cascada.network import Network, Node
@@ -43,7 +42,8 @@ class BlackBox:
         if len(told) > known:
             posterior = posterior.append(told[known:, :-1], told[known:, -1])
         for point in context.pending[:, :d]:
-            posterior = posterior.append(point[None], posterior.predict(point[None]).mean)
+            if not (posterior.inputs == point).all(axis=1).any():  # what was seen is known, but for the jitter
+                posterior = posterior.append(point[None], posterior.predict(point[None]).mean)
         if context.candidates is None:
             return cls(told, posterior, offset, None, None)
         before = kept.tracked if kept is not None and kept.candidates is context.candidates else None
@@ -105,5 +105,11 @@ def _offset(network: Network) -> float:
 
 def _jitter(context: Context) -> float:
     """That of the stages, so that all algorithms of a study compute alike."""
-    found = [stage.belief.posterior.jitter for stage in context.beliefs.stages if isinstance(stage.belief, Belief)]
-    return max(found, default=SMALLEST_JITTER)
+    found = [SMALLEST_JITTER]
+    for stage in context.beliefs.stages:
+        posterior = None if stage.belief is None else stage.belief.posterior
+        if isinstance(posterior, SeparablePosterior):
+            posterior = posterior.rotated
+        if isinstance(posterior, Posterior | BlockPosterior):
+            found.append(posterior.jitter)
+    return max(found)

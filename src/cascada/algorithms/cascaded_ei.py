@@ -2,7 +2,7 @@
 
 A sample draws each stage at the drawn outputs of its parents (`network.sampling`), which extends the definition from
 chains to any network. All points share the draws. For chains of scalar stages the samples are read off tables
-(`network.chain_sampling`), which changes their values by less than 1e-8 or so: see there.
+(`network.chain_sampling`), to the accuracy that is stated there.
 """
 
 from dataclasses import dataclass

@@ -56,7 +56,9 @@ class GPNUCB:
 
     def _candidates(self, context: Context, beliefs: Beliefs, rng: np.random.Generator) -> Suggestion:
         assert context.candidates is not None, "only called with candidates"
-        kept = context.cache if isinstance(context.cache, Candidates) else Candidates.of(context.candidates)
+        kept = context.cache
+        if not isinstance(kept, Candidates) or kept.coordinates is not context.candidates:
+            kept = Candidates.of(context.candidates)
         followed = kept.follow(beliefs)
         upper = followed.upper(beliefs)
         free = np.where(context.free_candidates(), upper, -np.inf)

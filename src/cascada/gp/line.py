@@ -24,6 +24,9 @@ from cascada.kernels.squared_exponential import SquaredExponential
 # The interpolation error aimed at, relative to s² for variances; means do better. Rounding makes as much.
 _ACCURACY = 1e-15
 
+# Longer lines are not interpolated: the matrix from values to coefficients has so many entries squared.
+_MOST_NODES = 1000
+
 # Fourth derivatives in units of 1/ℓ⁴: ‖∂⁴k_z‖ = √105·s, and of k_zᵀ(K + λ)⁻¹k_z by Leibniz' rule:
 # 2·‖∂⁴k‖‖k‖ + 8·‖∂³k‖‖∂k‖ + 6·‖∂²k‖² with norms √105, √15, √3, 1, 1 (times s).
 _FOURTH_OF_MEAN = math.sqrt(105)
@@ -166,7 +169,7 @@ def predict_on_line(posterior: Posterior, Z: Array) -> Prediction:
     """`posterior.predict`, interpolated where that is quicker: many points of one input."""
     if suits(posterior) and len(Z) >= 256 and posterior.count >= 16:
         line = Line(posterior, float(Z.min()), float(Z.max()))
-        if 4 * line.degree < len(Z):
+        if 4 * line.degree < len(Z) and line.degree < min(posterior.count**2, _MOST_NODES):
             return line.predict(Z[:, 0])
     return posterior.predict(Z)
 
@@ -181,10 +184,13 @@ def _degree(half_width: float) -> int:
     return max(2, math.ceil(float(needed.min())))
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=16)
 def _chebyshev(degree: int) -> tuple[Array, Array]:
     """The Chebyshev points of the first kind, and the matrix from values there to coefficients."""
     points = chebyshev.chebpts1(degree + 1)
-    matrix = np.array(chebyshev.chebvander(points, degree).T * (2.0 / (degree + 1)), dtype=np.float64)
+    # T_k at point j is cos(k(2j + 1)π/(2N + 2)), points counted from the right; by recurrence it would lose N²·u.
+    index = np.arange(degree + 1)
+    turns = np.outer(index, 2 * index[::-1] + 1) % (4 * (degree + 1))
+    matrix = np.cos(np.pi / (2 * (degree + 1)) * turns) * (2.0 / (degree + 1))
     matrix[0] *= 0.5
     return points, matrix

@@ -57,7 +57,8 @@ def _refined(score: Score, start: Array, domain: Domain) -> Array:
         shifted = np.clip(unit + _STEP * np.concatenate([np.zeros((1, d)), np.eye(d), -np.eye(d)]), 0.0, 1.0)
         values = score(domain.lower + sides * shifted)
         apart = np.diagonal(shifted[1 : d + 1]) - np.diagonal(shifted[d + 1 :])
-        slope = (values[1 : d + 1] - values[d + 1 :]) / apart
+        with np.errstate(invalid="ignore"):
+            slope = (values[1 : d + 1] - values[d + 1 :]) / apart
         if not (np.isfinite(values[0]) and np.isfinite(slope).all()):
             return np.inf, np.zeros(d)
         return -float(values[0]), -slope

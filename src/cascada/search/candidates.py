@@ -14,6 +14,7 @@ from cascada.arrays import Array
 from cascada.confidence import Boxes
 from cascada.confidence.affine import Affine
 from cascada.confidence.envelope import anchor_bounds
+from cascada.errors import RefutedError
 from cascada.gp import Prediction, TrackedPosterior
 from cascada.network import Beliefs, Enclosure, StageBelief, enclose_stage, objective_above, tabulated
 
@@ -57,6 +58,10 @@ class Candidates:
                 boxes = tabulated(stage, cells)
             else:
                 boxes = enclose_stage(stage, cells, inputs)[0]
+            if np.any(boxes.empty):  # bounds by the norm and by the data that exclude each other
+                raise RefutedError(
+                    f"no output of stage {stage.node.stage.name!r} agrees with both its norm and its data."
+                )
             enclosure = enclosure.joined(boxes, Affine.of_boxes(boxes, self.coordinates.shape[1]))
         return objective_above(beliefs.network, enclosure)
 
