@@ -128,5 +128,5 @@ def _span(domain: Domain) -> tuple[Array, Array]:
 
 
 def _check(runs: int) -> None:
-    if isinstance(runs, bool) or not isinstance(runs, int) or runs < 1:
+    if isinstance(runs, bool) or not isinstance(runs, int | np.integer) or runs < 1:
         raise ArgumentError(f"a design needs a whole number of runs, at least 1; got {runs!r}.")

@@ -78,10 +78,10 @@ def test_equals_the_literal_transcription_step_by_step(name: str, seed: int) -> 
     for t in range(1, 9):
         stages = [PaperStage(inputs, outputs, JITTER) for inputs, outputs in told]
         objective = PaperStage(run, told[-1][1] if run else [], JITTER)
-        xi = np.random.default_rng([seed, t - 1]).standard_normal((SAMPLES, 3)).tolist()
+        xi = study._generator().spawn(1)[0].standard_normal((SAMPLES, 3)).tolist()
         context = study._context(())
         assert context.candidates is not None
-        acquisition = algorithm.acquisition(context, np.random.default_rng([seed, t - 1]))
+        acquisition = algorithm.acquisition(context, study._generator())
         tracked, elsewhere = (acquisition.score(at) for at in (context.candidates, np.array(candidates)))
         trial = study.ask()
         assert trial is not None
@@ -225,7 +225,7 @@ def test_samples_of_networks_equal_their_transcription(name: str, mirrored: bool
     assert context.candidates is not None
     stages = GRAPHS[name].transcribed(context.told)
     sign, count = context.beliefs.network.sign, sum(len(stage.outputs) for stage in stages)
-    xi = np.random.default_rng(0).standard_normal((SAMPLES, count))
+    xi = np.random.default_rng(0).spawn(1)[0].standard_normal((SAMPLES, count))
     expected = []
     for x in context.candidates.tolist():
         total = 0.0

@@ -263,7 +263,7 @@ def test_minimising_by_samples_is_maximising_the_negated_samples(tables: bool) -
     lowest = given(process().mirrored(), told, candidates())
     highest = given(process(), negated, candidates())
     algorithm = CascadedEI(samples=64, tables=tables)
-    xi = np.random.default_rng(0).standard_normal((64, 3))
+    xi = np.random.default_rng(0).spawn(1)[0].standard_normal((64, 3))
     mirrored = xi * [1.0, 1.0, -1.0]
     expected = improvement(highest.beliefs, candidates(), mirrored, highest.best)
     assert expected.max() > 0

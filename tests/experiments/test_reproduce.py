@@ -127,7 +127,9 @@ def test_an_error_in_a_run_is_raised_as_it_is(tmp_path):
 def test_what_is_stopped_goes_on_where_it_was(tmp_path, number, made):
     """A real process with real workers. No worker outlives it, whatever ended it."""
     log, out = tmp_path / "log", tmp_path / "out"
-    code = f"from tests.experiments.stubs import slowly; slowly({str(out)!r}, {str(log)!r})"
+    # A process that was started in the background may have been told to ignore interrupts, and its children are too.
+    heed = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    code = f"{heed}; from tests.experiments.stubs import slowly; slowly({str(out)!r}, {str(log)!r})"
     process = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stderr=subprocess.PIPE, text=True)
     try:
         _wait_until(lambda: len(done(log)) == 3 + 5 + 2)  # the profiles, cEI, and one for each of the two workers

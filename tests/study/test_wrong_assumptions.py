@@ -1,5 +1,6 @@
 """A wrong assumption must never end as a proven gap: whatever gives it away, the certificate is refuted."""
 
+import math
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from cascada.errors import RefutedError
 from cascada.kernels import SquaredExponential
 from cascada.network import Network, Stage, chain
+from cascada.problems import certified
 from cascada.space import Real
 from cascada.study import Study, maximise
 
@@ -58,3 +60,40 @@ def test_formulas_need_no_telling() -> None:
     told = study.tell(trial, {"heat": 0.8, "quench": 0.7})
     assert told.state == "complete"
     assert told.value == pytest.approx(10 * 0.7 - 2 * 0.7**2)
+
+
+@pytest.mark.parametrize("algorithm", ["non_adaptive", "random_search", "gpn_ucb", "cei"])
+@pytest.mark.parametrize("seed", [205629, 3, 7])
+def test_data_that_leave_nothing_possible_are_kept(algorithm: str, seed: int) -> None:
+    """L far too small: told runs contradict it in a way that no single stage's data show, and none is lost."""
+    network = certified("chain", seed, norm=2.0, lipschitz=0.2).network
+    result = maximise(network, budget=6, algorithm=algorithm, progress=False)
+    assert result.gap_kind == "refuted"
+    assert result.trials[-1].state == "complete"
+
+
+def root(f: float) -> float:
+    """Not defined below 0, where f never is."""
+    return math.sqrt(f)
+
+
+@pytest.mark.parametrize("algorithm", ["non_adaptive", "cucb", "oi", "cei", "gpn_ucb", "gp_ucb"])
+def test_a_formula_need_not_be_defined_where_nothing_goes(algorithm: str) -> None:
+    """Means and samples of f may lie below 0, where f itself is not."""
+
+    def positive(x: float) -> float:
+        return 1.2 * math.exp(-0.5 * x * x) + 1e-9
+
+    f = Stage("f", controls={"x": Real(-6, 6)}, kernel=SquaredExponential(1.0), norm_bound=1.3, function=positive)
+    last = Stage(
+        "root",
+        known=True,
+        function=root,
+        interval=lambda f: (math.sqrt(max(f[0], 0.0)) * (1 - 1e-12), math.sqrt(max(f[1], 0.0)) * (1 + 1e-12)),
+    )
+    result = maximise(chain(f, last), budget=9, algorithm=algorithm, progress=False)
+    assert result.best is not None
+    assert (len(result.trials), result.gap_kind) == (9, "proven")
+    assert result.best.value is not None
+    assert result.gap is not None
+    assert math.sqrt(1.2) - result.best.value <= result.gap + 1e-6

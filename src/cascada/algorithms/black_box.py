@@ -6,6 +6,7 @@ import numpy as np
 
 from cascada.algorithms.algorithm import Context
 from cascada.arrays import Array
+from cascada.errors import ArgumentError
 from cascada.gp import BlockPosterior, Posterior, Prediction, SeparablePosterior, TrackedPosterior
 from cascada.gp.rounding import SMALLEST_JITTER
 from cascada.kernels import Matern, Stationary
@@ -29,6 +30,10 @@ class BlackBox:
         """From what the last suggestion left behind, where that is of use; pending runs are taken at their means."""
         network, d = context.beliefs.network, context.domain.dimension
         chosen = default_kernel(network) if kernel is None else kernel
+        if not isinstance(chosen, Stationary):
+            raise ArgumentError(
+                f"kernel must be a scalar kernel over all controls, such as Matern(2.5); got {kernel!r}."
+            )
         offset = network.sign * _offset(network)
         told = context.told[:, [*range(d), network.objective_column]].copy()
         told[:, -1] = network.sign * told[:, -1] - offset
@@ -39,8 +44,8 @@ class BlackBox:
         else:
             kept, posterior = None, Posterior.empty(chosen, d, jitter=_jitter(context))
         known = 0 if kept is None else len(kept.told)
-        if len(told) > known:
-            posterior = posterior.append(told[known:, :-1], told[known:, -1])
+        for row in told[known:, None]:  # one by one, so that what was kept changes not a digit
+            posterior = posterior.append(row[:, :-1], row[:, -1])
         for point in context.pending[:, :d]:
             if not (posterior.inputs == point).all(axis=1).any():  # what was seen is known, but for the jitter
                 posterior = posterior.append(point[None], posterior.predict(point[None]).mean)

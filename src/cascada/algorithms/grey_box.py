@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
 from cascada.algorithms.algorithm import Context
 from cascada.arrays import Array
 from cascada.confidence import Belief
@@ -83,4 +85,6 @@ class GreyBox:
         sd = accumulated(self.beliefs, along.mean, along.sd)  # eq:kusa_sig
         # With one B for all stages the width is B·σ̃; each stage's own B is the natural extension.
         width = accumulated(self.beliefs, along.mean, scaled_by_norms(self.beliefs, along.sd))
-        return Spread(network.sign * along.mean[:, column], width[:, column], sd[:, column])
+        mean, width, sd = network.sign * along.mean[:, column], width[:, column], sd[:, column]
+        defined = np.isfinite(mean) & np.isfinite(width) & np.isfinite(sd)  # else a formula says nothing there
+        return Spread(np.where(defined, mean, -np.inf), np.where(defined, width, 0.0), np.where(defined, sd, 0.0))

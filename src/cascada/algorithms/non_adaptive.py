@@ -41,7 +41,8 @@ class NonAdaptive:
     adaptive: ClassVar[bool] = False  # what was observed does not matter, so all runs may be under way at once
 
     def __post_init__(self) -> None:
-        if self.runs is not None and (isinstance(self.runs, bool) or not isinstance(self.runs, int) or self.runs < 1):
+        whole = isinstance(self.runs, int | np.integer) and not isinstance(self.runs, bool)
+        if self.runs is not None and not (whole and self.runs >= 1):
             raise ArgumentError(f"runs must be a whole number, at least 1, or None for the budget; got {self.runs!r}.")
 
     def suggest(self, context: Context, rng: np.random.Generator) -> Suggestion:  # noqa: ARG002
@@ -69,7 +70,8 @@ class NonAdaptive:
         def mean(points: Array) -> Array:
             parts = [points[i : i + _BLOCK] for i in range(0, len(points), _BLOCK)]
             values = np.concatenate([composite_mean(context.beliefs, part, within) for part in parts])
-            return network.sign * values[:, network.objective_column]  # eq:mean_chain, eq:mean_mul, eq:mean_net
+            mean = network.sign * values[:, network.objective_column]  # eq:mean_chain, eq:mean_mul, eq:mean_net
+            return np.where(np.isnan(mean), -np.inf, mean)  # a formula need not be defined at the means
 
         if context.candidates is not None:
             return context.candidates[int(mean(context.candidates).argmax())]  # algo:fd
@@ -101,6 +103,8 @@ class NonAdaptive:
         """The ranges as one box (1, V), infinite where nothing is known; None without any."""
         if self.ranges is None:
             return None
+        if not isinstance(self.ranges, Mapping) or not all(isinstance(name, str) for name in self.ranges):
+            raise ArgumentError(f"ranges must be a dict such as {{'stage.output': (low, high)}}; got {self.ranges!r}.")
         lower, upper = np.full((1, network.width), -np.inf), np.full((1, network.width), np.inf)
         for name, given in sorted(self.ranges.items(), key=lambda item: "." in item[0]):  # one output goes before all
             low, high = _range(name, given)
@@ -128,9 +132,9 @@ class _Plan:
 
 def _columns(network: Network, name: str) -> list[int]:
     """The columns of "stage.output", or of all outputs of a stage."""
-    owner, _, output = name.partition(".")
+    owner, dot, output = name.partition(".")
     choices = {node.stage.name: node for node in network.nodes}
-    if owner not in choices or (output and output not in choices[owner].stage.outputs):
+    if owner not in choices or (dot and output not in choices[owner].stage.outputs):
         every = ", ".join(f"{node.stage.name}.{o}" for node in network.nodes for o in node.stage.outputs)
         raise ArgumentError(f"ranges must name stages or their outputs, {every}; got {name!r}.")
     node = choices[owner]

@@ -62,7 +62,11 @@ def table(found: Sequence[Claim]) -> str:
     lines = ["| " + " | ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) + " |" for row in rows]
     lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
     notes = [line for claim in found for line in _notes(claim)]
-    heading = "A verdict in brackets is on a chain of which the sentence does not speak. What is taken to be meant:"
+    heading = (
+        "A verdict in brackets is on a chain of which the sentence does not speak. The family is every chain that was\n"
+        "run, g1 and g2 among them, with its first trial alone; an interval of few or of skewed values is rough.\n"
+        "What is taken to be meant:"
+    )
     return "\n".join([*lines, "", heading, "", *notes, ""])
 
 

@@ -47,7 +47,8 @@ class Finished:
         try:
             found = json.loads(self._path(name).read_text(encoding="utf-8"))
             whole = found["sha256"] == _checksum(found["result"])
-            return found["result"] if whole and found["settings"] == self.settings else None
+            same = found["name"] == name and found["settings"] == self.settings
+            return found["result"] if whole and same else None
         except (OSError, ValueError, KeyError, TypeError):
             return None
 

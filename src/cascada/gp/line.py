@@ -95,7 +95,8 @@ class Line:
         """The same as cubics between so many even nodes."""
         step = 2 * self._half / (nodes - 3)
         start = self._centre - self._half - step
-        values = self._values(np.clip(start + step * np.arange(nodes), self.low, self.high))
+        ends = self._centre - self._half, self._centre + self._half
+        values = self._values(np.clip(start + step * np.arange(nodes), *ends))
         # The outermost nodes lie outside the interval, where the polynomial must not be used: continue cubically.
         values[:, 0] = 4 * values[:, 1] - 6 * values[:, 2] + 4 * values[:, 3] - values[:, 4]
         values[:, -1] = 4 * values[:, -2] - 6 * values[:, -3] + 4 * values[:, -4] - values[:, -5]

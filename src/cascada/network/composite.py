@@ -7,6 +7,7 @@ for all its outputs, which counts once. Controls are exact.
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +19,7 @@ from cascada.gp import OperatorPrediction, Prediction
 from cascada.gp.line import predict_on_line
 from cascada.network.beliefs import Beliefs, StageBelief
 from cascada.network.enclosure import enclose_stage, in_user_units
+from cascada.network.evaluation import StageError
 from cascada.network.mean import forward
 
 # Sums of some ten terms, each rounded: bounds are widened by this much, relatively.
@@ -64,9 +66,7 @@ def accumulated(beliefs: Beliefs, mean: Array, local: Array) -> Array:
         given, inputs = stage.node.stage, list(stage.node.inputs)
         columns = dict(zip(given.outputs, stage.node.columns, strict=True))
         if given.known:
-            box = Boxes(mean[:, inputs] - errors[:, inputs], mean[:, inputs] + errors[:, inputs])
-            over, at = enclose_stage(stage, box, None)[0], mean[:, list(stage.node.columns)]
-            errors[:, list(stage.node.columns)] = np.maximum(np.maximum(over.upper - at, at - over.lower), 0.0)
+            errors[:, list(stage.node.columns)] = _formula_error(stage, mean, errors)
             continue
         for output in given.passes:
             source = inputs[stage.node.input_names.index(output)]
@@ -92,9 +92,25 @@ def composite_bounds(beliefs: Beliefs, coordinates: Array) -> Boxes:
             local[:, column] = half[:, stage.node.input_names.index(output)]
     error = accumulated(beliefs, mean, local)
     column, sign = beliefs.network.objective_column, beliefs.network.sign
-    centre = sign * mean[:, [column]]
+    centre = np.where(np.isnan(mean[:, [column]]), 0.0, sign * mean[:, [column]])
     half = error[:, [column]] * (1 + _ROUNDING) + _ROUNDING * np.abs(mean).max(axis=1, keepdims=True)
+    half[np.isnan(half) | np.isnan(mean[:, [column]])] = np.inf  # a formula is not defined at the means
     return Boxes(centre - half, centre + half)
+
+
+def _formula_error(stage: StageBelief, mean: Array, errors: Array) -> Array:
+    """How far a known stage can be from its value at the means (n, p); infinite where it says nothing."""
+    inputs, columns = list(stage.node.inputs), list(stage.node.columns)
+    lower, upper = mean[:, inputs] - errors[:, inputs], mean[:, inputs] + errors[:, inputs]
+    if stage.span is not None:  # what the stage cannot get does not count
+        lower, upper = np.maximum(lower, stage.span.lower), np.minimum(upper, stage.span.upper)
+    result = np.full((len(mean), len(columns)), np.inf)
+    for i in np.flatnonzero(np.isfinite(mean[:, inputs + columns]).all(axis=1) & (lower <= upper).all(axis=1)):
+        with suppress(StageError, ArithmeticError, ValueError):  # the formula, or the interval, is the user's
+            over = enclose_stage(stage, Boxes(lower[[i]], upper[[i]]), None)[0]
+            at = mean[i, columns]
+            result[i] = np.maximum(np.maximum(over.upper[0] - at, at - over.lower[0]), 0.0)
+    return result
 
 
 def _quick_prediction(stage: StageBelief, inputs: Array) -> Prediction | OperatorPrediction:

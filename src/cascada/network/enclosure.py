@@ -8,6 +8,7 @@ and as valid: it follows how values move together (slopes), and takes a wide inp
 bounded by itself: a table of many parts for a stage with one input, a few sub-boxes for one with more.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
@@ -169,6 +170,16 @@ def known_values(stage: StageBelief, inputs: Array) -> Array:
     """A known stage's outputs (n, p) at rows of inputs (coordinates)."""
     points = in_user_units(stage, Boxes(inputs, inputs)).centre
     return np.array([_formula(stage, row) for row in points]).reshape(len(points), -1)
+
+
+def likely_values(stage: StageBelief, inputs: Array) -> Array:
+    """The same at inputs that are guesses: NaN where the formula is not defined, as it need not be where nothing goes."""
+    points = in_user_units(stage, Boxes(inputs, inputs)).centre
+    values = np.full((len(points), len(stage.node.columns)), np.nan)
+    for i, row in enumerate(points):
+        with suppress(StageError):
+            values[i] = _formula(stage, row)
+    return values
 
 
 def _formula(stage: StageBelief, row: Array) -> tuple[float, ...]:

@@ -10,7 +10,7 @@ from cascada.arrays import Array
 from cascada.confidence import BallBelief, Belief, Boxes
 from cascada.gp import OperatorPrediction, Prediction
 from cascada.network.beliefs import Beliefs, StageBelief, told
-from cascada.network.enclosure import enclose_network, in_user_units, known_values
+from cascada.network.enclosure import enclose_network, in_user_units, likely_values
 
 
 @dataclass(frozen=True)
@@ -102,12 +102,14 @@ def forward(
 ) -> tuple[Array, list[AnyPrediction | None]]:
     """Means of all values (n, V) and the stages' predictions there; None for a stage without a belief.
 
+    NaN from the first formula on that is not defined at the means it gets.
     Outputs that were `told` (n, V − d), where finite, stand for themselves. `tracked` are predictions that are at hand,
     by the position of the stage; `predict` makes the others. `within`: see `composite_mean`.
     """
     values = np.full((len(coordinates), beliefs.network.width), np.nan)
     values[:, : coordinates.shape[1]] = coordinates
     predictions: list[AnyPrediction | None] = []
+    undefined_from = np.full(len(coordinates), beliefs.network.width)  # the first column that a formula gave no value
     for i, stage in enumerate(beliefs.stages):
         columns, inputs = list(stage.node.columns), values[:, list(stage.node.inputs)]
         prediction: AnyPrediction | None = None
@@ -116,11 +118,15 @@ def forward(
             prediction = at_hand or (predict or _predict)(stage, inputs)
         predictions.append(prediction)
         values[:, columns] = _stage_mean(stage, inputs, prediction)
+        undefined = np.isnan(values[:, columns]).any(axis=1)
+        undefined_from[undefined] = np.minimum(undefined_from[undefined], columns[0])
+        values[undefined[:, None] & np.isin(np.arange(values.shape[1]), columns)] = 0.0  # for later stages to take
         if within is not None:  # eq:mutil: the nearest point of a box, coordinate by coordinate
             values[:, columns] = np.clip(values[:, columns], within.lower[:, columns], within.upper[:, columns])
         if told is not None and told.shape[1]:
             known = told[:, [column - coordinates.shape[1] for column in columns]]
             values[:, columns] = np.where(np.isfinite(known), known, values[:, columns])
+    values[np.arange(values.shape[1]) >= undefined_from[:, None]] = np.nan
     return values, predictions
 
 
@@ -133,7 +139,7 @@ def _stage_mean(stage: StageBelief, inputs: Array, prediction: AnyPrediction | N
     """Means (n, p) of all outputs of a stage."""
     given = stage.node.stage
     if given.known:
-        return known_values(stage, inputs)
+        return likely_values(stage, inputs)
     mean = np.empty((len(inputs), len(given.outputs)))
     for output, values in passed_on(stage, inputs).items():
         mean[:, given.outputs.index(output)] = values

@@ -12,7 +12,7 @@ from cascada.arrays import Array
 from cascada.confidence import Belief
 from cascada.gp import OperatorPrediction, Prediction
 from cascada.network.beliefs import Beliefs, StageBelief
-from cascada.network.enclosure import known_values
+from cascada.network.enclosure import likely_values
 from cascada.network.mean import passed_on
 
 # Samples are worked on in blocks of about so many values.
@@ -50,11 +50,12 @@ def improvement(
 def sample_objective(
     beliefs: Beliefs, coordinates: Array, draws: Array, tracked: Mapping[int, Prediction] | None = None
 ) -> Array:
-    """Samples (n, S) of what is maximised at coordinates (n, d)."""
+    """Samples (n, S) of what is maximised at coordinates (n, d); −∞ where a formula is not defined."""
     n = len(coordinates)
     # One column per value: (n, 1) as long as it is the same in every sample, else (n, S).
     columns: dict[int, Array] = {j: coordinates[:, [j]] for j in range(coordinates.shape[1])}
     position = 0
+    undefined = np.zeros((n, 1), dtype=bool)  # where a formula has no value
     for i, stage in enumerate(beliefs.stages):
         given, node = stage.node.stage, stage.node
         shape = np.broadcast_shapes(*(columns[j].shape for j in node.inputs))
@@ -63,7 +64,9 @@ def sample_objective(
         )
         outputs = dict(zip(given.outputs, node.columns, strict=True))
         if given.known:
-            values = known_values(stage, inputs)
+            values = likely_values(stage, inputs)
+            undefined = undefined | np.isnan(values).any(axis=1).reshape(shape)
+            values = np.nan_to_num(values)  # for later stages to take
             columns |= {column: values[:, [j]].reshape(shape) for j, column in enumerate(node.columns)}
             continue
         columns |= {outputs[name]: values.reshape(shape) for name, values in passed_on(stage, inputs).items()}
@@ -76,7 +79,8 @@ def sample_objective(
         drawn = _drawn(stage, prediction, shape, xi)
         columns |= {outputs[name]: drawn[..., j] + given.offset[j] for j, name in enumerate(given.modelled)}
     network = beliefs.network
-    return network.sign * np.broadcast_to(columns[network.objective_column], (n, len(draws)))
+    values = np.broadcast_to(columns[network.objective_column], (n, len(draws)))
+    return np.where(undefined, -np.inf, network.sign * values)
 
 
 def _drawn(stage: StageBelief, prediction: Prediction | OperatorPrediction, shape: tuple[int, ...], xi: Array) -> Array:

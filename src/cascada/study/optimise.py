@@ -1,5 +1,6 @@
 """`maximise` and `minimise`: ask, run the process, tell, until the gap is proven small or the budget is used up."""
 
+import warnings
 from collections.abc import Iterable
 from concurrent.futures import Executor
 from typing import Literal
@@ -10,8 +11,10 @@ from cascada.algorithms import Algorithm
 from cascada.errors import ArgumentError
 from cascada.network import Network, Process
 from cascada.network.evaluation import Functions
+from cascada.search import Certificate
 from cascada.space import Grid
 from cascada.study.progress import progress_bar
+from cascada.study.recommendation import Recommendation
 from cascada.study.result import Result
 from cascada.study.runner import Callback, run_trials
 from cascada.study.study import Study
@@ -72,9 +75,20 @@ def maximise(
     certificate = study.certificate(cells=None if study.adaptive or tolerance is not None else _LAST_LOOK)
     if certificate.kind == "refuted" and status in ("budget", "exhausted"):
         status = "refuted"
-    recommendation = study.recommendation(certificate)
+    recommendation = _recommendation(study, certificate)
+    if study.refuted and certificate.kind != "refuted":
+        certificate = study.certificate()  # looking at the recommended point showed a contradiction
     recommended = None if recommendation is None else dict(recommendation.controls)
     return Result(study.best_trial, recommended, certificate, study.trials, status, recommendation)
+
+
+def _recommendation(study: Study, certificate: Certificate) -> Recommendation | None:
+    """What the algorithm recommends; an algorithm that fails at this must not take the runs with it."""
+    try:
+        return study.recommendation(certificate)
+    except Exception as error:  # the algorithm may be the user's: it may raise anything
+        warnings.warn(f"{study.algorithm} could recommend no point: {error}", RuntimeWarning, stacklevel=3)
+        return None
 
 
 def minimise(

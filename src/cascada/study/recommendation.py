@@ -1,9 +1,10 @@
 """A recommended point that need not have been run: what it gives at least, and how far it can be from the best.
 
 Computed by the library, whoever recommends the point. With μ^g the composite mean and e(x) how far g(x) can be from it
-(`eq:fd_1`, `eq:fd_2`), a point x_T that maximises μ^g has g(x*) − g(x_T) ≤ e(x*) + e(x_T) (`eq:fd_end`). What is used
-is no larger: the largest upper bound of all settings minus the lower bound at x_T, each the better of two, by the
-composite mean and by the enclosure.
+(`eq:fd_1`, `eq:fd_2`), a point x_T that maximises μ^g has g(x*) − g(x_T) ≤ e(x*) + e(x_T) (`eq:fd_end`), where x* is
+not known. What is used is the largest upper bound of all settings minus the lower bound at x_T, each the better of two,
+by the composite mean and by the enclosure: over candidates at most max_x e(x) + e(x_T), and so at most the printed
+bound.
 """
 
 from collections.abc import Mapping
@@ -13,9 +14,10 @@ import numpy as np
 
 from cascada.arrays import Array
 from cascada.confidence import Boxes
+from cascada.errors import RefutedError
 from cascada.network import Beliefs, composite_mean, enclose_network
 from cascada.network.composite import composite_bounds
-from cascada.search import Candidates, Certificate, GapKind
+from cascada.search import Candidates, Certificate, GapKind, contradiction_slack
 
 # Candidates whose bounds are computed together: enough for NumPy, and little memory.
 _BLOCK = 4096
@@ -73,6 +75,10 @@ def recommendation_at(
     if certificate.kind != "refuted" and certificate.bound is not None:
         low = _below(beliefs, point)
         high = sign * certificate.bound if candidates is None else _above(beliefs, candidates)
+        if high < low - contradiction_slack(low):
+            raise RefutedError(
+                f"the recommended point gives at least {low:.6g}, but nothing gives more than {high:.6g}."
+            )
         worst, bound, gap = sign * low, sign * high, max(high - low, 0.0)  # eq:fd_end
     return Recommendation(
         controls=dict(controls),

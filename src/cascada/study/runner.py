@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 from functools import partial
+from pickle import PicklingError
 
 from cascada.errors import ArgumentError, CascadaError, ContradictionError
 from cascada.network import Outputs, Process, StageError
@@ -65,14 +66,11 @@ def run_trials(
             if any(answers):
                 return "stopped"
     except KeyboardInterrupt:
-        _tell_finished(study, under_way)
         return "interrupted"
     except BrokenExecutor:
-        _tell_finished(study, under_way)
         return "broken"
     finally:
-        for run in under_way:
-            run.cancel()
+        _tell_finished(study, under_way)  # what is paid for is not thrown away, whatever ended the rest
 
 
 class _Run:
@@ -105,7 +103,7 @@ class _Run:
         except CancelledError:
             raise BrokenExecutor("the run was cancelled") from None
         except Exception as error:  # the process itself raises nothing but StageError
-            if "pickle" in str(error).lower():
+            if isinstance(error, PicklingError) or str(error).lower().startswith(("cannot pickle", "can't pickle")):
                 raise ArgumentError(
                     f"the process could not be sent to the executor: {error}. Processes need functions that are "
                     f"defined at the top level of a module; or use a ThreadPoolExecutor."

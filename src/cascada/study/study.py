@@ -29,6 +29,9 @@ from cascada.study.observing import observed
 from cascada.study.recommendation import Recommendation, recommendation_at
 from cascada.study.trial import Trial
 
+# Keeps an algorithm's random numbers apart from those of a problem that was drawn with the same seed.
+_STREAM = 0xCA5CADA
+
 
 class Study:
     """Trials of a network, the beliefs they lead to, and the points that an algorithm suggests.
@@ -196,7 +199,14 @@ class Study:
     def recommended(self) -> dict[str, float | int] | None:
         """What the algorithm recommends in the end, if that is not simply the best run."""
         point = self.algorithm.recommend(self._context(()))
-        return None if point is None else self.network.domain.named(self._in_user_units(point))
+        if point is None:
+            return None
+        d = self.network.domain.dimension
+        if not isinstance(point, np.ndarray) or point.shape != (d,) or not np.isfinite(point).all():
+            raise ArgumentError(
+                f"recommend() of {self.algorithm} must return {d} finite coordinates as an array, or None; got {point!r}."
+            )
+        return self.network.domain.named(self._in_user_units(point))
 
     def recommendation(self, certificate: Certificate | None = None) -> Recommendation | None:
         """The same with what it gives at least, and how far it can be from the best possible.
@@ -323,7 +333,7 @@ class Study:
         )
 
     def _generator(self) -> np.random.Generator:
-        return np.random.default_rng([self.seed, len(self._trials)])
+        return np.random.default_rng([_STREAM, self.seed, len(self._trials)])
 
     def _add(self, controls: dict[str, float | int]) -> Trial:
         domain, trial = self.network.domain, Trial(len(self._trials), controls)
@@ -343,11 +353,18 @@ class Study:
             raise ArgumentError(f"there is no trial {number}; {len(self._trials)} were asked for.")
         return self._trials[number]
 
+    def _outside(self, values: Array) -> tuple[str, ...]:
+        """What is wrong with a run (1, V), in words, before it is learned from."""
+        try:
+            return impossible(self._beliefs, values)
+        except RefutedError as error:  # nothing at all is possible any more: the run is kept, and that is said
+            return (str(error),)
+
     def _store(self, trial: Trial, fresh: Sequence[str]) -> Trial:
         if fresh:
             row = self.network.domain.row(trial.controls)[None]
             values = run_values(self.network, row, [trial.outputs])
-            outside = () if self._evidence() else impossible(self._beliefs, values)
+            outside = () if self._evidence() else self._outside(values)
             self._beliefs = self._beliefs.append(values)  # a contradiction raises here: nothing is changed then
             if outside and not self._beliefs.evidence:  # else the evidence says it better
                 self._refuted += [f"Trial {trial.number}: {text}" for text in outside]
