@@ -1,5 +1,6 @@
 """Optimise multi-stage processes whose every stage can be observed, with a proven gap to the best."""
 
+from cascada.calibration import Calibration
 from cascada.confidence import BallBelief, Balls, Belief, Boxes, EnvelopeTable, Evidence, cell_bounds, envelope
 from cascada.errors import ArgumentError, CascadaError, ContradictionError, NumericalError, RefutedError
 from cascada.gp import BlockPosterior, Posterior, SeparablePosterior, TrackedPosterior
@@ -19,6 +20,7 @@ __all__ = [
     "BlockKernel",
     "BlockPosterior",
     "Boxes",
+    "Calibration",
     "CascadaError",
     "Certificate",
     "ContradictionError",

@@ -9,7 +9,7 @@ import pytest
 
 from cascada.errors import ArgumentError
 from cascada.kernels import BlockKernel, Matern, Separable, SquaredExponential
-from cascada.network import Network, Stage, chain, feed_forward, multi_output_chain
+from cascada.network import Network, Stage, chain, feed_forward, multi_output_chain, prior_beliefs
 from cascada.space import Real
 from tests.network.cases import SE, X, Y, stage
 
@@ -129,6 +129,39 @@ def test_a_rough_kernel_with_a_lipschitz_constant_is_fine() -> None:
     chain(stage("f", controls=X, kernel=Matern(0.5), lipschitz=2.0))
 
 
+@pytest.mark.parametrize("missing", [{"norm_bound": None}, {"kernel": None, "norm_bound": None}], ids=str)
+def test_what_was_not_given_has_to_be_estimated(missing: dict[str, None]) -> None:
+    """By a study: beliefs without data cannot be had of such a network."""
+    network = chain(stage("f", controls=X), stage("g", **missing))
+    assert (network.estimated, network.mirrored().estimated) == (True, True)
+    assert [given.estimated for given in network.stages] == [False, True]
+    with pytest.raises(ArgumentError, match="stage 'g' was given no kernel or no norm_bound; only a study"):
+        prior_beliefs(network)
+
+
+def test_what_was_given_or_is_not_modelled_is_not_estimated() -> None:
+    known = Stage("known", known=True, lipschitz=1.0, function=lambda f: f)
+    network = chain(stage("f", controls=X), Stage("hand on", outputs=["f"], passes=["f"]), known)
+    assert not network.estimated
+
+
+def test_a_part_of_a_stage_is_the_stage_of_one_output() -> None:
+    whole = Stage("f", controls=X, outputs=["u", "x", "v"], passes=["x"], lipschitz=[1.0, 2.0], offset=[3.0, 4.0])
+    u, x, v = (whole.part(output) for output in whole.outputs)
+    assert [part.name for part in (u, x, v)] == ["f.u", "f.x", "f.v"]
+    assert [part.outputs for part in (u, x, v)] == [("u",), ("x",), ("v",)]
+    assert [part.modelled for part in (u, x, v)] == [("u",), (), ("v",)]
+    assert [part.estimated for part in (u, x, v)] == [True, False, True]
+    assert u.lipschitz is not None
+    assert v.lipschitz is not None
+    assert [*u.lipschitz, *v.lipschitz, *u.offset, *x.offset, *v.offset] == [1.0, 2.0, 3.0, 4.0]
+    assert Stage("g", controls=X).part("g").name == "g"
+    fitted = v.fitted(SE, 7.0)
+    assert (fitted.kernel, *fitted.offset) == (SE, 7.0)
+    assert fitted.estimated  # its norm is still to be estimated
+    assert (whole.kernel, v.kernel, *v.offset) == (None, None, 4.0)
+
+
 # ---- errors, one each
 
 
@@ -232,8 +265,6 @@ NETWORK_ERRORS: dict[str, tuple[Callable[[], Any], str]] = {
     "an objective that is no stage": (lambda: chain(A, objective="z"), "one of a.a; got 'z'"),
     "an objective that is no output": (lambda: chain(_wide(), objective="f.w"), "one of f.u, f.v; got 'f.w'"),
     "an objective with two outputs": (lambda: chain(_wide(), objective="f"), "one of f.u, f.v; got 'f'"),
-    "no kernel": (lambda: chain(stage("f", controls=X, kernel=None)), "stage 'f' needs a kernel: estimating it"),
-    "no norm bound": (lambda: chain(stage("f", controls=X, norm_bound=None)), "stage 'f' needs a norm_bound"),
     "a rough kernel and no L": (
         lambda: chain(stage("f", controls=X, kernel=Matern(1.0))),
         "stage 'f': functions of Matern.* have no Lipschitz constant of their own; give lipschitz=",

@@ -8,6 +8,7 @@ from cascada.algorithms.cascaded_ei import CascadedEI
 from cascada.algorithms.cucb import CUCB
 from cascada.algorithms.expected_improvement import ExpectedImprovement
 from cascada.algorithms.gp_ucb import GPUCB
+from cascada.algorithms.gpn_ei import GPNEI
 from cascada.algorithms.gpn_ucb import GPNUCB
 from cascada.algorithms.non_adaptive import NonAdaptive
 from cascada.algorithms.optimistic_improvement import OptimisticImprovement
@@ -18,6 +19,7 @@ from cascada.errors import ArgumentError
 NAMES: dict[str, type[Any]] = {
     "auto": GPNUCB,
     "gpn_ucb": GPNUCB,
+    "gpn_ei": GPNEI,
     "non_adaptive": NonAdaptive,
     "cucb": CUCB,
     "oi": OptimisticImprovement,
@@ -48,6 +50,7 @@ def by_name(algorithm: "str | Algorithm") -> Algorithm:
 
 __all__ = [
     "CUCB",
+    "GPNEI",
     "GPNUCB",
     "GPUCB",
     "NAMES",

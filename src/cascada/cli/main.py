@@ -20,6 +20,7 @@ __all__ = ["COMMANDS", "app"]
 
 #: Name of a command → ``module:function``; the function's signature is the command's options.
 COMMANDS: Mapping[str, str] = {
+    "bench": "cascada.cli.bench:bench",
     "demo": "cascada.cli.demo:demo",
     "problems": "cascada.cli.problems:problems",
     "reproduce": "cascada.cli.reproduce:reproduce",

@@ -11,7 +11,7 @@ from cascada.problems import PROBLEMS, by_name
 def problems(
     json_output: Annotated[bool, typer.Option("--json", help="Print one JSON object a problem, as a list.")] = False,
 ) -> None:
-    """List the built-in problems: structure, dimension, and the best value (by a dense search)."""
+    """List the built-in problems: structure, dimension, and the best value with how it is known."""
     rows = []
     for name in PROBLEMS:
         problem = by_name(name)
@@ -21,7 +21,8 @@ def problems(
                 "structure": problem.summary,
                 "dimension": problem.network.domain.dimension,
                 "stages": len(problem.network.stages),
-                "optimum": problem.optimum[1],
+                "optimum": problem.best.value,
+                "known_by": problem.best.how,
             }
         )
     if json_output:
@@ -32,10 +33,9 @@ def problems(
 
     table = Table(box=None, pad_edge=False)
     table.add_column("problem", no_wrap=True)
-    for heading in ("structure", "controls", "stages", "best value"):
+    for heading in ("structure", "controls", "stages", "best value", "known by"):
         table.add_column(heading)
     for row in rows:
-        table.add_row(
-            str(row["name"]), str(row["structure"]), str(row["dimension"]), str(row["stages"]), f"{row['optimum']:.6f}"
-        )
+        shown = {**row, "optimum": f"{row['optimum']:.6f}"}
+        table.add_row(*map(str, shown.values()))
     Console().print(table)

@@ -1,9 +1,6 @@
 """`cascada reproduce`: the paper's experiments, with its figures and what became of its claims."""
 
 import json
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -11,9 +8,10 @@ from typing import Annotated
 
 import typer
 
+from cascada.cli.progress import progress
 from cascada.errors import ArgumentError
 from cascada.experiments.plan import QUICK, Settings
-from cascada.experiments.pool import Report, cores
+from cascada.experiments.pool import cores
 from cascada.experiments.reproduce import reproduce as reproduce_paper
 
 
@@ -33,7 +31,7 @@ def reproduce(
     except ImportError as error:
         raise ArgumentError(f'the figures need matplotlib ({error}). Run: pip install "cascada[paper]".') from error
     settings = replace(QUICK if quick else Settings(), seed=seed)
-    with _progress(not json_output) as report:
+    with progress(not json_output) as report:
         done = reproduce_paper(settings, out, cores() if jobs is None else jobs, report)
     figures = [str(path) for path in done.figures]
     if json_output:
@@ -43,27 +41,3 @@ def reproduce(
     typer.echo(done.table.rstrip() + "\n")
     for path in [str(done.results), str(done.claims), *figures]:
         typer.echo(path)
-
-
-@contextmanager
-def _progress(wanted: bool) -> Iterator[Report]:
-    """A function to call after every run: a bar on a terminal, else a line now and then; nothing if not wanted."""
-    if not wanted:
-        yield lambda _done, _total: None
-        return
-    if not sys.stderr.isatty():
-        yield _line_now_and_then
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("runs"), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True)) as bar:
-        task = bar.add_task("", total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
-
-
-def _line_now_and_then(done: int, total: int) -> None:
-    """Twenty lines in all, so that a log shows that it moves."""
-    if done * 20 // total > (done - 1) * 20 // total:
-        typer.echo(f"{done} of {total} runs", err=True)

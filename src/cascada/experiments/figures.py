@@ -50,7 +50,7 @@ _MARKS: Mapping[str, dict[str, Any]] = {
     "$g_2$": {"marker": ">", "markersize": 8, "linestyle": "none", "markeredgecolor": "black", "zorder": 4},
 }
 
-_LOOK = {
+LOOK = {
     "font.size": 9.0,
     "axes.titlesize": 10.0,
     "figure.titlesize": 11.0,
@@ -79,7 +79,7 @@ def draw(results: Results, out: Path) -> list[Path]:
     }
     out.mkdir(parents=True, exist_ok=True)
     written = []
-    with style.context(["default", _LOOK]):  # whatever the user's own settings are
+    with style.context(["default", LOOK]):  # whatever the user's own settings are
         for name, figure in figures.items():
             drawn = figure()
             for kind, metadata in (("pdf", {"CreationDate": None}), ("png", {})):

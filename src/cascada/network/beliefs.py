@@ -9,7 +9,7 @@ import numpy as np
 
 from cascada.arrays import UNIT_ROUNDOFF, Array
 from cascada.confidence import BallBelief, Belief, Boxes, EnvelopeTable, Evidence
-from cascada.errors import RefutedError
+from cascada.errors import ArgumentError, RefutedError
 from cascada.gp import BlockPosterior, Posterior, SeparablePosterior
 from cascada.gp.rounding import SMALLEST_JITTER
 from cascada.kernels import OperatorKernel, Separable, Stationary
@@ -107,6 +107,10 @@ def _prior(node: Node, jitter: float, tight: bool) -> Belief | BallBelief | None
     stage, d = node.stage, len(node.inputs)
     if not stage.modelled:
         return None
+    if stage.estimated:
+        raise ArgumentError(
+            f"stage {stage.name!r} was given no kernel or no norm_bound; only a study (or maximise) estimates them."
+        )
     lipschitz: Any = None if stage.lipschitz is None else stage.lipschitz * stretch(node)
     bound: Any = stage.norm_bound
     p = len(stage.modelled)

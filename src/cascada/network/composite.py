@@ -106,7 +106,7 @@ def _formula_error(stage: StageBelief, mean: Array, errors: Array) -> Array:
         lower, upper = np.maximum(lower, stage.span.lower), np.minimum(upper, stage.span.upper)
     result = np.full((len(mean), len(columns)), np.inf)
     for i in np.flatnonzero(np.isfinite(mean[:, inputs + columns]).all(axis=1) & (lower <= upper).all(axis=1)):
-        with suppress(StageError, ArithmeticError, ValueError):  # the formula, or the interval, is the user's
+        with suppress(StageError, ArgumentError):  # the formula, or the interval, is the user's
             over = enclose_stage(stage, Boxes(lower[[i]], upper[[i]]), None)[0]
             at = mean[i, columns]
             result[i] = np.maximum(np.maximum(over.upper[0] - at, at - over.lower[0]), 0.0)

@@ -173,7 +173,7 @@ def known_values(stage: StageBelief, inputs: Array) -> Array:
 
 
 def likely_values(stage: StageBelief, inputs: Array) -> Array:
-    """The same at inputs that are guesses: NaN where the formula is not defined, as it need not be where nothing goes."""
+    """The same at inputs that are guesses: NaN where the formula is not defined, which nothing needs to reach."""
     points = in_user_units(stage, Boxes(inputs, inputs)).centre
     values = np.full((len(points), len(stage.node.columns)), np.nan)
     for i, row in enumerate(points):
@@ -196,7 +196,13 @@ def _interval(stage: StageBelief, low: Array, high: Array) -> tuple[list[float],
     """What a known stage's interval function says of one box: the low and the high ends of its outputs."""
     assert stage.node.stage.interval is not None, "called only with an interval function"
     pairs = dict(zip(stage.node.input_names, zip(low.tolist(), high.tolist(), strict=True), strict=True))
-    given = stage.node.stage.interval(**pairs)
+    try:
+        given = stage.node.stage.interval(**pairs)
+    except Exception as error:  # the function is the user's: it may raise anything
+        raise ArgumentError(
+            f"the interval function of stage {stage.node.stage.name!r} failed for {pairs}: {reason(error)}. It must "
+            f"bound the formula over any such intervals, also where the process itself never goes."
+        ) from error
     try:
         result = np.array(given, dtype=np.float64).reshape(-1, 2)
         sound = len(result) == len(stage.node.columns) and np.isfinite(result).all() and np.all(np.diff(result) >= 0)

@@ -110,6 +110,11 @@ class Network:
         """The names of the controls, in the order of a candidate's columns."""
         return self.domain.names
 
+    @property
+    def estimated(self) -> bool:
+        """Whether the kernel or the norm of some stage has to be estimated from data."""
+        return any(stage.estimated for stage in self.stages)
+
     @cached_property
     def width(self) -> int:
         """The number of columns: controls and all outputs."""
@@ -250,12 +255,8 @@ def _check_inputs(stage: Stage, names: list[str]) -> None:
         return
     if not stage.modelled:
         return
-    for what, value in (("kernel", stage.kernel), ("norm_bound", stage.norm_bound)):
-        if value is None:
-            raise ArgumentError(
-                f"stage {stage.name!r} needs a {what}: estimating it from data is not there yet. "
-                f"Give kernel= and norm_bound=, or known=True for a formula."
-            )
+    if stage.kernel is None:
+        return  # estimated from data
     scalar = stage.kernel.kernel if isinstance(stage.kernel, Separable) else stage.kernel
     if isinstance(scalar, Stationary):
         try:

@@ -117,6 +117,8 @@ class Stage:
             raise fail("interval= is for known stages; set known=True.")
         if kernel is not None and not isinstance(kernel, Stationary | OperatorKernel):
             raise fail(f"kernel must be a kernel such as Matern(2.5); got {kernel!r}.")
+        if modelled and kernel is None and norm_bound is not None:
+            raise fail("norm_bound bounds the norm under a kernel: give kernel= as well, or neither to estimate both.")
         if modelled and isinstance(kernel, Separable):
             kernel.matrix_for(modelled)
         offsets = np.asarray(offset, dtype=np.float64)
@@ -145,6 +147,33 @@ class Stage:
         object.__setattr__(stage, "norm_bound", norm_bound)
         object.__setattr__(stage, "lipschitz", lipschitz)
         return stage
+
+    def part(self, output: str) -> "Stage":
+        """The same stage as if it had this output alone."""
+        stage, j = copy(self), self.modelled.index(output) if output in self.modelled else None
+        values = {
+            "name": self.name if len(self.outputs) == 1 else f"{self.name}.{output}",
+            "outputs": (output,),
+            "passes": tuple(o for o in self.passes if o == output),
+            "offset": self.offset[:0] if j is None else self.offset[j : j + 1],
+            "norm_bound": None if j is None or self.norm_bound is None else self.norm_bound[j : j + 1],
+            "lipschitz": None if j is None or self.lipschitz is None else self.lipschitz[j : j + 1],
+        }
+        for field, value in values.items():
+            object.__setattr__(stage, field, value)
+        return stage
+
+    def fitted(self, kernel: Stationary, offset: float) -> "Stage":
+        """The same stage, of one output, with a kernel and a constant mean that were estimated."""
+        stage = copy(self)
+        object.__setattr__(stage, "kernel", kernel)
+        object.__setattr__(stage, "offset", np.array([offset]))
+        return stage
+
+    @property
+    def estimated(self) -> bool:
+        """Whether its kernel or the bound of its norm has to be estimated from data."""
+        return bool(self.modelled) and (self.kernel is None or self.norm_bound is None)
 
     @property
     def modelled(self) -> tuple[str, ...]:

@@ -4,13 +4,36 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from cascada.errors import ArgumentError
+from cascada.problems.cascades import matyas_cascade, rosenbrock_cascade, sphere_cascade
 from cascada.problems.certified import STRUCTURES, certified
-from cascada.problems.problem import Problem
+from cascada.problems.function_networks import ackley, alpine2, drop_wave, rosenbrock
+from cascada.problems.problem import Optimum, Problem
+from cascada.problems.sample_paths import sample_path_cascade
 from cascada.problems.sampled import PAPER_GRID, sampled_chain
+from cascada.problems.solar_plant import pv_plant
+from cascada.problems.two_step_ageing import ageing
+
+#: Processes of which nobody has told the kernels and norms: `kernel` and `norm_bound` are None unless given.
+PRACTICE: Mapping[str, Callable[..., Problem]] = {
+    "drop-wave": drop_wave,
+    "ackley": ackley,
+    "rosenbrock-3": partial(rosenbrock, 3),
+    "rosenbrock-5": partial(rosenbrock, 5),
+    "alpine2": alpine2,
+    "rosenbrock-cascade-3": partial(rosenbrock_cascade, 3),
+    "rosenbrock-cascade-5": partial(rosenbrock_cascade, 5),
+    "sphere-cascade-3": sphere_cascade,
+    "matyas-cascade-3": matyas_cascade,
+    "sample-path-cascade-3": partial(sample_path_cascade, 3),
+    "sample-path-cascade-5": partial(sample_path_cascade, 5),
+    "ageing": ageing,
+    "pv-plant": pv_plant,
+}
 
 PROBLEMS: Mapping[str, Callable[[], Problem]] = {
     **{f"certified-{name}": partial(certified, name) for name in STRUCTURES},
     "sampled-chain": sampled_chain,
+    **PRACTICE,
 }
 
 
@@ -21,4 +44,24 @@ def by_name(name: str) -> Problem:
     return PROBLEMS[name]()
 
 
-__all__ = ["PAPER_GRID", "PROBLEMS", "STRUCTURES", "Problem", "by_name", "certified", "sampled_chain"]
+__all__ = [
+    "PAPER_GRID",
+    "PRACTICE",
+    "PROBLEMS",
+    "STRUCTURES",
+    "Optimum",
+    "Problem",
+    "ackley",
+    "ageing",
+    "alpine2",
+    "by_name",
+    "certified",
+    "drop_wave",
+    "matyas_cascade",
+    "pv_plant",
+    "rosenbrock",
+    "rosenbrock_cascade",
+    "sample_path_cascade",
+    "sampled_chain",
+    "sphere_cascade",
+]

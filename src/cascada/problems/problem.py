@@ -3,11 +3,34 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 
-from cascada.arrays import Array
+from cascada.arrays import Array, as_points
 from cascada.network import Network
+
+
+@dataclass(frozen=True, eq=False)
+class Optimum:
+    """The largest value of an objective, where it is attained, and how that is known.
+
+    `points` (k, d) are maximisers in user units, not always all of them. `how` is
+
+    * "analytic": derived on paper, true up to rounding;
+    * "numerical": computed once and recorded, by more than the search below; docs/problems.md says how;
+    * "search": by a dense Sobol sample and local polishing of its best points, just now. A lower bound of the true
+      maximum, to the accuracy of the polishing (about 1e-9).
+    """
+
+    points: Array
+    value: float
+    how: Literal["analytic", "numerical", "search"]
+
+    def __post_init__(self) -> None:
+        points = as_points(self.points, "points").copy()
+        points.flags.writeable = False  # one array is handed to everybody who asks
+        object.__setattr__(self, "points", points)
 
 
 @dataclass(frozen=True, eq=False)
@@ -15,24 +38,33 @@ class Problem:
     """A network whose stages carry their functions, and all its values at many points at once.
 
     `values` maps points (n, d) in user units to every column of a run (n, V): coordinates of the controls, then the
-    outputs stage by stage. It is the truth that tests and benchmarks look at.
+    outputs stage by stage. It is the truth that tests and benchmarks look at. `answer` is the optimum where it is
+    known, or a function that works it out when asked; None leaves it to a search.
     """
 
     name: str
     summary: str
     network: Network
     values: Callable[[Array], Array]
+    answer: Optimum | Callable[[], Optimum] | None = None
 
     def objective(self, points: Array) -> Array:
         """The objective (n,) at points (n, d) in user units."""
         return self.values(points)[:, self.network.objective_column]
 
     @cached_property
-    def optimum(self) -> tuple[Array, float]:
-        """The best point found by a dense Sobol sample and local polishing of its best points, and its value.
+    def best(self) -> Optimum:
+        """The optimum, with how it is known."""
+        if isinstance(self.answer, Optimum):
+            return self.answer
+        return self._searched() if self.answer is None else self.answer()
 
-        A lower bound of the true maximum, to the accuracy of the polishing (about 1e-9).
-        """
+    @property
+    def optimum(self) -> tuple[Array, float]:
+        """A best point (d,) in user units, and its value; `best` says how they are known."""
+        return self.best.points[0], self.best.value
+
+    def _searched(self) -> Optimum:
         from scipy.optimize import minimize
         from scipy.stats import qmc
 
@@ -47,4 +79,4 @@ class Problem:
         bounds = list(zip(domain.lower, domain.upper, strict=True))
         found = [minimize(negated, x, method="L-BFGS-B", bounds=bounds, options={"ftol": 1e-15}) for x in starts]
         best = min(found, key=lambda result: float(result.fun))
-        return domain.decode(best.x[None])[0], -float(best.fun)
+        return Optimum(domain.decode(best.x[None]), -float(best.fun), "search")

@@ -13,9 +13,14 @@ from cascada.arrays import Array
 from cascada.errors import ArgumentError
 from cascada.network import Beliefs, StageBelief
 from cascada.network.enclosure import known_values
+from cascada.search.starts import best_apart, snapped, starts
 
-_STARTS = 512
-_REFINED = 6
+_WIDE, _CLOSE, _ACROSS = 192, 96, 480  # starts: see `starts`
+_TRIED = 4  # values of η for each of them
+_REFINED = 8  # the best, this far from each other, are refined together,
+_APART = 0.03  # in sides of the box
+_POLISHED = 2  # and the best of these alone
+_TOGETHER, _ALONE = 60, 60  # steps of both
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,27 +60,47 @@ class Joint:
 def ascend(beliefs: Beliefs, rng: np.random.Generator, near: Array) -> list[Array]:
     """Points (d,), coordinates, best first: local maxima of the joint form from many starts.
 
-    `near` (k, d) are points whose neighbourhood is searched besides the whole box: the best run so far, say.
+    `near` (k, d) are points around which, and across which, is searched besides the whole box: the best run so far.
     """
-    from scipy.optimize import minimize
-
     domain, joint = beliefs.network.domain, Joint(beliefs)
     d = domain.dimension
-    x = rng.uniform(domain.lower, domain.upper, (_STARTS, d))
-    spread = (domain.upper - domain.lower) * 10.0 ** rng.uniform(-4, -1, (len(near), _STARTS // 4, 1))
-    close = near[:, None] + spread * rng.standard_normal((len(near), _STARTS // 4, d))
-    x = np.clip(np.concatenate([x, close.reshape(-1, d)]), domain.lower, domain.upper)
-    starts = np.hstack([x, rng.uniform(-1, 1, (len(x), joint.size - d))])
-    order = np.argsort(-joint(starts)[0], kind="stable")[:_REFINED]
-    lower, upper = np.append(domain.lower, -np.ones(joint.size - d)), np.append(domain.upper, np.ones(joint.size - d))
+    x = starts(domain, rng, near, _WIDE, _CLOSE, _ACROSS)
+    eta = rng.uniform(-1, 1, (len(x), _TRIED, joint.size - d))
+    tried = np.concatenate([np.repeat(x[:, None], _TRIED, axis=1), eta], axis=2)
+    values = joint(tried.reshape(-1, joint.size))[0].reshape(len(x), _TRIED)
+    begin = tried[np.arange(len(x)), values.argmax(axis=1)]
+    chosen = best_apart(domain, x, values.max(axis=1), _REFINED, _APART)
+    scale = max(float(np.ptp(values)), np.finfo(np.float64).tiny)  # so that units do not matter
+    together = _refined(joint, begin[chosen], scale, _TOGETHER)
+    order = np.argsort(-joint(together)[0], kind="stable")
+    alone = [_refined(joint, together[[i]], scale, _ALONE)[0] for i in order[:_POLISHED]]
+    found = np.concatenate([alone, together, begin[chosen]])
+    points = snapped(domain, found[:, :d])
+    order = np.argsort(-joint(np.hstack([points, found[:, d:]]))[0], kind="stable")
+    return [points[i] for i in order]
 
-    def negated(point: Array) -> tuple[float, Array]:
-        value, gradient = joint(point[None])
-        return -float(value[0]), -gradient[0]
 
-    bounds = list(zip(lower, upper, strict=True))
-    found = [minimize(negated, starts[i], jac=True, method="L-BFGS-B", bounds=bounds) for i in order]
-    return [result.x[:d] for result in sorted(found, key=lambda result: float(result.fun))]
+def _refined(joint: Joint, begin: Array, scale: float, iterations: int) -> Array:
+    """Local maxima (k, size) from starts, all in one ascent of their sum: a step costs little more than one point's."""
+    from scipy.optimize import minimize
+
+    domain, k = joint.beliefs.network.domain, len(begin)
+    free = joint.size - domain.dimension
+    lower, upper = np.append(domain.lower, -np.ones(free)), np.append(domain.upper, np.ones(free))
+
+    def negated(flat: Array) -> tuple[float, Array]:
+        value, gradient = joint(flat.reshape(k, -1))
+        return -float(value.sum()) / scale, -gradient.ravel() / scale
+
+    found = minimize(
+        negated,
+        begin.ravel(),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=list(zip(np.tile(lower, k), np.tile(upper, k), strict=True)),
+        options={"maxiter": iterations, "maxfun": 2 * iterations},
+    )
+    return found.x.reshape(k, -1)
 
 
 def _stage(stage: StageBelief, inputs: Array, eta: Array) -> tuple[Array, Array, Array]:

@@ -9,12 +9,14 @@ from collections.abc import Callable
 import numpy as np
 
 from cascada.arrays import Array
+from cascada.search.starts import snapped, starts
 from cascada.space import Domain
 
 Score = Callable[[Array], Array]
 
 _STARTS = 512
 _NEAR = 64  # starts around each of the points to be looked at closely
+_ACROSS = 128  # starts that change some controls of such a point to anything
 _REFINED = 4
 _STEP = 1e-6  # of a side, for differences: half the digits of a score that is exact to twelve
 _ITERATIONS = 40
@@ -28,22 +30,13 @@ def best_in_box(
     `near` (k, d) are points whose neighbourhood is searched at several scales besides the whole box: the best run so
     far, say. `screen` is a cheaper score by which the starts are chosen.
     """
-    starts = _snapped(domain, _starts(domain, rng, near))
-    first = (screen or score)(starts)
+    begin = snapped(domain, starts(domain, rng, near, _STARTS, _NEAR, _ACROSS))
+    first = (screen or score)(begin)
     order = np.argsort(-first, kind="stable")
-    refined = [_refined(score, starts[i], domain) for i in order[:_REFINED]]
-    points = np.concatenate([_snapped(domain, np.array(refined)), starts[order[: 4 * _REFINED]]])
+    refined = [_refined(score, begin[i], domain) for i in order[:_REFINED]]
+    points = np.concatenate([snapped(domain, np.array(refined)), begin[order[: 4 * _REFINED]]])
     values = score(points)
     return [points[i] for i in np.argsort(-values, kind="stable")]
-
-
-def _starts(domain: Domain, rng: np.random.Generator, near: Array) -> Array:
-    d, sides = domain.dimension, domain.upper - domain.lower
-    wide = rng.uniform(domain.lower, domain.upper, (_STARTS, d))
-    scale = sides * 10.0 ** rng.uniform(-4, -0.5, (len(near), _NEAR, 1))
-    close = near[:, None] + scale * rng.standard_normal((len(near), _NEAR, d))
-    both = np.concatenate([wide, close.reshape(-1, d), near.reshape(-1, d)])
-    return np.clip(both, domain.lower, domain.upper)
 
 
 def _refined(score: Score, start: Array, domain: Domain) -> Array:
@@ -69,8 +62,3 @@ def _refined(score: Score, start: Array, domain: Domain) -> Array:
     bounds = [(unit[j], unit[j]) if j in domain.whole else (0.0, 1.0) for j in range(d)]
     found = minimize(negated, unit, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": _ITERATIONS})
     return domain.lower + sides * found.x
-
-
-def _snapped(domain: Domain, points: Array) -> Array:
-    """The points as a user can set them: whole numbers where they must be."""
-    return np.clip(domain.encode(domain.decode(points)), domain.lower, domain.upper)

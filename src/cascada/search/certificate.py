@@ -47,7 +47,7 @@ class Certificate:
 
 def assumptions(beliefs: Beliefs) -> tuple[str, ...]:
     """What the bounds rest on, stage by stage."""
-    lines = []
+    lines, nodes = [], beliefs.network.nodes
     for stage in beliefs.stages:
         given = stage.node.stage
         if given.known:
@@ -56,7 +56,11 @@ def assumptions(beliefs: Beliefs) -> tuple[str, ...]:
         elif given.modelled:
             slope = "" if given.lipschitz is None else f", Lipschitz constant {_numbers(given.lipschitz)}"
             shift = f" of f − {_numbers(given.offset)}" if given.offset.any() else ""
-            lines.append(f"{given.name}: norm{shift} ≤ {_numbers(given.norm_bound)} under {given.kernel}{slope}")
+            bound: object = given.norm_bound
+            both = any(node.stage.kernel is None and stage.node.columns[0] in node.columns for node in nodes)
+            guess = "" if bound is not None else ", both estimated" if both else ", B estimated"
+            bound = stage.belief.norm_bound if bound is None and stage.belief is not None else bound
+            lines.append(f"{given.name}: norm{shift} ≤ {_numbers(bound)} under {given.kernel}{slope}{guess}")
     lines.append("every run is exact: no noise")
     return tuple(lines)
 

@@ -8,6 +8,7 @@ from typing import Literal
 from numpy.typing import ArrayLike
 
 from cascada.algorithms import Algorithm
+from cascada.calibration import Calibration
 from cascada.errors import ArgumentError
 from cascada.network import Network, Process
 from cascada.network.evaluation import Functions
@@ -35,6 +36,7 @@ def maximise(
     on_violation: Literal["stop", "enlarge"] = "stop",
     seed: int = 0,
     executor: Executor | None = None,
+    calibration: Calibration | None = None,
     callbacks: Iterable[Callback] = (),
     progress: bool = True,
 ) -> Result:
@@ -50,6 +52,7 @@ def maximise(
     * `executor`: runs the process, instead of this thread. An algorithm that needs no results to choose its points
       (`NonAdaptive`, `RandomSearch`) has all its runs under way at once; the others have one at a time, so far. Trials
       are told in the order of their numbers. A process pool needs functions defined at the top level of a module.
+    * `calibration`: how kernels and norms are estimated for stages that were given none.
     * `callbacks`: called with the study after every run; one that returns True stops.
 
     An exact duplicate is never run. A stage that fails ends only its own run; what was observed before is used.
@@ -68,11 +71,13 @@ def maximise(
         on_violation=on_violation,
         seed=seed,
         horizon=budget,
+        calibration=calibration,
     )
     with progress_bar(progress, budget) as show:
         status = run_trials(study, process, budget, tuple(callbacks), show, executor)
     # A design is looked at once, at its end, and a better look then is worth its time.
-    certificate = study.certificate(cells=None if study.adaptive or tolerance is not None else _LAST_LOOK)
+    looked = (study.adaptive and not network.estimated) or tolerance is not None
+    certificate = study.certificate(cells=None if looked else _LAST_LOOK)
     if certificate.kind == "refuted" and status in ("budget", "exhausted"):
         status = "refuted"
     recommendation = _recommendation(study, certificate)
@@ -103,6 +108,7 @@ def minimise(
     on_violation: Literal["stop", "enlarge"] = "stop",
     seed: int = 0,
     executor: Executor | None = None,
+    calibration: Calibration | None = None,
     callbacks: Iterable[Callback] = (),
     progress: bool = True,
 ) -> Result:
@@ -118,6 +124,7 @@ def minimise(
         on_violation=on_violation,
         seed=seed,
         executor=executor,
+        calibration=calibration,
         callbacks=callbacks,
         progress=progress,
     )

@@ -157,9 +157,10 @@ def _tell_finished(study: Study, under_way: deque[_Run]) -> None:
 def _refuted(study: Study) -> bool:
     """Whether the data refute an assumption, found by a look at the gap where the gap matters now.
 
-    A design goes on whatever the gap is, and computing it after every run may take longer than the runs.
+    A design goes on whatever the gap is, an estimated one stops nothing, and computing it after every run may take
+    longer than the runs.
     """
-    if study.adaptive or study.tolerance is not None:
+    if (study.adaptive and not study.network.estimated) or study.tolerance is not None:
         return study.certificate().kind == "refuted"
     return study.refuted
 

@@ -8,8 +8,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cascada.algorithms import GPNUCB, Algorithm, Context, Suggestion, by_name
+from cascada.algorithms import GPNEI, GPNUCB, Algorithm, Context, NonAdaptive, Suggestion, by_name
 from cascada.arrays import Array
+from cascada.calibration import Calibration, calibrate, together
 from cascada.errors import ArgumentError, ContradictionError, RefutedError
 from cascada.gp.rounding import SMALLEST_JITTER
 from cascada.network import Beliefs, Network, StagePrediction, enlarged, prior_beliefs, run_values
@@ -25,7 +26,9 @@ from cascada.search import (
     search,
 )
 from cascada.space import Grid, as_candidates
+from cascada.study.listed import Listed
 from cascada.study.observing import observed
+from cascada.study.options import check_options
 from cascada.study.recommendation import Recommendation, recommendation_at
 from cascada.study.trial import Trial
 
@@ -51,30 +54,26 @@ class Study:
         on_violation: Literal["stop", "enlarge"] = "stop",
         jitter: float = SMALLEST_JITTER,
         horizon: int | None = None,
+        calibration: Calibration | None = None,
     ) -> None:
-        if on_violation not in ("stop", "enlarge"):
-            raise ArgumentError(f"on_violation must be 'stop' or 'enlarge'; got {on_violation!r}.")
-        number = isinstance(tolerance, int | float | np.number) and not isinstance(tolerance, bool)
-        if tolerance is not None and not (number and np.isfinite(tolerance) and tolerance >= 0):
-            raise ArgumentError(f"tolerance must be a number of at least 0, or None; got {tolerance!r}.")
-        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-            raise ArgumentError(f"seed must be a whole number of at least 0; got {seed!r}.")
-        if horizon is not None and (isinstance(horizon, bool) or not isinstance(horizon, int) or horizon < 1):
-            raise ArgumentError(f"horizon must be a whole number of runs, at least 1, or None; got {horizon!r}.")
+        check_options(on_violation, tolerance, seed, horizon)
         self.network = network
-        self.algorithm = by_name(algorithm)
+        # Without norms nothing can be proven, and what does best in practice is another algorithm: docs/choosing.md.
+        self.algorithm = GPNEI() if algorithm == "auto" and network.estimated else by_name(algorithm)
         self.tolerance = tolerance
         self.stop_on_estimated = stop_on_estimated
         self.seed = seed
         self.horizon = horizon  # how many runs there will be, for algorithms that plan ahead
         domain = network.domain
-        self._rows = None if candidates is None else as_candidates(candidates, domain)  # in user units
-        self._candidates = None if self._rows is None else domain.encode(self._rows)
+        self._listed = None if candidates is None else Listed.of(as_candidates(candidates, domain), domain)
+        self._candidates = None if self._listed is None else self._listed.coordinates
         self._jitter, self._on_violation = jitter, on_violation
-        self._beliefs = prior_beliefs(network, jitter)
         self._trials: list[Trial] = []
         self._taken: set[bytes] = set()  # their points, as `point_key`
-        self._told = np.empty((0, network.width))
+        self._told = nothing = np.empty((0, network.width))
+        self._calibration = calibration or Calibration()  # for a network without norms
+        self._calibrated = calibrate(network, nothing, self._calibration, jitter) if network.estimated else None
+        self._beliefs = prior_beliefs(network, jitter) if self._calibrated is None else self._calibrated.judging
         self._suggestion: Suggestion | None = None  # for the present data, with nothing pending
         self._at_hand: Certificate | None = None  # for the present data
         self._cache: Any = None  # what the algorithm's last suggestion left behind
@@ -149,7 +148,7 @@ class Study:
 
     def predict(self, controls: Mapping[str, Any]) -> dict[str, StagePrediction]:
         """Mean, sd and bounds of every stage at some controls."""
-        return self._beliefs.predict(controls)
+        return together(self.network, self._beliefs.predict(controls))
 
     @property
     def gap(self) -> float | None:
@@ -192,7 +191,8 @@ class Study:
         try:
             bound, stopped = self._bound(limits, best)
         except RefutedError as error:
-            self.refute(str(error))
+            if self._calibrated is None:  # else what contradicts the data is an estimate of ours
+                self.refute(str(error))
             return self._certificate(None, best, "no bound")
         return self._certificate(max(bound, best), best, stopped)
 
@@ -204,7 +204,7 @@ class Study:
         d = self.network.domain.dimension
         if not isinstance(point, np.ndarray) or point.shape != (d,) or not np.isfinite(point).all():
             raise ArgumentError(
-                f"recommend() of {self.algorithm} must return {d} finite coordinates as an array, or None; got {point!r}."
+                f"recommend() of {self.algorithm} must return an array of {d} coordinates, or None; got {point!r}."
             )
         return self.network.domain.named(self._in_user_units(point))
 
@@ -229,11 +229,8 @@ class Study:
 
     def _in_user_units(self, point: Array) -> Array:
         """A suggested point (d,) in user units; a candidate exactly as it was given, logarithms or not."""
-        if self._candidates is not None and self._rows is not None:
-            same = np.flatnonzero((self._candidates == point).all(axis=1))
-            if len(same):
-                return self._rows[same[0]]
-        return self.network.domain.decode(point[None])[0]
+        given = None if self._listed is None else self._listed.given(point)
+        return self.network.domain.decode(point[None])[0] if given is None else given
 
     def _best(self) -> float:
         trial = self.best_trial
@@ -246,7 +243,8 @@ class Study:
 
     def _bound(self, limits: Limits | None, best: float) -> tuple[float, str]:
         """An upper bound of what is maximised over the whole domain, and what stopped the search for it."""
-        own = type(self.algorithm) is GPNUCB  # nobody else's bound is called proven
+        # Nobody else's bound is called proven; and a calibrated network is judged by other beliefs than it acts on.
+        own = type(self.algorithm) is GPNUCB and self._calibrated is None
         if own and limits is None:
             suggestion = self._suggest()
             if suggestion.bound is not None:
@@ -269,14 +267,11 @@ class Study:
 
     def _checked(self, bound: float, best: float) -> float:
         """A bound over all points that were run, refused when a run beats it."""
-        inside = self._candidates is None or all(self._is_candidate(trial) for trial in self._trials)
+        rows = (self.network.domain.row(trial.controls) for trial in self._trials)
+        inside = self._listed is None or all(row in self._listed for row in rows)
         if inside and bound < best - contradiction_slack(best):
             raise RefutedError(f"a run gave {best:.6g}, but by the assumptions no setting gives more than {bound:.6g}.")
         return bound
-
-    def _is_candidate(self, trial: Trial) -> bool:
-        assert self._rows is not None, "only asked when there are candidates"
-        return bool((self._rows == self.network.domain.row(trial.controls)).all(axis=1).any())
 
     def _count(self, cells: int, started: float) -> None:
         self._cells += cells
@@ -286,7 +281,7 @@ class Study:
         sign, some, found = self.network.sign, np.isfinite(best), self._evidence()
         over = "the box of controls" if self._candidates is None else f"the {len(self._candidates):,} candidates"
         return Certificate(
-            kind="refuted" if found else "estimated" if self._enlarged else "proven",
+            kind="refuted" if found else "estimated" if self._uncertain else "proven",
             best=sign * best if some else None,
             bound=None if bound is None else sign * bound,
             gap=None if bound is None else bound - best,
@@ -303,30 +298,47 @@ class Study:
     def _suggest(self) -> Suggestion:
         """The suggestion for the data told so far; computed once, so that asking twice changes nothing."""
         if self._suggestion is None:
-            started = time.monotonic()
-            self._suggestion = self.algorithm.suggest(self._context(()), self._generator())
+            self._suggestion = self._suggest_beside(())
             self._cache = self._suggestion.cache
-            self._count(self._suggestion.cells, started)
         return self._suggestion
 
     def _suggest_beside(self, pending: Sequence[Trial]) -> Suggestion:
-        started = time.monotonic()
-        suggestion = self.algorithm.suggest(self._context(pending), self._generator())
+        started, context = time.monotonic(), self._context(pending)
+        try:
+            suggestion = self._chooser.suggest(context, self._generator())
+        except RefutedError:
+            if self._calibrated is None:
+                raise
+            # An estimate of ours contradicts the data; this algorithm does not rest on bounds.
+            suggestion = GPNEI().suggest(replace(context, cache=None), self._generator())
         self._count(suggestion.cells, started)
         return suggestion
+
+    @property
+    def _uncertain(self) -> bool:
+        """Whether anything that the bounds rest on was estimated."""
+        return bool(self._enlarged) or self._calibrated is not None
+
+    @property
+    def _chooser(self) -> Algorithm:
+        """What chooses the next point: a design as long as too little is known to calibrate anything."""
+        first = self._calibration.initial or 2 * (self.network.domain.dimension + 1)
+        if self._calibrated is None or not self.adaptive or len(self._trials) >= first:
+            return self.algorithm
+        return NonAdaptive(runs=first)
 
     def _context(self, pending: Sequence[Trial]) -> Context:
         domain = self.network.domain
         rows = np.array([[trial.controls[name] for name in domain.names] for trial in pending], dtype=float)
         return Context(
-            beliefs=self._beliefs,
+            beliefs=self._beliefs if self._calibrated is None else self._calibrated.acting,
             told=self._told,
             pending=run_values(self.network, rows.reshape(-1, domain.dimension), [trial.outputs for trial in pending]),
             candidates=self._candidates,
             best=self._best(),
             trial=len(self._trials),
             # A gap that may not stop the study is no reason to stop searching.
-            tolerance=0.0 if self._enlarged and not self.stop_on_estimated else self.tolerance or 0.0,
+            tolerance=0.0 if self._uncertain and not self.stop_on_estimated else self.tolerance or 0.0,
             cache=self._cache,
             taken=frozenset(self._taken),
             horizon=self.horizon,
@@ -353,6 +365,13 @@ class Study:
             raise ArgumentError(f"there is no trial {number}; {len(self._trials)} were asked for.")
         return self._trials[number]
 
+    def _recalibrate(self, values: Array) -> None:
+        told = np.concatenate([self._told, values])
+        self._calibrated = calibrate(self.network, told, self._calibration, self._jitter, self._calibrated)  # may raise
+        self._told, self._beliefs, self._suggestion = told, self._calibrated.judging, None
+        self._enlarged += self._calibrated.changes
+        self._cache = self._leaves = None  # their bounds rest on other kernels
+
     def _outside(self, values: Array) -> tuple[str, ...]:
         """What is wrong with a run (1, V), in words, before it is learned from."""
         try:
@@ -361,9 +380,11 @@ class Study:
             return (str(error),)
 
     def _store(self, trial: Trial, fresh: Sequence[str]) -> Trial:
-        if fresh:
-            row = self.network.domain.row(trial.controls)[None]
-            values = run_values(self.network, row, [trial.outputs])
+        row = self.network.domain.row(trial.controls)[None]
+        values = run_values(self.network, row, [trial.outputs])
+        if fresh and self._calibrated is not None:
+            self._recalibrate(values)
+        elif fresh:
             outside = () if self._evidence() else self._outside(values)
             self._beliefs = self._beliefs.append(values)  # a contradiction raises here: nothing is changed then
             if outside and not self._beliefs.evidence:  # else the evidence says it better

@@ -1,0 +1,210 @@
+"""Beliefs of a network some of whose stages were given no kernel or no norm bound.
+
+Every output of a stage without a kernel is modelled by itself, with its own kernel, B and L. The user's network stays
+as it is: a stage's place in the beliefs is taken by one part for each of its outputs, in the same columns.
+
+B cannot be known from data. It is chosen so that the radius ρ = sqrt(B² − ‖w‖²) of the bounds is what it should be:
+`width` posterior sds for choosing points; for the gap, what the safety factor leaves and no less than leave-one-out
+residuals ask for: |f(x_i) − μ_{−i}(x_i)|/σ_{−i}(x_i) = |α_i|/sqrt((K + λI)⁻¹_ii) must be covered.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from cascada.arrays import Array
+from cascada.calibration.fit import Fit, fit_output
+from cascada.calibration.settings import Calibration
+from cascada.confidence import BallBelief, Belief, Boxes
+from cascada.errors import RefutedError
+from cascada.gp import BlockPosterior, OperatorPosterior, Posterior, SeparablePosterior
+from cascada.kernels import Separable, Stationary
+from cascada.network import Beliefs, Network, Node, StageBelief, StagePrediction, enclose_network
+from cascada.network.beliefs import stretch
+
+# Below so many observations every new one leads to a new fit; beyond, every tenth part more.
+_ALWAYS = 30
+_GROWTH = 1.1
+# What held-out residuals ask for is exceeded by this much, for what was not held out.
+_MARGIN = 1.5
+_LEAST_WIDTH = 2.0
+
+
+@dataclass(frozen=True, eq=False)
+class Calibrated:
+    """Beliefs by which points are chosen, beliefs by which the gap is estimated, and the fits behind both."""
+
+    acting: Beliefs
+    judging: Beliefs
+    fits: Mapping[tuple[str, str], Fit]  # by stage and output
+    changes: tuple[str, ...]  # bounds that the newest data refuted, and what they are now
+
+
+def calibrate(
+    network: Network, told: Array, settings: Calibration, jitter: float, before: Calibrated | None = None
+) -> Calibrated:
+    """Beliefs from runs (t, V); `before` are those from the first of them."""
+    acting: list[StageBelief] = []
+    judging: list[StageBelief] = []
+    fits: dict[tuple[str, str], Fit] = {}
+    for node in network.nodes:
+        for part in _parts(node):
+            inputs, outputs = _data(part, told)
+            fitted = part
+            if part.stage.modelled and part.stage.kernel is None:
+                key = node.stage.name, part.stage.outputs[0]
+                known = None if before is None else before.fits.get(key)
+                fits[key] = _fitted(inputs, outputs[:, 0], _ranges(network, part, told), settings, known)
+                fitted = replace(part, stage=part.stage.fitted(fits[key].kernel, fits[key].offset))
+            chosen, judged = _believed(fitted, inputs, outputs, settings, jitter)
+            acting.append(StageBelief(fitted, chosen))
+            judging.append(StageBelief(fitted, judged))
+    changes = () if before is None else _changes(before.judging, judging)
+    return Calibrated(_spanned(network, acting), _spanned(network, judging), fits, changes)
+
+
+def together(network: Network, parts: Mapping[str, StagePrediction]) -> dict[str, StagePrediction]:
+    """Predictions of the parts of stages as predictions of the stages."""
+    result = {}
+    for node in network.nodes:
+        stage = node.stage
+        if stage.name in parts:
+            result[stage.name] = parts[stage.name]
+            continue
+        each = [parts[f"{stage.name}.{output}"] for output in stage.outputs]
+        fields = ("mean", "sd", "lower", "upper")
+        result[stage.name] = StagePrediction(*(np.concatenate([getattr(p, f) for p in each]) for f in fields))
+    return result
+
+
+def _parts(node: Node) -> list[Node]:
+    """A stage without a kernel as one part for each output; any other as it is."""
+    stage = node.stage
+    if stage.known or not stage.modelled or stage.kernel is not None:
+        return [node]
+    return [
+        replace(node, stage=stage.part(output), columns=(column,))
+        for output, column in zip(stage.outputs, node.columns, strict=True)
+    ]
+
+
+def _data(part: Node, told: Array) -> tuple[Array, Array]:
+    """The inputs (n, d) and modelled outputs (n, p) of the runs in which all of them were observed."""
+    columns = [part.columns[part.stage.outputs.index(output)] for output in part.stage.modelled]
+    X, Y = told[:, list(part.inputs)], told[:, columns]
+    seen = np.isfinite(X).all(axis=1) & np.isfinite(Y).all(axis=1)
+    return X[seen], Y[seen]
+
+
+def _ranges(network: Network, part: Node, told: Array) -> Array:
+    """What a unit of each input is (d,): a control's range, the observed range of a parent's output."""
+    domain = network.domain
+    sides = domain.upper - domain.lower
+    ranges = []
+    for column in part.inputs:
+        if column < domain.dimension:
+            ranges.append(sides[column])
+            continue
+        seen = told[np.isfinite(told[:, column]), column]
+        spread = float(np.ptp(seen)) if len(seen) else 0.0
+        ranges.append(spread if spread > 0 else 1.0)
+    return np.array(ranges)
+
+
+def _fitted(inputs: Array, outputs: Array, ranges: Array, settings: Calibration, before: Fit | None) -> Fit:
+    enough = before is not None and _ALWAYS <= len(inputs) < _GROWTH * before.count
+    return before if before is not None and enough else fit_output(inputs, outputs, ranges, settings, before)
+
+
+def _believed(
+    node: Node, inputs: Array, outputs: Array, settings: Calibration, jitter: float
+) -> tuple[Belief | BallBelief | None, Belief | BallBelief | None]:
+    """What is believed of a part: for choosing points, and for the gap."""
+    stage = node.stage
+    if not stage.modelled:
+        return None, None
+    values = outputs - stage.offset
+    d, p = len(node.inputs), len(stage.modelled)
+    lipschitz = None if stage.lipschitz is None else stage.lipschitz * stretch(node)
+    if isinstance(stage.kernel, Stationary):
+        posterior = Posterior.empty(stage.kernel, d, p, jitter)
+        posterior = posterior.append(inputs, values) if len(inputs) else posterior
+        if stage.norm_bound is not None:
+            given = Belief(posterior, stage.norm_bound, lipschitz)
+            return given, given
+        narrow, wide = _radii(posterior, settings)
+        spent = posterior.spent[:, None]
+        bounds = np.sqrt(spent + np.stack([narrow, wide], axis=1) ** 2)
+        off = _misfit(posterior)
+        return tuple(Belief(posterior, bound, lipschitz, output_error=off) for bound in bounds.T)  # type: ignore[return-value]
+    kind = SeparablePosterior if isinstance(stage.kernel, Separable) else BlockPosterior
+    prior = kind.empty(stage.kernel, d, p, jitter)  # type: ignore[arg-type]
+    joint = prior.append(inputs, values) if len(inputs) else prior
+    constant = None if lipschitz is None else float(lipschitz)
+    if stage.norm_bound is not None:
+        ball = BallBelief(joint, float(stage.norm_bound), constant)
+        return ball, ball
+    rest = max(_LEAST_WIDTH, float(np.sqrt((settings.safety**2 - 1) * joint.spent)))
+    acting = rest if settings.width == "norm" else float(settings.width)
+    error = float(np.linalg.norm(_misfit(joint)))
+    norms = [float(np.sqrt(joint.spent + r * r)) for r in (acting, rest)]
+    return tuple(BallBelief(joint, norm, constant, output_error=error) for norm in norms)  # type: ignore[return-value]
+
+
+def _misfit(posterior: Posterior | OperatorPosterior) -> Array:
+    """How far the mean is from the data, (p,): with a jitter, no function of the mean's norm need meet them exactly."""
+    if not posterior.count:
+        return np.zeros(posterior.output_count)
+    return 1.01 * np.abs(posterior.predict(posterior.inputs).mean - posterior.outputs).max(axis=0)
+
+
+def _radii(posterior: Posterior, settings: Calibration) -> tuple[Array, Array]:
+    """ρ for choosing points and for the gap, for every output (p,)."""
+    safe = np.sqrt((settings.safety**2 - 1) * posterior.spent)
+    wide = np.maximum(np.maximum(safe, _MARGIN * held_out(posterior)), _LEAST_WIDTH)
+    narrow = wide if settings.width == "norm" else np.full_like(wide, float(settings.width))
+    return narrow, wide
+
+
+def held_out(posterior: Posterior) -> Array:
+    """The largest leave-one-out residual in posterior sds, for every output (p,); 0 without data."""
+    t = posterior.count
+    if not t:
+        return np.zeros(posterior.output_count)
+    inverse = np.linalg.inv(posterior.factor)  # of L; (K + λI)⁻¹ = L⁻ᵀL⁻¹
+    diagonal = np.vecdot(inverse.T, inverse.T)
+    alpha = inverse.T @ posterior.whitened
+    return np.abs(alpha / np.sqrt(diagonal)[:, None]).max(axis=0)
+
+
+def _spanned(network: Network, stages: list[StageBelief]) -> Beliefs:
+    """Beliefs that know what inputs each stage can get."""
+    plain = Beliefs(network, tuple(stages))
+    box = Boxes(network.domain.lower[None], network.domain.upper[None])
+    try:
+        return plain.spanned(enclose_network(plain, box).boxes)
+    except RefutedError:  # the norm of another stage, which was given, is wrong: the study says so
+        return plain
+
+
+def _changes(before: Beliefs, now: list[StageBelief]) -> tuple[str, ...]:
+    """Bounds that the newest data refute, in words."""
+    found: list[str] = []
+    for old, new in zip(before.stages, now, strict=True):
+        estimated = isinstance(old.belief, Belief) and old.node.stage.norm_bound is None
+        if not estimated or not isinstance(old.belief, Belief) or not isinstance(new.belief, Belief):
+            continue
+        posterior = new.belief.posterior
+        fresh = posterior.rows >= old.belief.posterior.told
+        if not fresh.any() or old.belief.posterior.count < 2 * (posterior.dimension + 1):
+            continue  # from so few, nobody would have believed it
+        prediction = old.belief.posterior.predict(posterior.inputs[fresh])
+        seen = posterior.outputs[fresh] + new.node.stage.offset - old.node.stage.offset
+        away = np.abs(seen - prediction.mean) / np.maximum(old.belief.sd_above(prediction.sd), 1e-300)[:, None]
+        found += [
+            f"norm_bound of {new.node.stage.name!r}, estimated as {old.belief.norm_bound[j]:.4g}, was refuted by a run "
+            f"{away[:, j].max():.1f} sds away; now {new.belief.norm_bound[j]:.4g}"
+            for j in np.flatnonzero((away > old.belief.radius * (1 + 1e-9)).any(axis=0))
+        ]
+    return tuple(found)

@@ -1,0 +1,56 @@
+"""How stages without a kernel or a norm bound are calibrated."""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from cascada.arrays import as_positive
+from cascada.errors import ArgumentError
+from cascada.kernels import Matern, SquaredExponential, Stationary
+
+Family = Literal["matern", "se"]
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Options; the defaults were chosen by measurement (`docs/choosing.md`).
+
+    * `family`, `nu`: Matérn with this smoothness ("matern"), squared exponential ("se"), or for every output the one of
+      them that explains its data better ("auto").
+    * `width`: the radius of the bounds by which points are chosen, in posterior sds; "norm" takes it from B.
+    * `safety`: B is this times the norm of the interpolant, and more where held-out residuals ask for it.
+    * `initial`: how many runs come before the first one that is chosen by what was learned; by default 2(d + 1).
+    """
+
+    family: Literal["auto", "matern", "se"] = "auto"
+    nu: float = 2.5
+    width: float | Literal["norm"] = 1.0
+    safety: float = 1.05
+    initial: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.family not in ("auto", "matern", "se"):
+            raise ArgumentError(f"family must be 'auto', 'matern' or 'se'; got {self.family!r}.")
+        if self.family != "se" and not as_positive(self.nu, "nu") > 1:
+            raise ArgumentError(
+                f"nu must be above 1, so that a Lipschitz constant follows from the norm; got {self.nu!r}. For rougher "
+                f"stages give kernel=, norm_bound= and lipschitz=."
+            )
+        if self.width != "norm":
+            as_positive(self.width, "width")
+        if not math.isfinite(self.safety) or not self.safety > 1:
+            raise ArgumentError(f"safety must be a number above 1; got {self.safety!r}.")
+        whole = isinstance(self.initial, int) and not isinstance(self.initial, bool)
+        if self.initial is not None and not (whole and self.initial >= 1):
+            raise ArgumentError(f"initial must be a whole number of at least 1, or None; got {self.initial!r}.")
+
+    @property
+    def families(self) -> tuple[Family, ...]:
+        """Those to choose from."""
+        return ("matern", "se") if self.family == "auto" else (self.family,)
+
+    def kernel(self, family: Family, lengthscales: tuple[float, ...], variance: float = 1.0) -> Stationary:
+        """The kernel of a family with these hyper-parameters."""
+        if family == "se":
+            return SquaredExponential(lengthscales, variance)
+        return Matern(self.nu, lengthscales, variance)

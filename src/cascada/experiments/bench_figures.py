@@ -1,0 +1,80 @@
+"""Simple regret against evaluations, one figure a problem: medians with a band between the quartiles.
+
+matplotlib is an extra and imported by what draws. Nothing here touches pyplot, so drawing leaves no state behind.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cascada.errors import ArgumentError
+from cascada.experiments.bench_plan import Plan
+from cascada.experiments.bench_summary import Record, finished, floor_of, regrets_at
+from cascada.experiments.figures import LOOK
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# The colours of Okabe and Ito, told apart by the colour-blind; further algorithms take them again, with other dashes.
+_COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+_DASHES = ("-", "--", ":", "-.")
+
+
+def require_matplotlib() -> None:
+    """Refuse to begin what could not be drawn in the end."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        raise ArgumentError(
+            f'the figures need matplotlib ({error}). Run: pip install "cascada[paper]", or do without: --no-plots.'
+        ) from error
+
+
+def draw(plan: Plan, records: Sequence[Record], out: Path) -> list[Path]:
+    """Write a figure for every problem on which some run was finished, as PDF and PNG; the paths written."""
+    require_matplotlib()
+    from matplotlib import style
+
+    written = []
+    with style.context(["default", LOOK]):  # whatever the user's own settings are
+        for problem in plan.problems:
+            found = [record for record in records if record["problem"] == problem]
+            if not finished(found):
+                continue
+            drawn = _figure(plan, problem, found)
+            for kind, metadata in (("pdf", {"CreationDate": None}), ("png", {})):
+                path = out / f"regret-{problem}.{kind}"
+                drawn.savefig(path, metadata=metadata, dpi=160)
+                written.append(path)
+    return written
+
+
+def _figure(plan: Plan, problem: str, records: Sequence[Record]) -> "Figure":
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6.4, 4.0), layout="constrained")
+    axes = figure.add_subplot()
+    steps = np.arange(plan.settings.budget + 1)
+    floor = floor_of(records)
+    for i, algorithm in enumerate(plan.algorithms):
+        good = finished([record for record in records if record["algorithm"] == algorithm])
+        if not good:
+            continue
+        regrets = np.maximum(regrets_at(good, steps.tolist()), floor)  # (runs, steps)
+        low, median, high = np.quantile(regrets, (0.25, 0.5, 0.75), axis=0)
+        colour, dash = _COLOURS[i % len(_COLOURS)], _DASHES[i // len(_COLOURS) % len(_DASHES)]
+        count = "" if len(good) == plan.seeds else f" ({len(good)} of {plan.seeds} runs)"
+        axes.plot(steps, median, color=colour, linestyle=dash, label=algorithm + count)
+        axes.fill_between(steps, low, high, color=colour, alpha=0.15, linewidth=0)
+    axes.set_yscale("log")
+    axes.set(
+        xlabel="evaluations after the initial design",
+        ylabel=f"simple regret (at least {floor:.1g} is shown)",
+        xlim=(0, plan.settings.budget),
+    )
+    seeds = "one seed" if plan.seeds == 1 else f"median and quartiles of {plan.seeds} seeds"
+    axes.set_title(f"{problem}: {seeds}", loc="left")
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    return figure

@@ -1,0 +1,179 @@
+"""Which runs a benchmark consists of, as data, and what one of them does.
+
+A run is an algorithm on a problem with a seed; all that it needs is in the settings and its own three fields, so it can
+be done in any process, in any order, and again.
+"""
+
+import platform
+import re
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from hashlib import sha256
+from importlib.metadata import version
+from typing import Any
+
+from cascada import __version__
+from cascada.algorithms import NAMES
+from cascada.algorithms import by_name as algorithm_by_name
+from cascada.errors import ArgumentError
+from cascada.experiments.bench_run import Course, initial_points, run, simple_regret
+from cascada.experiments.contestants import contestant
+from cascada.experiments.peers import PEERS, require
+from cascada.problems import PROBLEMS, Problem
+from cascada.problems import by_name as problem_by_name
+
+#: Evaluations after the initial design at which regrets and gaps are looked at.
+CHECKPOINTS = (10, 20, 30, 50, 100)
+
+# Compared with the others, roughly: the longest come first, so that no core idles at the end.
+_COSTS = {"random_search": 0.1, "optuna-tpe": 0.2, "optuna-gp": 3.0, "botorch-qlogei": 5.0}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What all runs of a folder have in common; problems, algorithms and seeds may be added to it later."""
+
+    budget: int  # runs after the initial design
+    initial: int | None = None  # runs of the initial design; None for 2(d + 1)
+    gaps: bool = False
+
+    def __post_init__(self) -> None:
+        _check_whole("budget", self.budget)
+        if self.initial is not None:
+            _check_whole("initial", self.initial)
+
+    @property
+    def checkpoints(self) -> tuple[int, ...]:
+        """Where regrets are compared, the end included."""
+        return (*(n for n in CHECKPOINTS if n < self.budget), self.budget)
+
+    def initial_of(self, problem: Problem) -> int:
+        """The size of the initial design for a problem."""
+        return 2 * (problem.network.domain.dimension + 1) if self.initial is None else self.initial
+
+    def as_json(self) -> dict[str, Any]:
+        """All settings, and the version of the library, which may change every number."""
+        return {"kind": "bench", **asdict(self), "version": __version__}
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run."""
+
+    problem: str
+    algorithm: str
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """Its name as a file; one that had to be changed is told apart by a checksum."""
+        plain = re.sub("[^a-z0-9_.]+", "-", self.algorithm)
+        if self.algorithm not in NAMES and self.algorithm not in PEERS:
+            plain += f"-{sha256(self.algorithm.encode()).hexdigest()[:8]}"
+        return f"{self.problem}--{plain}--{self.seed:04d}"
+
+    @property
+    def cost(self) -> float:
+        """How long it takes, compared with others."""
+        return _COSTS.get(self.algorithm, 1.0)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Every algorithm on every problem with the seeds 0, 1, …; the first algorithm is the one compared with."""
+
+    problems: tuple[str, ...]
+    algorithms: tuple[str, ...]
+    seeds: int
+    settings: Settings
+
+    def __post_init__(self) -> None:
+        _check_whole("seeds", self.seeds)
+        for what, names in (("problems", self.problems), ("algorithms", self.algorithms)):
+            twice = sorted({name for name in names if names.count(name) > 1})
+            if not names or twice:
+                got = f"{', '.join(twice)} twice" if twice else "none"
+                raise ArgumentError(f"{what} must be at least one name, and each one once; got {got}.")
+
+    def check(self) -> None:
+        """Refuse names that mean nothing and peers that are not installed: before hours of computing, not after."""
+        for problem in self.problems:
+            if problem not in PROBLEMS:
+                raise ArgumentError(f"there is no problem {problem!r}; the built-in ones are {', '.join(PROBLEMS)}.")
+        for algorithm in self.algorithms:
+            if algorithm in PEERS:
+                require(algorithm)
+            elif algorithm not in NAMES and ":" not in algorithm:
+                raise ArgumentError(
+                    f"algorithm must be one of {', '.join(NAMES)}, a peer ({', '.join(PEERS)}), or 'module:Class'; "
+                    f"got {algorithm!r}."
+                )
+            else:
+                algorithm_by_name(algorithm)
+
+    @property
+    def jobs(self) -> list[Job]:
+        """All runs, in the order of their names."""
+        return [
+            Job(problem, algorithm, seed)
+            for problem in sorted(self.problems)
+            for algorithm in sorted(self.algorithms)
+            for seed in range(self.seeds)
+        ]
+
+
+def work(settings: Settings, job: Job) -> dict[str, Any]:
+    """Do a run: its record, and its CPU seconds, which alone differ from one time to the next."""
+    problem = _problem(job.problem)
+    initial = settings.initial_of(problem)
+    course = run(
+        problem,
+        lambda: contestant(problem.network, job.algorithm, job.seed, initial, settings.budget),
+        initial_points(problem, initial, job.seed),
+        settings.budget,
+        job.seed,
+        settings.checkpoints if settings.gaps else (),
+    )
+    return {"record": _record(settings, job, problem, initial, course), "cpu": _cpu(job, course)}
+
+
+def _record(settings: Settings, job: Job, problem: Problem, initial: int, course: Course) -> dict[str, Any]:
+    gaps = {"gaps": [asdict(gap) for gap in course.gaps]} if settings.gaps else {}
+    return {
+        **asdict(job),
+        "status": course.status,
+        "message": course.message,
+        "initial": initial,
+        "budget": settings.budget,
+        "optimum": float(problem.optimum[1]),
+        "values": course.values,
+        "regret": simple_regret(problem, course.values),
+        "replaced": course.replaced,
+        **gaps,
+        "versions": _versions(job.algorithm),
+    }
+
+
+def _cpu(job: Job, course: Course) -> dict[str, Any]:
+    return {**asdict(job), "ask": course.ask, "tell": course.tell}
+
+
+def _versions(algorithm: str) -> dict[str, str]:
+    """Of all that a record rests on."""
+    ours = {
+        "cascada": __version__,
+        "python": platform.python_version(),
+        "numpy": version("numpy"),
+        "scipy": version("scipy"),
+    }
+    return ours | (PEERS[algorithm].versions if algorithm in PEERS else {})
+
+
+@lru_cache(maxsize=32)  # a worker makes many runs of few problems, and finding an optimum takes its time
+def _problem(name: str) -> Problem:
+    return problem_by_name(name)
+
+
+def _check_whole(name: str, value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ArgumentError(f"{name} must be a whole number, at least 1; got {value!r}.")

@@ -1,0 +1,113 @@
+"""The summary of a benchmark as Markdown that is readable as plain text."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from cascada.experiments.bench_plan import Plan
+from cascada.experiments.bench_summary import CONFIDENCE, FLOOR, Comparison, OnProblem, Quartiles, Record, Standing
+
+_NOTES = f"""\
+- Regret: the median over seeds of optimum − best value so far, and in brackets its quartiles; columns count evaluations
+  after the initial design, which is the same for all algorithms with the same seed. Failed runs are left out.
+- CPU: seconds of one ask and its tell, one thread; the median over the last ten of every run.
+- Ratio: final regret over that of the first algorithm with the same seed, below 1 is better; the median and, from six
+  pairs on, the sign test's exact interval ({CONFIDENCE:.0%}, each comparison by itself). Regrets below {FLOOR:g} of the
+  problem's scale (optimum − median value of the initial designs) count as that much: two such are equal.
+"""
+
+
+def table(plan: Plan, summary: Sequence[OnProblem], records: Sequence[Record]) -> str:
+    """Everything, problem by problem."""
+    settings = plan.settings
+    design = "2(d + 1)" if settings.initial is None else str(settings.initial)
+    seeds = "one seed" if plan.seeds == 1 else f"{plan.seeds} seeds"
+    parts = [
+        "# Benchmark",
+        f"{settings.budget} evaluations after {design} uniform random ones, {seeds}. {_versions(records)}.",
+        *(_problem(plan, found) for found in summary),
+    ]
+    if len(summary) > 1 and len(plan.algorithms) > 1:
+        parts.append(_over_all(plan, summary))
+    return "\n\n".join([*parts, f"## How to read this\n\n{_NOTES}"])
+
+
+def _problem(plan: Plan, found: OnProblem) -> str:
+    heading = f"## {found.problem}\n\noptimum {found.optimum:.6g}, initial design {found.initial}"
+    parts = [heading, _standings(plan, found.standings)]
+    if found.comparisons:
+        parts.append(f"Against {plan.algorithms[0]}, seed by seed:")
+        parts.append(_markdown(["algorithm", "better", "equal", "worse", "ratio", ""], map(_row, found.comparisons)))
+    if found.beyond:
+        parts.append(f"Note: a run beats the optimum by {found.beyond:.2g}; the problem's optimum is not its maximum.")
+    parts += [_failures(each) for each in found.standings if each.failed]
+    parts += [_replaced(each) for each in found.standings if each.replaced]
+    return "\n\n".join(parts)
+
+
+def _failures(standing: Standing) -> str:
+    message = (standing.message or "").partition("\n")[0]
+    return f"{standing.failed} of {standing.runs} runs of {standing.algorithm} failed, the first with: {message}"
+
+
+def _replaced(standing: Standing) -> str:
+    return (
+        f"{standing.algorithm} asked {standing.replaced} times for a point that was run before; a random one was run."
+    )
+
+
+def _standings(plan: Plan, standings: Sequence[Standing]) -> str:
+    gaps = ["gap at the end"] if plan.settings.gaps else []
+    heading = ["algorithm", "runs", "failed", *map(str, plan.settings.checkpoints), *gaps, "CPU s"]
+    rows = []
+    for each in standings:
+        cells = [_regret(q) for q in each.quartiles] or ["–"] * len(plan.settings.checkpoints)
+        cpu = "–" if each.cpu is None else f"{each.cpu:.2g}"
+        gap = [_gap(each)] if plan.settings.gaps else []
+        rows.append([each.algorithm, str(each.runs), str(each.failed), *cells, *gap, cpu])
+    return _markdown(heading, rows)
+
+
+def _regret(quartiles: Quartiles) -> str:
+    return f"{quartiles.median:.2g} [{quartiles.low:.2g}, {quartiles.high:.2g}]"
+
+
+def _gap(standing: Standing) -> str:
+    kinds = ", ".join(f"{count} {kind}" for kind, count in standing.gap_kinds.items())
+    return f"{'none' if standing.gap is None else f'{standing.gap:.2g}'} ({kinds})" if kinds else "–"
+
+
+def _row(found: Comparison) -> list[str]:
+    ratio = "–" if found.ratio is None else f"{found.ratio:.2g}"
+    if found.low is not None and found.high is not None:
+        ratio += f" [{found.low:.2g}, {found.high:.2g}]"
+    return [found.algorithm, str(found.better), str(found.equal), str(found.worse), ratio, found.verdict]
+
+
+def _over_all(plan: Plan, summary: Sequence[OnProblem]) -> str:
+    """On how many problems each algorithm is better or worse than the first one."""
+    rows = []
+    for position, algorithm in enumerate(plan.algorithms[1:]):
+        verdicts = Counter(found.comparisons[position].verdict for found in summary)
+        rows.append([algorithm, *(str(verdicts[verdict]) for verdict in ("better", "worse", "undecided"))])
+    heading = f"## Over all problems\n\nHow many of the {len(summary)} problems, against {plan.algorithms[0]}:"
+    return f"{heading}\n\n{_markdown(['algorithm', 'better', 'worse', 'undecided'], rows)}"
+
+
+def _versions(records: Sequence[Record]) -> str:
+    """What the records were made with; they may be of different days."""
+    found: dict[str, set[str]] = {}
+    for record in records:
+        for package, version in record["versions"].items():
+            found.setdefault(package, set()).add(version)
+    return ", ".join(f"{package} {' and '.join(sorted(versions))}" for package, versions in found.items())
+
+
+def _markdown(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    everything = [heading, *rows]
+    widths = [max(map(len, column)) for column in zip(*everything, strict=True)]
+    lines = [
+        "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |"
+        for row in everything
+    ]
+    lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
+    return "\n".join(lines)

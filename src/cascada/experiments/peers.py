@@ -1,0 +1,188 @@
+"""Other libraries as contestants of `cascada bench`: black-box optimisers that see the final objective alone.
+
+Each is a small class with `ask` and `tell`, run with its library's own defaults except where the setting of the
+benchmark (no noise, an initial design that was run already) has an option of its own. Nothing is imported before it is
+asked for: none of these libraries is a dependency.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, Protocol
+
+import numpy as np
+
+from cascada.arrays import Array
+from cascada.errors import ArgumentError
+from cascada.space import Domain
+
+
+class Peer(Protocol):
+    """Maximises one number; points are (d,) in user units."""
+
+    def ask(self) -> Array:
+        """The point to run next."""
+        ...
+
+    def tell(self, point: Array, value: float) -> None:
+        """What a run gave, be it at the point asked for or at another."""
+        ...
+
+
+@dataclass(frozen=True)
+class PeerKind:
+    """How to make a peer (from a domain, a seed and the size of the initial design), and what it needs."""
+
+    make: Callable[[Domain, int, int], Peer]
+    packages: Mapping[str, str]  # module → the name by which it is installed
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """The versions of what it needs, as installed here."""
+        return {package: _version(package) for package in self.packages.values()}
+
+
+class OptunaPeer:
+    """A sampler of Optuna, through ask and tell; the initial design is added as trials."""
+
+    def __init__(self, domain: Domain, sampler: Any) -> None:
+        optuna = import_module("optuna")
+        optuna.logging.set_verbosity(optuna.logging.WARNING)  # else a line for every trial
+        self._domain, self._trials = domain, optuna.trial
+        self._study = optuna.create_study(direction="maximize", sampler=sampler)
+        self._distributions = {
+            name: optuna.distributions.IntDistribution(control.low, control.high)
+            if control.integer
+            else optuna.distributions.FloatDistribution(control.low, control.high, log=control.log)
+            for name, control in domain.controls.items()
+        }
+        self._asked: Any = None
+
+    def ask(self) -> Array:
+        self._asked = self._study.ask(self._distributions)
+        return np.array([float(self._asked.params[name]) for name in self._domain.names])
+
+    def tell(self, point: Array, value: float) -> None:
+        params = self._domain.named(point)
+        asked, self._asked = self._asked, None
+        if asked is not None and asked.params == params:
+            self._study.tell(asked, value)
+            return
+        if asked is not None:  # another point was run in its place
+            self._study.tell(asked, state=self._trials.TrialState.FAIL)
+        made = self._trials.create_trial(params=params, distributions=self._distributions, value=value)
+        self._study.add_trial(made)
+
+
+class BayesOptPeer:
+    """Expected improvement of the package bayesian-optimization.
+
+    It is given the unit cube, because its kernel has one lengthscale for all controls. Version 3 or newer: before, its
+    choices did not follow from the seed.
+    """
+
+    def __init__(self, domain: Domain, seed: int) -> None:
+        module = import_module("bayes_opt")
+        self._domain = domain
+        self._optimizer = module.BayesianOptimization(
+            f=None,
+            pbounds=dict.fromkeys(domain.names, (0.0, 1.0)),
+            acquisition_function=module.acquisition.ExpectedImprovement(xi=0.0),
+            random_state=seed,
+            verbose=0,
+            allow_duplicate_points=True,  # two points may round to the same coordinates
+        )
+
+    def ask(self) -> Array:
+        found = self._optimizer.suggest()
+        return from_unit(self._domain, np.array([float(found[name]) for name in self._domain.names]))
+
+    def tell(self, point: Array, value: float) -> None:
+        coordinates = to_unit(self._domain, point)
+        self._optimizer.register(params=dict(zip(self._domain.names, coordinates.tolist(), strict=True)), target=value)
+
+
+class BoTorchPeer:
+    """BoTorch's usual loop: a `SingleTaskGP`, fitted anew after every run, and qLogEI; in the unit cube."""
+
+    def __init__(self, domain: Domain, seed: int) -> None:
+        self._torch = import_module("torch")
+        self._torch.manual_seed(seed)  # it has no other generator; a worker does one run at a time
+        self._domain, self._seed = domain, seed
+        self._points: list[list[float]] = []
+        self._values: list[list[float]] = []
+
+    def ask(self) -> Array:
+        torch = self._torch
+        acquisition, models = import_module("botorch.acquisition"), import_module("botorch.models")
+        points = torch.tensor(self._points, dtype=torch.float64)  # (n, d)
+        values = torch.tensor(self._values, dtype=torch.float64)  # (n, 1)
+        standardize = import_module("botorch.models.transforms").Standardize(m=1)
+        model = models.SingleTaskGP(points, values, outcome_transform=standardize)
+        likelihood = import_module("gpytorch.mlls").ExactMarginalLogLikelihood(model.likelihood, model)
+        import_module("botorch.fit").fit_gpytorch_mll(likelihood)
+        sampler = import_module("botorch.sampling").SobolQMCNormalSampler(torch.Size([512]), seed=self._seed)
+        score = acquisition.qLogExpectedImprovement(model, best_f=max(self._values)[0], sampler=sampler)
+        bounds = torch.tensor([[0.0] * self._domain.dimension, [1.0] * self._domain.dimension], dtype=torch.float64)
+        optimize = import_module("botorch.optim").optimize_acqf
+        found, _ = optimize(score, bounds=bounds, q=1, num_restarts=10, raw_samples=512)
+        return from_unit(self._domain, np.array(found.tolist()[0]))
+
+    def tell(self, point: Array, value: float) -> None:
+        self._points.append(to_unit(self._domain, point).tolist())
+        self._values.append([value])
+
+
+def to_unit(domain: Domain, point: Array) -> Array:
+    """A point (d,) in user units as coordinates in the unit cube."""
+    scaled = (domain.encode(point[None])[0] - domain.lower) / (domain.upper - domain.lower)
+    return np.clip(scaled, 0.0, 1.0)
+
+
+def from_unit(domain: Domain, unit: Array) -> Array:
+    """A point (d,) of the unit cube in user units, whole where it must be."""
+    return domain.decode((domain.lower + unit * (domain.upper - domain.lower))[None])[0]
+
+
+def _tpe(domain: Domain, seed: int, initial: int) -> Peer:
+    # By default ten trials are random before the first is modelled: here the initial design stands for them.
+    sampler = import_module("optuna").samplers.TPESampler(seed=seed, n_startup_trials=initial)
+    return OptunaPeer(domain, sampler)
+
+
+def _optuna_gp(domain: Domain, seed: int, initial: int) -> Peer:
+    samplers = import_module("optuna").samplers
+    sampler = samplers.GPSampler(seed=seed, n_startup_trials=initial, deterministic_objective=True)
+    return OptunaPeer(domain, sampler)
+
+
+PEERS: Mapping[str, PeerKind] = {
+    "optuna-tpe": PeerKind(_tpe, {"optuna": "optuna"}),
+    "optuna-gp": PeerKind(_optuna_gp, {"optuna": "optuna", "torch": "torch"}),
+    "bayes-opt": PeerKind(
+        lambda domain, seed, _initial: BayesOptPeer(domain, seed), {"bayes_opt": "bayesian-optimization"}
+    ),
+    "botorch-qlogei": PeerKind(
+        lambda domain, seed, _initial: BoTorchPeer(domain, seed), {"torch": "torch", "botorch": "botorch"}
+    ),
+}
+
+
+def require(name: str) -> None:
+    """Refuse a peer that cannot run here, and say what to install."""
+    for module, package in PEERS[name].packages.items():
+        try:
+            import_module(module)
+        except ImportError as error:
+            raise ArgumentError(
+                f"algorithm {name!r} needs the package {package}, which could not be imported ({error}). "
+                f"Run: pip install {package}."
+            ) from error
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "unknown"

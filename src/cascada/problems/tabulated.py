@@ -1,0 +1,43 @@
+"""All values of a process at many points, from the functions that its stages carry."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cascada.arrays import Array
+from cascada.network import Network
+from cascada.network.evaluation import as_outputs_of
+
+Column = Any  # what a stage's function works on: a number, or an array (n,) of them
+
+
+@dataclass(frozen=True, eq=False)
+class Tabulated:
+    """Points (n, d) in user units → every column of a run (n, V), as `Problem.values` has to be.
+
+    A stage's function is called once with columns of numbers, so that what is tabulated cannot differ from what the
+    stage does. `one_by_one` is for functions that take single numbers only.
+    """
+
+    network: Network
+    one_by_one: bool = False
+
+    def __call__(self, points: Array) -> Array:
+        domain = self.network.domain
+        columns = list(np.asarray(points, dtype=np.float64).reshape(-1, domain.dimension).T)
+        for node in self.network.nodes:
+            function = node.stage.function
+            assert function is not None, "a built-in problem carries its functions"
+            inputs = {name: columns[j] for name, j in zip(node.input_names, node.inputs, strict=True)}
+            if self.one_by_one:
+                rows = zip(*inputs.values(), strict=True)
+                calls = [dict(zip(inputs, map(float, row), strict=True)) for row in rows]
+                results = np.array([as_outputs_of(node, function(**call)) for call in calls])
+                columns += list(results.reshape(-1, len(node.columns)).T)
+            else:
+                results = function(**inputs)
+                columns += [results] if len(node.columns) == 1 else list(results)
+        values = np.column_stack([*columns])
+        values[:, : domain.dimension] = domain.encode(values[:, : domain.dimension])
+        return values

@@ -1,0 +1,50 @@
+"""Where a search in a box begins: all over it, around known good points at several scales, and across them.
+
+The last kind changes one, two or three controls of a good point to anything at all. Where stages multiply, the way from
+one optimum to a better one often leads through two controls at once, each of which alone makes things worse.
+"""
+
+import numpy as np
+
+from cascada.arrays import Array
+from cascada.space import Domain
+
+_MOST_CHANGED = 3
+
+
+def starts(domain: Domain, rng: np.random.Generator, near: Array, wide: int, close: int, across: int) -> Array:
+    """Points (n, d), coordinates: `wide` of the whole box, and for each row of `near` (k, d) the other two kinds."""
+    d, sides = domain.dimension, domain.upper - domain.lower
+    parts = [rng.uniform(domain.lower, domain.upper, (wide, d)), near.reshape(-1, d)]
+    for point in near:
+        scale = sides * 10.0 ** rng.uniform(-4, -0.5, (close, 1))
+        parts.append(point + scale * rng.standard_normal((close, d)))
+        anywhere = rng.uniform(domain.lower, domain.upper, (across, d))
+        order = rng.uniform(size=(across, d)).argsort(axis=1)
+        changed = order < rng.integers(1, min(_MOST_CHANGED, d) + 1, (across, 1))
+        parts.append(np.where(changed, anywhere, point))
+    return np.clip(np.concatenate(parts), domain.lower, domain.upper)
+
+
+def snapped(domain: Domain, points: Array) -> Array:
+    """The points as a user can set them: whole numbers where they must be."""
+    return np.clip(domain.encode(domain.decode(points)), domain.lower, domain.upper)
+
+
+def apart(domain: Domain, points: Array, others: Array) -> Array:
+    """How far each point (n,) is from the nearest of the others, in sides of the box, along its farthest control."""
+    if not len(others):
+        return np.full(len(points), np.inf)
+    sides = domain.upper - domain.lower
+    return np.abs((points[:, None] - others) / sides).max(axis=2).min(axis=1)
+
+
+def best_apart(domain: Domain, points: Array, values: Array, count: int, gap: float) -> list[int]:
+    """The indices of the best values, `gap` sides of the box apart from each other."""
+    chosen: list[int] = []
+    for i in np.argsort(-values, kind="stable"):
+        if apart(domain, points[[i]], points[chosen])[0] > gap:
+            chosen.append(int(i))
+        if len(chosen) == count:
+            break
+    return chosen

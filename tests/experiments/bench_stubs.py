@@ -1,0 +1,116 @@
+"""Algorithms that misbehave, small problems and quick work for tests of the benchmark; worker processes import it."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+import cascada as cd
+from cascada.algorithms import Context, RandomSearch, Suggestion
+from cascada.arrays import Array
+from cascada.experiments import bench_plan
+from cascada.experiments.bench_plan import Job, Settings
+from cascada.network import Network
+from cascada.problems import Problem
+
+PLACE = "tests.experiments.bench_stubs"
+
+
+class _Stub:
+    def recommend(self, context: Context) -> Array | None:  # noqa: ARG002
+        return None
+
+
+class Failing(_Stub):
+    """Random search that gives up after 8 runs: on a chain of two controls, the second of its own."""
+
+    def suggest(self, context: Context, rng: np.random.Generator) -> Suggestion:
+        if context.trial >= 7:
+            raise ZeroDivisionError("a fault\nof this algorithm")
+        return RandomSearch().suggest(context, rng)
+
+
+class Sometimes(_Stub):
+    """Fails unless a file says that it may go on."""
+
+    def suggest(self, context: Context, rng: np.random.Generator) -> Suggestion:
+        if not Path(os.environ["CASCADA_TEST_MAY_GO_ON"]).exists():
+            raise ZeroDivisionError("not yet")
+        return RandomSearch().suggest(context, rng)
+
+
+class Repeating(_Stub):
+    """Asks for the first point that was run, again and again."""
+
+    def suggest(self, context: Context, rng: np.random.Generator) -> Suggestion:  # noqa: ARG002
+        return Suggestion(context.told[0, : context.domain.dimension])
+
+
+class Ending(_Stub):
+    """One run of its own, and then none is worth it."""
+
+    def suggest(self, context: Context, rng: np.random.Generator) -> Suggestion:
+        return Suggestion(None) if context.trial > 6 else RandomSearch().suggest(context, rng)
+
+
+def logged(log: str, settings: Settings, job: Job) -> dict[str, Any]:
+    """The work itself, with a line in a file for every job done."""
+    with Path(log).open("a", encoding="utf-8") as file:
+        file.write(f"{job.name}\n")
+    return bench_plan.work(settings, job)
+
+
+@dataclass(frozen=True)
+class Small:
+    """As much of a problem as a run looks at."""
+
+    name: str
+    network: Network
+    optimum: tuple[Array, float]
+
+
+def whole_numbers(high: int = 4, mirrored: bool = False) -> Problem:
+    """f(n) = n (4 − n) + 1 for n = 0, …, `high`; mirrored, it is minimised."""
+
+    def function(n: float) -> float:
+        return n * (4 - n) + 1
+
+    kernel = cd.SquaredExponential(2.0)
+    stage = cd.Stage("f", controls={"n": cd.Integer(0, high)}, kernel=kernel, norm_bound=50.0, function=function)
+    network = cd.chain(stage).mirrored() if mirrored else cd.chain(stage)
+    best = float(high) if mirrored else 2.0
+    return cast(Problem, Small("whole numbers", network, (np.array([best]), function(best))))
+
+
+def two_controls() -> Network:
+    """A logarithmic control and a whole number, for points of peers."""
+    kernel = cd.SquaredExponential(1.0)
+    controls: dict[str, Any] = {"x": cd.Real(0.1, 10.0, log=True), "n": cd.Integer(-3, 5)}
+    return cd.chain(cd.Stage("f", controls=controls, kernel=kernel, norm_bound=1.0))
+
+
+def record(problem: str, algorithm: str, seed: int, regret: list[float], **changes: Any) -> dict[str, Any]:
+    """A record with these simple regrets, two of them of the initial design, against the optimum 1."""
+    made: dict[str, Any] = {
+        "problem": problem,
+        "algorithm": algorithm,
+        "seed": seed,
+        "status": "budget",
+        "message": None,
+        "initial": 2,
+        "budget": len(regret) - 2,
+        "optimum": 1.0,
+        "values": [1.0 - each for each in regret],
+        "regret": regret,
+        "replaced": 0,
+        "versions": {"cascada": "0"},
+    }
+    return made | changes
+
+
+def cpu(of: dict[str, Any], ask: list[float], tell: list[float]) -> dict[str, Any]:
+    """Its CPU seconds; `tell` without those of the initial design."""
+    names = {name: of[name] for name in ("problem", "algorithm", "seed")}
+    return names | {"ask": ask, "tell": [9.0] * of["initial"] + tell}

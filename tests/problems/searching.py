@@ -1,0 +1,53 @@
+"""Attempts to beat an optimum: a Sobol sample, and local polishing of its best points."""
+
+import numpy as np
+from scipy.optimize import Bounds, minimize
+from scipy.stats import qmc
+
+from cascada.arrays import Array
+from cascada.kernels import Matern
+from cascada.problems import PRACTICE, Problem
+
+KERNEL = Matern(2.5, 1.0)
+NORM_BOUND = 10.0
+
+
+def practice(name: str) -> Problem:
+    """A problem of which something is claimed, true or not: only its functions matter here."""
+    return PRACTICE[name](kernel=KERNEL, norm_bound=NORM_BOUND)
+
+
+def sobol(problem: Problem, exponent: int, seed: int = 0) -> Array:
+    """2^exponent points (n, d) in user units, even in the coordinates of the controls."""
+    domain = problem.network.domain
+    unit = qmc.Sobol(domain.dimension, seed=seed).random_base2(exponent)
+    return domain.decode(qmc.scale(unit, domain.lower, domain.upper))
+
+
+def polished(problem: Problem, start: Array, kinks: bool = False, most: int = 1000) -> tuple[Array, float]:
+    """A local maximiser (d,) in user units near a start, and its value; `kinks` asks for a method without gradients."""
+    domain = problem.network.domain
+    width = domain.upper - domain.lower
+
+    def controls(u: Array) -> Array:
+        return domain.decode((domain.lower + np.clip(u, 0.0, 1.0) * width)[None])
+
+    def negated(u: Array) -> float:
+        return -float(problem.objective(controls(u))[0])
+
+    cube = Bounds(np.zeros(domain.dimension), np.ones(domain.dimension))
+    unit = np.clip((domain.encode(start[None])[0] - domain.lower) / width, 0.0, 1.0)
+    if kinks:
+        options = {"xatol": 1e-6, "fatol": 1e-9, "maxfev": float(most), "adaptive": 1.0}
+        found = minimize(negated, unit, method="Nelder-Mead", bounds=cube, options=options)  # type: ignore[call-overload]
+    else:
+        found = minimize(negated, unit, method="L-BFGS-B", bounds=cube, options={"eps": 1e-6, "maxfun": most})
+    return controls(found.x)[0], -float(found.fun)
+
+
+def best_found(problem: Problem, exponent: int, starts: int, kinks: bool = False, most: int = 1000) -> float:
+    """The best value of a sample of 2^exponent points and of what its best points are polished to."""
+    points = sobol(problem, exponent)
+    values = problem.objective(points)
+    order = np.argsort(-values)[:starts]
+    return max(float(values.max()), *(polished(problem, points[i], kinks, most)[1] for i in order))

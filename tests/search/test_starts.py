@@ -1,0 +1,146 @@
+"""Where searches begin, and what gradient ascent finds from there."""
+
+import numpy as np
+import pytest
+
+from cascada.arrays import Array
+from cascada.network import Beliefs
+from cascada.search import Joint, ascend
+from cascada.search.starts import apart, best_apart, snapped, starts
+from cascada.space import Domain, Integer, Real
+from tests.network.cases import NETWORKS, observed
+
+DOMAIN = Domain({"x": Real(-2, 2), "y": Real(0.1, 10, log=True), "n": Integer(1, 5), "z": Real(0, 1)})
+NEAR = np.array([[0.5, 0.2, 2.0, 0.9], [-2.0, np.log(0.1), 5.0, 0.0]])  # the second in a corner
+
+
+def rng(seed: int = 0) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+@pytest.mark.parametrize("near", [NEAR[:0], NEAR[:1], NEAR], ids=len)
+@pytest.mark.parametrize(("wide", "close", "across"), [(7, 5, 3), (4, 0, 0), (0, 0, 9)])
+def test_as_many_as_asked_for_and_inside(near: Array, wide: int, close: int, across: int) -> None:
+    points = starts(DOMAIN, rng(), near, wide, close, across)
+    assert points.shape == (wide + len(near) * (1 + close + across), 4)
+    assert np.all((DOMAIN.lower <= points) & (points <= DOMAIN.upper))
+    for point in near:
+        assert (points == point).all(axis=1).any()
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 6])
+def test_across_changes_one_to_three_controls(d: int) -> None:
+    domain = Domain({f"x{j}": Real(0, 1) for j in range(d)})
+    point = np.full(d, 0.5)
+    points = starts(domain, rng(), point[None], 0, 0, 400)[1:]
+    changed = (points != point).sum(axis=1)
+    assert set(changed) == set(range(1, min(3, d) + 1))
+    assert np.all((points != point).any(axis=0))  # every control has its turn
+    assert np.ptp(points, axis=0).min() > 0.9  # and goes anywhere
+
+
+def test_close_points_are_close_at_many_scales() -> None:
+    domain = Domain({"x": Real(0, 1), "y": Real(0, 100)})
+    point = np.array([0.5, 50.0])
+    away = np.abs(starts(domain, rng(), point[None], 0, 2000, 0)[1:] - point) / [1.0, 100.0]
+    distance = away.max(axis=1)
+    assert np.mean(distance < 1e-3) > 0.15
+    assert np.mean(distance > 1e-2) > 0.3
+    assert np.median(away[:, 0]) == pytest.approx(np.median(away[:, 1]), rel=0.3)  # in sides of the box
+
+
+def test_the_same_generator_begins_at_the_same_points() -> None:
+    np.testing.assert_array_equal(starts(DOMAIN, rng(3), NEAR, 5, 5, 5), starts(DOMAIN, rng(3), NEAR, 5, 5, 5))
+
+
+def test_snapped_points_can_be_set() -> None:
+    points = snapped(DOMAIN, starts(DOMAIN, rng(), NEAR, 50, 20, 20))
+    assert np.all(points[:, 2] == np.round(points[:, 2]))
+    assert np.all((DOMAIN.lower <= points) & (points <= DOMAIN.upper))
+    DOMAIN.check(DOMAIN.decode(points))
+
+
+def test_apart_is_along_the_farthest_control_in_sides() -> None:
+    domain = Domain({"x": Real(0, 1), "y": Real(0, 10)})
+    others = np.array([[0.0, 0.0], [1.0, 10.0]])
+    np.testing.assert_allclose(apart(domain, np.array([[0.1, 3.0], [0.9, 10.0]]), others), [0.3, 0.1])
+    assert np.all(np.isinf(apart(domain, others, others[:0])))
+
+
+@pytest.mark.parametrize("gap", [0.0, 0.05, 0.3])
+def test_the_best_apart_are_apart_and_best_first(gap: float) -> None:
+    domain = Domain({"x": Real(0, 1), "y": Real(0, 10)})
+    points = rng().uniform(domain.lower, domain.upper, (200, 2))
+    values = -np.abs(points[:, 0] - 0.3)
+    chosen = best_apart(domain, points, values, 6, gap)
+    assert chosen[0] == values.argmax()
+    assert np.all(np.diff(values[chosen]) <= 0)
+    for i, index in enumerate(chosen):
+        assert np.all(apart(domain, points[[index]], points[chosen[:i]]) > gap)
+        # Nothing better was left out that is far enough from those before it.
+        better = [j for j in range(200) if values[j] > values[index] and j not in chosen[:i]]
+        assert all(apart(domain, points[[j]], points[chosen[:i]])[0] <= gap for j in better)
+
+
+def test_fewer_are_found_where_there_are_no_more() -> None:
+    domain = Domain({"x": Real(0, 1)})
+    points = np.array([[0.5], [0.5], [0.51]])
+    assert best_apart(domain, points, np.array([1.0, 2.0, 3.0]), 3, 0.1) == [2]
+    assert best_apart(domain, points, np.array([1.0, 2.0, 3.0]), 3, 0.0) == [2, 1]
+    assert best_apart(domain, points[:0], np.empty(0), 3, 0.1) == []
+
+
+# ---- gradient ascent
+
+
+def best_of_many(beliefs: Beliefs, count: int = 20_000) -> float:
+    """The joint form at random points, whole numbers whole."""
+    domain, joint = beliefs.network.domain, Joint(beliefs)
+    draw = rng(9)
+    x = snapped(domain, draw.uniform(domain.lower, domain.upper, (count, domain.dimension)))
+    eta = draw.choice([-1.0, 1.0], (count, joint.size - domain.dimension))
+    return float(joint(np.hstack([x, eta]))[0].max())
+
+
+def best_eta(beliefs: Beliefs, point: Array) -> float:
+    """The largest joint value at one point, over many η."""
+    joint = Joint(beliefs)
+    free = joint.size - len(point)
+    eta = np.concatenate([rng(1).choice([-1.0, 1.0], (500, free)), rng(2).uniform(-1, 1, (3000, free))])
+    return float(joint(np.hstack([np.tile(point, (len(eta), 1)), eta]))[0].max())
+
+
+@pytest.mark.parametrize("name", [name for name in NETWORKS if name != "block kernel"])
+def test_ascent_beats_random_points(name: str) -> None:
+    beliefs = observed(name)[2]
+    domain = beliefs.network.domain
+    points = ascend(beliefs, rng(), np.empty((0, domain.dimension)))
+    for point in points:
+        assert np.all((domain.lower <= point) & (point <= domain.upper))
+        assert np.all(point[domain.whole] == np.round(point[domain.whole]))
+    most = best_of_many(beliefs)
+    assert best_eta(beliefs, points[0]) >= most - 0.02 * (1 + abs(most))
+
+
+def test_ascent_is_repeatable_and_ordered() -> None:
+    beliefs = observed("chain with controls")[2]
+    near = np.array([[0.1, 0.2]])
+    one, other = (ascend(beliefs, rng(4), near) for _ in range(2))
+    np.testing.assert_array_equal(one, other)
+    values = [best_eta(beliefs, point) for point in one]
+    assert values[0] >= max(values) - 1e-2
+
+
+@pytest.mark.parametrize("name", ["chain", "graph", "passes and integers", "multi-output chain"])
+def test_the_joint_gradient_is_that_of_differences(name: str) -> None:
+    beliefs = observed(name)[2]
+    joint, domain = Joint(beliefs), beliefs.network.domain
+    draw = rng(5)
+    free = joint.size - domain.dimension
+    at = np.hstack([draw.uniform(domain.lower, domain.upper, (4, domain.dimension)), draw.uniform(-1, 1, (4, free))])
+    gradient = joint(at)[1]
+    for j in range(joint.size):
+        step = np.zeros(joint.size)
+        step[j] = 1e-5
+        slope = (joint(at + step)[0] - joint(at - step)[0]) / 2e-5
+        np.testing.assert_allclose(gradient[:, j], slope, rtol=2e-3, atol=2e-4)

@@ -1,0 +1,337 @@
+"""Processes of which nothing is known but the wiring: what is found, and that nothing is called proven."""
+
+import math
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cascada.algorithms import GPNEI, GPNUCB, NAMES
+from cascada.calibration import Calibration
+from cascada.errors import ArgumentError, ContradictionError
+from cascada.kernels import BlockKernel, Separable, SquaredExponential
+from cascada.network import Network, Stage, chain
+from cascada.space import Grid, Integer, Real
+from cascada.study import Result, Study, maximise, minimise
+
+SE = SquaredExponential(1.0)
+Functions = dict[str, Callable[..., Any]]
+NETWORK = chain(Stage("f", controls={"x": Real(-2, 2), "y": Real(-2, 2)}, outputs=["u", "v"]), Stage("g"))
+FUNCTIONS: Functions = {
+    "f": lambda x, y: [math.sin(x) + y, x * y],
+    "g": lambda u, v: -((u - 0.5) ** 2) - (v - 0.3) ** 2,
+}
+TINY = chain(Stage("f", controls={"x": Real(0, 1)}), Stage("g"))
+UNIT = {"x": Real(0, 1)}
+
+
+def _mixed(U: np.ndarray, V: np.ndarray) -> np.ndarray:
+    return SE(U, V)[:, :, None, None] * np.array([[1.0, 0.5], [0.5, 1.0]])
+
+
+def _kinked(x: float) -> float:
+    return abs(x - 0.4)
+
+
+PROCESSES: dict[str, tuple[Network, Functions]] = {
+    "analytic": (NETWORK, FUNCTIONS),
+    "a line": (TINY, {"f": lambda x: 3 * x + 1, "g": lambda f: -((f - 2) ** 2)}),
+    "kinks": (TINY, {"f": _kinked, "g": lambda f: -abs(f - 0.2)}),
+    "a constant stage": (
+        chain(Stage("f", controls=UNIT), Stage("g", controls={"y": Real(0, 1)})),
+        {"f": lambda **_: 2.0, "g": lambda f, y: f + y},
+    ),
+    "all constant": (TINY, {"f": lambda **_: 0.0, "g": lambda **_: -3.0}),
+    "a large offset": (TINY, {"f": lambda x: 1e6 + math.sin(6 * x), "g": lambda f: math.cos(3 * (f - 1e6))}),
+    "copies, integers, logarithms": (
+        chain(
+            Stage("f", controls=UNIT | {"n": Integer(1, 4)}, outputs=["u", "n"], passes=["n"]),
+            Stage("g", controls={"t": Real(0.1, 10, log=True)}),
+        ),
+        {"f": lambda x, n: [x * n, n], "g": lambda u, n, t: -((u - t) ** 2) - n},
+    ),
+    "a formula": (
+        chain(Stage("f", controls=UNIT), Stage("g", known=True, lipschitz=2.0, function=lambda f: 2 * f)),
+        {"f": lambda x: math.sin(6 * x)},
+    ),
+    "a norm that is missing": (chain(Stage("f", controls=UNIT, kernel=SE)), {"f": lambda x: math.sin(6 * x)}),
+    "a joint norm that is missing": (
+        chain(Stage("f", controls=UNIT, outputs=["u", "v"], kernel=Separable(SE)), Stage("g")),
+        {"f": lambda x: [math.sin(6 * x), x], "g": lambda u, v: u * v},
+    ),
+    "a given stage": (
+        chain(Stage("f", controls=UNIT), Stage("g", kernel=SE, norm_bound=3.0)),
+        {"f": lambda x: 3 * x, "g": lambda f: math.exp(-0.5 * (f - 1) ** 2)},
+    ),
+    "a Lipschitz constant": (chain(Stage("f", controls=UNIT, lipschitz=6.5)), {"f": lambda x: math.sin(6 * x)}),
+}
+
+
+def run(network: Network, functions: Functions, **options: Any) -> Result:
+    return maximise(network, functions, progress=False, **({"budget": 12} | options))
+
+
+def check_estimated(result: Result) -> None:
+    assert result.status in ("budget", "tolerance", "exhausted")
+    assert result.gap_kind == "estimated"
+    assert result.gap is not None
+    assert result.gap >= 0
+    assert any("estimated" in line for line in result.certificate.assumptions)
+    assert str(result.certificate).startswith("Estimated: ")
+
+
+# ---- the gap is estimated, whatever the process
+
+
+@pytest.mark.parametrize("name", PROCESSES)
+def test_a_gap_is_estimated_for_every_process(name: str) -> None:
+    network, functions = PROCESSES[name]
+    result = run(network, functions, budget=14)
+    check_estimated(result)
+    assert len(result.trials) == 14
+
+
+@pytest.mark.parametrize("name", PROCESSES)
+def test_the_papers_algorithm_runs_on_every_process(name: str) -> None:
+    """Bounds that are narrow on purpose contradict themselves somewhere; that is no reason to lose the runs."""
+    network, functions = PROCESSES[name]
+    result = run(network, functions, budget=16, algorithm=GPNUCB(cells=500))
+    assert result.gap_kind == "estimated"
+    assert len(result.trials) == 16
+
+
+@pytest.mark.parametrize("candidates", [None, Grid({"x": 6, "y": 6})], ids=["box", "candidates"])
+@pytest.mark.parametrize("name", NAMES)
+def test_every_algorithm(name: str, candidates: Grid | None) -> None:
+    result = run(NETWORK, FUNCTIONS, budget=8, algorithm=name, candidates=candidates)
+    check_estimated(result)
+    assert len({tuple(trial.controls.values()) for trial in result.trials}) == len(result.trials) == 8
+
+
+def test_every_candidate_is_run_at_most_once() -> None:
+    result = run(TINY, PROCESSES["kinks"][1], budget=12, candidates=np.linspace(0, 1, 7)[:, None])
+    check_estimated(result)
+    assert (result.status, len(result.trials)) == ("exhausted", 7)
+
+
+def test_minimising_is_maximising_the_negative() -> None:
+    low = minimise(NETWORK, FUNCTIONS | {"g": lambda u, v: -FUNCTIONS["g"](u, v)}, budget=10, progress=False)
+    high = run(NETWORK, FUNCTIONS, budget=10)
+    check_estimated(low)
+    assert low.best is not None
+    assert high.best is not None
+    assert low.best.value is not None
+    assert high.best.value is not None
+    assert -low.best.value == pytest.approx(high.best.value, abs=0.3)
+    assert low.certificate.bound is not None
+    assert low.certificate.bound <= low.best.value
+
+
+def test_with_an_executor() -> None:
+    with ThreadPoolExecutor(2) as executor:
+        elsewhere = run(TINY, PROCESSES["kinks"][1], executor=executor)
+    here = run(TINY, PROCESSES["kinks"][1])
+    check_estimated(elsewhere)
+    assert [trial.controls for trial in elsewhere.trials] == [trial.controls for trial in here.trials]
+
+
+def test_a_smooth_optimum_is_found() -> None:
+    result = run(TINY, {"f": lambda x: math.sin(3 * x), "g": lambda f: -((f - 0.3) ** 2)}, budget=15)
+    assert result.best is not None
+    assert result.best.value == pytest.approx(0.0, abs=1e-5)
+
+
+def test_outputs_in_other_units_are_searched_alike() -> None:
+    """A power of two changes no digit."""
+    functions = PROCESSES["kinks"][1]
+    small = 2.0**-26
+    scaled = {"f": functions["f"], "g": lambda f: small * functions["g"](f)}
+    one, other = (run(TINY, chosen, budget=14) for chosen in (functions, scaled))
+    assert one.best is not None
+    assert other.best is not None
+    assert other.best.value == pytest.approx(small * one.best.value, abs=1e-3 * small)  # type: ignore[operator]
+    xs = [[trial.controls["x"] for trial in result.trials] for result in (one, other)]
+    np.testing.assert_allclose(xs[0][:8], xs[1][:8], atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["a line", "all constant"])
+def test_no_point_is_run_twice(name: str) -> None:
+    network, functions = PROCESSES[name]
+    xs = [trial.controls["x"] for trial in run(network, functions, budget=25).trials]
+    assert len(set(xs)) == len(xs) == 25
+
+
+# ---- when it ends
+
+
+@pytest.mark.parametrize("algorithm", ["auto", "gpn_ucb", "cei"])
+@pytest.mark.parametrize("candidates", [None, Grid({"x": 40})], ids=["box", "candidates"])
+def test_an_estimated_gap_alone_stops_nothing(algorithm: str, candidates: Grid | None) -> None:
+    network, functions = chain(Stage("f", controls=UNIT)), {"f": lambda x: math.sin(3 * x)}
+    options: dict[str, Any] = {"tolerance": 0.5, "budget": 9, "algorithm": algorithm, "candidates": candidates}
+    result = run(network, functions, **options)
+    assert (result.status, len(result.trials)) == ("budget", 9)
+    stopped = run(network, functions, stop_on_estimated=True, **options)
+    assert stopped.status == "tolerance"
+    assert stopped.gap is not None
+    assert stopped.gap <= 0.5
+    assert len(stopped.trials) < 9
+    check_estimated(stopped)
+
+
+def test_a_given_norm_that_is_refuted_ends_the_study_and_keeps_the_runs() -> None:
+    """As it does where every norm is given."""
+    network = chain(Stage("f", controls=UNIT), Stage("g", kernel=SE, norm_bound=0.1))
+    result = run(network, {"f": lambda x: 3 * x, "g": lambda f: math.sin(1.0 * f)})
+    assert (result.status, result.gap_kind) == ("refuted", "refuted")
+    assert any("norm_bound" in line for line in result.certificate.evidence)
+    assert result.best is not None
+
+
+def test_a_norm_without_a_kernel_is_refused() -> None:
+    """It would bound a norm that nobody knows."""
+    with pytest.raises(ArgumentError, match="stage 'f': norm_bound bounds the norm under a kernel: give kernel="):
+        Stage("f", controls=UNIT, norm_bound=1.0)
+
+
+def test_a_block_kernel_beside_a_stage_without_kernel() -> None:
+    block = Stage(
+        "f", controls=UNIT, outputs=["u", "v"], kernel=BlockKernel("m", _mixed), lipschitz=20.0, norm_bound=20.0
+    )
+    result = run(chain(block, Stage("g")), {"f": lambda x: [math.sin(x), 0.5 * x], "g": lambda u, v: u * v}, budget=8)
+    check_estimated(result)
+
+
+# ---- asking and telling
+
+
+@pytest.mark.parametrize("initial", [None, 3])
+def test_the_first_runs_are_a_design(initial: int | None) -> None:
+    """Known beforehand: they depend on nothing that is told."""
+    calibration = Calibration(initial=initial)
+    count = 6 if initial is None else initial
+    results = [
+        run(NETWORK, FUNCTIONS | {"g": last}, budget=count + 1, calibration=calibration)
+        for last in (FUNCTIONS["g"], lambda u, v: 10 * math.sin(4 * u) - v)
+    ]
+    one, other = ([trial.controls for trial in result.trials] for result in results)
+    assert one[:count] == other[:count]
+    assert one[count] != other[count]
+
+
+def test_the_same_seed_gives_the_same_trials() -> None:
+    one, same, other = (run(NETWORK, FUNCTIONS, budget=9, seed=seed).trials for seed in (1, 1, 2))
+    assert [trial.controls for trial in one] == [trial.controls for trial in same]
+    assert [trial.controls for trial in one] != [trial.controls for trial in other]
+
+
+def test_the_algorithm_of_unknown_processes() -> None:
+    assert isinstance(Study(NETWORK).algorithm, GPNEI)
+    assert isinstance(Study(NETWORK, algorithm="gpn_ucb").algorithm, GPNUCB)
+    assert isinstance(Study(chain(Stage("f", controls=UNIT, kernel=SE, norm_bound=1.0))).algorithm, GPNUCB)
+
+
+def told_study(count: int = 8) -> Study:
+    study = Study(NETWORK)
+    for x, y in np.random.default_rng(0).uniform(-2, 2, (count, 2)):
+        trial = study.enqueue({"x": float(x), "y": float(y)})
+        f = FUNCTIONS["f"](x, y)
+        study.tell(trial, {"f": f, "g": FUNCTIONS["g"](*f)})
+    return study
+
+
+def test_every_stage_is_predicted_by_its_name() -> None:
+    study = told_study()
+    for asked in (Study(NETWORK), study):
+        prediction = asked.predict({"x": 0.3, "y": 0.1})
+        assert {name: p.mean.shape for name, p in prediction.items()} == {"f": (2,), "g": (1,)}
+        assert all(np.all(p.lower <= p.mean) and np.all(p.mean <= p.upper) for p in prediction.values())
+    at = study.trials[3]
+    seen = study.predict(at.controls)
+    np.testing.assert_allclose(seen["f"].mean, at.outputs["f"], atol=1e-3)
+    np.testing.assert_allclose(seen["g"].mean, at.outputs["g"], atol=1e-2)
+
+
+def test_what_is_told_is_kept() -> None:
+    study = told_study()
+    assert [trial.state for trial in study.trials] == ["complete"] * 8
+    trial = study.trials[2]
+    f = FUNCTIONS["f"](trial.controls["x"], trial.controls["y"])
+    assert trial.outputs == {"f": tuple(f), "g": (FUNCTIONS["g"](*f),)}
+    best = study.best_trial
+    assert best is not None
+    assert best.value == max(trial.value for trial in study.trials)  # type: ignore[type-var]
+
+
+def test_a_contradiction_is_refused_and_changes_nothing() -> None:
+    study = told_study()
+    first = study.trials[0]
+    again = study.enqueue(first.controls)
+    before, asked = study.predict({"x": 0.0, "y": 0.0}), study.certificate()
+    with pytest.raises(ContradictionError):
+        study.tell(again, {"f": [first.outputs["f"][0] + 1.0, first.outputs["f"][1]], "g": 0.0})
+    assert study.trials[again.number].outputs == {}
+    assert study.trials[again.number].state == "running"
+    after = study.predict({"x": 0.0, "y": 0.0})
+    for name, prediction in before.items():
+        np.testing.assert_array_equal(prediction.mean, after[name].mean)
+        np.testing.assert_array_equal(prediction.upper, after[name].upper)
+    assert study.certificate() == asked
+    study.tell(again, first.outputs)  # the same outputs are no contradiction
+    assert study.trials[again.number].state == "complete"
+
+
+def test_stages_are_told_as_they_come_in() -> None:
+    whole, parts = told_study(), Study(NETWORK)
+    for trial in whole.trials:
+        begun = parts.enqueue(trial.controls)
+        parts.tell_stage(begun, "f", trial.outputs["f"])
+        parts.tell_stage(begun, "g", trial.outputs["g"])
+    one, other = (study.predict({"x": 0.2, "y": 0.2}) for study in (whole, parts))
+    for name, prediction in one.items():
+        np.testing.assert_allclose(prediction.mean, other[name].mean, rtol=1e-3, atol=1e-3)
+
+
+def test_a_stage_that_fails_ends_only_its_own_run() -> None:
+    def fragile(u: float, v: float) -> float:
+        if u > 1.5:
+            raise RuntimeError("burst")
+        return -(u**2) - v
+
+    result = run(NETWORK, FUNCTIONS | {"g": fragile}, budget=14)
+    assert {trial.state for trial in result.trials} == {"complete", "failed"}
+    check_estimated(result)
+
+
+def test_several_points_may_be_under_way() -> None:
+    study = told_study()
+    asked = [study.ask() for _ in range(4)]
+    assert len({tuple(trial.controls.values()) for trial in asked if trial is not None}) == 4
+
+
+def test_changes_are_among_the_assumptions() -> None:
+    """Flat where the design looks, and a peak that nobody expected."""
+    study = Study(chain(Stage("f", controls=UNIT)))
+
+    def told(x: float) -> None:
+        peak = 100.0 * math.exp(-(((x - 0.77) / 0.02) ** 2))
+        study.tell(study.enqueue({"x": x}), {"f": x + peak})
+
+    for x in np.linspace(0, 0.6, 8):
+        told(float(x))
+    assert not any("refuted by a run" in line for line in study.certificate().assumptions)
+    told(0.77)
+    certificate = study.certificate()
+    assert certificate.kind == "estimated"
+    assert any("norm_bound of 'f', estimated as" in line for line in certificate.assumptions)
+
+
+def test_what_was_given_is_not_called_estimated() -> None:
+    study = Study(chain(Stage("f", controls=UNIT, kernel=SE), Stage("g")))
+    (first,) = [line for line in study.certificate().assumptions if line.startswith("f:")]
+    (second,) = [line for line in study.certificate().assumptions if line.startswith("g:")]
+    assert "both estimated" not in first
+    assert "estimated" in first
+    assert "both estimated" in second
