@@ -178,7 +178,12 @@ class Grid:
 
 def as_candidates(candidates: "Grid | ArrayLike", domain: Domain) -> Array:
     """Candidate points (n, d) in user units, checked."""
-    points = candidates.points(domain) if isinstance(candidates, Grid) else domain.check(candidates)
+    if isinstance(candidates, Grid):
+        points = candidates.points(domain)
+    elif isinstance(candidates, list) and candidates and isinstance(candidates[0], Mapping):
+        points = np.array([domain.row(one) for one in candidates])  # by name, as results are
+    else:
+        points = domain.check(candidates)
     if not len(points):
         raise ArgumentError("candidates must hold at least one point; got none.")
     return points

@@ -332,6 +332,6 @@ def test_what_was_given_is_not_called_estimated() -> None:
     study = Study(chain(Stage("f", controls=UNIT, kernel=SE), Stage("g")))
     (first,) = [line for line in study.certificate().assumptions if line.startswith("f:")]
     (second,) = [line for line in study.certificate().assumptions if line.startswith("g:")]
-    assert "both estimated" not in first
+    assert "kernel and B estimated" not in first
     assert "estimated" in first
-    assert "both estimated" in second
+    assert "kernel and B estimated" in second

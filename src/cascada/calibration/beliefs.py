@@ -204,7 +204,7 @@ def _changes(before: Beliefs, now: list[StageBelief]) -> tuple[str, ...]:
         away = np.abs(seen - prediction.mean) / np.maximum(old.belief.sd_above(prediction.sd), 1e-300)[:, None]
         found += [
             f"norm_bound of {new.node.stage.name!r}, estimated as {old.belief.norm_bound[j]:.4g}, was refuted by a run "
-            f"{away[:, j].max():.1f} sds away; now {new.belief.norm_bound[j]:.4g}"
+            f"{away[:, j].max():.1f} sds away; with the kernel as it is now, {new.belief.norm_bound[j]:.4g}"
             for j in np.flatnonzero((away > old.belief.radius * (1 + 1e-9)).any(axis=0))
         ]
     return tuple(found)

@@ -7,6 +7,7 @@ from typing import Literal
 from cascada.arrays import as_positive
 from cascada.errors import ArgumentError
 from cascada.kernels import Matern, SquaredExponential, Stationary
+from cascada.network import Network
 
 Family = Literal["matern", "se"]
 
@@ -48,6 +49,10 @@ class Calibration:
     def families(self) -> tuple[Family, ...]:
         """Those to choose from."""
         return ("matern", "se") if self.family == "auto" else (self.family,)
+
+    def first(self, network: Network) -> int:
+        """How many runs come before estimates mean anything."""
+        return self.initial or 2 * (network.domain.dimension + 1)
 
     def kernel(self, family: Family, lengthscales: tuple[float, ...], variance: float = 1.0) -> Stationary:
         """The kernel of a family with these hyper-parameters."""

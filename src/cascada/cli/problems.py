@@ -1,6 +1,7 @@
 """`cascada problems`: the built-in problems."""
 
 import json
+import sys
 from typing import Annotated
 
 import typer
@@ -38,4 +39,4 @@ def problems(
     for row in rows:
         shown = {**row, "optimum": f"{row['optimum']:.6f}"}
         table.add_row(*map(str, shown.values()))
-    Console().print(table)
+    Console(width=None if sys.stdout.isatty() else 160).print(table)

@@ -17,7 +17,7 @@ from cascada.experiments.reproduce import reproduce as reproduce_paper
 
 def reproduce(
     out: Annotated[Path, typer.Option(help="The folder for everything that is written.")],
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer and shorter trials, for a first look.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer and shorter trials: about a minute.")] = False,
     jobs: Annotated[int | None, typer.Option(help="Processes at once; by default one a core.", min=1)] = None,
     seed: Annotated[int, typer.Option(help="Seed of the algorithms' random choices.", min=0)] = 0,
     json_output: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,

@@ -19,6 +19,9 @@ def run(
     algorithm: Annotated[str, typer.Option(help=f"{', '.join(NAMES)}, or module:Class.")] = "auto",
     budget: Annotated[int, typer.Option(help="At most this many runs of the process.", min=1)] = 100,
     tolerance: Annotated[float | None, typer.Option(help="Stop when the proven gap is at most this.")] = None,
+    stop_on_estimated: Annotated[
+        bool, typer.Option("--stop-on-estimated", help="Stop on an estimated gap, too: kernels or norms are not known.")
+    ] = False,
     seed: Annotated[int, typer.Option(help="Seed of the algorithm's random choices.")] = 0,
     minimize: Annotated[bool, typer.Option("--minimise", help="Minimise the objective instead.")] = False,
     json_output: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
@@ -30,7 +33,13 @@ def run(
     sys.path.insert(0, "")  # an algorithm "module:Class" may live in this folder
     optimise = minimise if minimize else maximise
     result = optimise(
-        load(spec), budget=budget, algorithm=algorithm, tolerance=tolerance, seed=seed, progress=not json_output
+        load(spec),
+        budget=budget,
+        algorithm=algorithm,
+        tolerance=tolerance,
+        stop_on_estimated=stop_on_estimated,
+        seed=seed,
+        progress=not json_output,
     )
     typer.echo(json.dumps(as_json(result)) if json_output else summary(result))
     if result.best is None or result.status == "refuted":

@@ -1,7 +1,10 @@
 """How good the best run is, as one object that can be read as a paragraph."""
 
+import re
 from dataclasses import dataclass
 from typing import Literal
+
+import numpy as np
 
 from cascada.confidence import Evidence
 from cascada.network import Beliefs
@@ -38,8 +41,9 @@ class Certificate:
             return f"No complete run yet, so there is no gap. It would rest on:\n{rests}"
         word = "higher" if self.maximised else "lower"
         runs = "one run" if self.evaluations == 1 else f"the best of {self.evaluations} runs"
+        guess = "if the estimates below hold, " if self.kind == "estimated" else ""
         return (
-            f"{self.kind.capitalize()}: no setting in {self.over} gives a value {word} than {self.bound:.6g}.\n"
+            f"{self.kind.capitalize()}: {guess}no setting in {self.over} gives a value {word} than {self.bound:.6g}.\n"
             f"So {runs}, {self.best:.6g}, is within {self.gap:.3g} of the best possible. This rests on:\n{rests}\n"
             f"({self.cells:,} cells, {self.seconds:.2f} s)"
         )
@@ -55,12 +59,14 @@ def assumptions(beliefs: Beliefs) -> tuple[str, ...]:
             lines.append(f"{given.name}: a known formula with {how}")
         elif given.modelled:
             slope = "" if given.lipschitz is None else f", Lipschitz constant {_numbers(given.lipschitz)}"
-            shift = f" of f − {_numbers(given.offset)}" if given.offset.any() else ""
+            sign = "+" if len(given.offset) == 1 and given.offset[0] < 0 else "−"
+            shift = f" of f {sign} {_numbers(np.abs(given.offset) if sign == '+' else given.offset)}"
+            shift = shift if given.offset.any() else ""
             bound: object = given.norm_bound
             both = any(node.stage.kernel is None and stage.node.columns[0] in node.columns for node in nodes)
-            guess = "" if bound is not None else ", both estimated" if both else ", B estimated"
+            guess = "" if bound is not None else ", kernel and B estimated" if both else ", B estimated"
             bound = stage.belief.norm_bound if bound is None and stage.belief is not None else bound
-            lines.append(f"{given.name}: norm{shift} ≤ {_numbers(bound)} under {given.kernel}{slope}{guess}")
+            lines.append(f"{given.name}: norm{shift} ≤ {_numbers(bound)} under {_short(given.kernel)}{slope}{guess}")
     lines.append("every run is exact: no noise")
     return tuple(lines)
 
@@ -72,6 +78,11 @@ def refutations(beliefs: Beliefs) -> tuple[str, ...]:
         return f"Stage {name!r}: {found}"
 
     return tuple(line(name, found) for name, evidence in beliefs.evidence.items() for found in evidence)
+
+
+def _short(kernel: object) -> str:
+    """A kernel with as many digits as a reader wants."""
+    return re.sub(r"\d+\.\d{5,}(e[-+]?\d+)?", lambda found: f"{float(found[0]):.5g}", str(kernel))
 
 
 def _numbers(values: object) -> str:

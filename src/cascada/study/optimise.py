@@ -76,7 +76,7 @@ def maximise(
     with progress_bar(progress, budget) as show:
         status = run_trials(study, process, budget, tuple(callbacks), show, executor)
     # A design is looked at once, at its end, and a better look then is worth its time.
-    looked = (study.adaptive and not network.estimated) or tolerance is not None
+    looked = study.adaptive and not network.estimated
     certificate = study.certificate(cells=None if looked else _LAST_LOOK)
     if certificate.kind == "refuted" and status in ("budget", "exhausted"):
         status = "refuted"

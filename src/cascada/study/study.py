@@ -186,7 +186,7 @@ class Study:
 
     def _certify(self, limits: Limits | None) -> Certificate:
         best = self._best()
-        if self._evidence() or not np.isfinite(best):
+        if self._evidence() or not np.isfinite(best) or self._learning:
             return self._certificate(None, best, "no bound")
         try:
             bound, stopped = self._bound(limits, best)
@@ -281,7 +281,7 @@ class Study:
         sign, some, found = self.network.sign, np.isfinite(best), self._evidence()
         over = "the box of controls" if self._candidates is None else f"the {len(self._candidates):,} candidates"
         return Certificate(
-            kind="refuted" if found else "estimated" if self._uncertain else "proven",
+            kind="refuted" if found else "estimated" if self._calibrated or self._enlarged else "proven",
             best=sign * best if some else None,
             bound=None if bound is None else sign * bound,
             gap=None if bound is None else bound - best,
@@ -315,17 +315,15 @@ class Study:
         return suggestion
 
     @property
-    def _uncertain(self) -> bool:
-        """Whether anything that the bounds rest on was estimated."""
-        return bool(self._enlarged) or self._calibrated is not None
+    def _learning(self) -> bool:
+        """Whether too little is known for estimates to mean anything."""
+        return self._calibrated is not None and len(self._trials) < self._calibration.first(self.network)
 
     @property
     def _chooser(self) -> Algorithm:
-        """What chooses the next point: a design as long as too little is known to calibrate anything."""
-        first = self._calibration.initial or 2 * (self.network.domain.dimension + 1)
-        if self._calibrated is None or not self.adaptive or len(self._trials) >= first:
-            return self.algorithm
-        return NonAdaptive(runs=first)
+        """What chooses the next point: at first a design, where norms have to be estimated."""
+        design = NonAdaptive(runs=self._calibration.first(self.network))
+        return design if self._learning and self.adaptive else self.algorithm
 
     def _context(self, pending: Sequence[Trial]) -> Context:
         domain = self.network.domain
@@ -338,7 +336,9 @@ class Study:
             best=self._best(),
             trial=len(self._trials),
             # A gap that may not stop the study is no reason to stop searching.
-            tolerance=0.0 if self._uncertain and not self.stop_on_estimated else self.tolerance or 0.0,
+            tolerance=self.tolerance or 0.0
+            if self.stop_on_estimated or not (self._calibrated or self._enlarged)
+            else 0.0,
             cache=self._cache,
             taken=frozenset(self._taken),
             horizon=self.horizon,
@@ -380,8 +380,7 @@ class Study:
             return (str(error),)
 
     def _store(self, trial: Trial, fresh: Sequence[str]) -> Trial:
-        row = self.network.domain.row(trial.controls)[None]
-        values = run_values(self.network, row, [trial.outputs])
+        values = run_values(self.network, self.network.domain.row(trial.controls)[None], [trial.outputs])
         if fresh and self._calibrated is not None:
             self._recalibrate(values)
         elif fresh:
