@@ -3,14 +3,13 @@
 python -m benchmarks.asks [--write docs/performance.md]
 """
 
-import argparse
 import time
-from pathlib import Path
 
 import numpy as np
 
-from benchmarks.environment import description, require_one_thread
-from benchmarks.markdown import Target, duration, table, times, write_section
+from benchmarks.command import print_or_write
+from benchmarks.environment import description
+from benchmarks.markdown import Target, duration, table, times
 from cascada.algorithms import GPNUCB, PaperGrid
 from cascada.problems import Problem, certified
 from cascada.space import Grid
@@ -100,16 +99,5 @@ def report(command: str) -> str:
     )
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog=f"python -m {NAME}", description=__doc__)
-    parser.add_argument("--write", type=Path)
-    given = parser.parse_args()
-    require_one_thread()
-    text = report(f"python -m {NAME}")
-    print(text)
-    if given.write:
-        write_section(given.write, NAME, text)
-
-
 if __name__ == "__main__":
-    main()
+    print_or_write(NAME, __doc__, report)

@@ -3,16 +3,15 @@
 python -m benchmarks.steps [--write docs/performance.md]
 """
 
-import argparse
 import time
-from pathlib import Path
 from statistics import median
 from typing import Any
 
 import numpy as np
 
-from benchmarks.environment import description, require_one_thread
-from benchmarks.markdown import duration, table, times, write_section
+from benchmarks.command import print_or_write
+from benchmarks.environment import description
+from benchmarks.markdown import duration, table, times
 from cascada.algorithms import (
     CUCB,
     GPUCB,
@@ -112,16 +111,5 @@ def report(command: str) -> str:
     )
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog=f"python -m {NAME}", description=__doc__)
-    parser.add_argument("--write", type=Path)
-    given = parser.parse_args()
-    require_one_thread()
-    text = report(f"python -m {NAME}")
-    print(text)
-    if given.write:
-        write_section(given.write, NAME, text)
-
-
 if __name__ == "__main__":
-    main()
+    print_or_write(NAME, __doc__, report)

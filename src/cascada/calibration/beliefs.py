@@ -137,7 +137,8 @@ def _believed(
         spent = posterior.spent[:, None]
         bounds = np.sqrt(spent + np.stack([narrow, wide], axis=1) ** 2)
         off = _misfit(posterior)
-        return tuple(Belief(posterior, bound, lipschitz, output_error=off) for bound in bounds.T)  # type: ignore[return-value]
+        chosen, judged = (Belief(posterior, bound, lipschitz, output_error=off) for bound in bounds.T)
+        return chosen, judged
     kind = SeparablePosterior if isinstance(stage.kernel, Separable) else BlockPosterior
     prior = kind.empty(stage.kernel, d, p, jitter)  # type: ignore[arg-type]
     joint = prior.append(inputs, values) if len(inputs) else prior
@@ -149,7 +150,8 @@ def _believed(
     acting = rest if settings.width == "norm" else float(settings.width)
     error = float(np.linalg.norm(_misfit(joint)))
     norms = [float(np.sqrt(joint.spent + r * r)) for r in (acting, rest)]
-    return tuple(BallBelief(joint, norm, constant, output_error=error) for norm in norms)  # type: ignore[return-value]
+    first, second = (BallBelief(joint, norm, constant, output_error=error) for norm in norms)
+    return first, second
 
 
 def _misfit(posterior: Posterior | OperatorPosterior) -> Array:
