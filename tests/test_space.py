@@ -134,3 +134,12 @@ def test_refused(case: str) -> None:
     make, message = REFUSED[case]
     with pytest.raises(ArgumentError, match=message):
         make()
+
+
+def test_candidates_may_be_given_by_name() -> None:
+    """As results are; an unknown or missing control is said."""
+    domain = Domain({"x": Real(0, 1), "n": Integer(1, 4)})
+    by_name = as_candidates([{"n": 2, "x": 0.5}, {"x": 1.0, "n": 4}], domain)
+    np.testing.assert_array_equal(by_name, as_candidates([[0.5, 2], [1.0, 4]], domain))
+    with pytest.raises(ArgumentError, match="missing: n, unknown: 'm'"):
+        as_candidates([{"x": 0.5, "m": 2}], domain)

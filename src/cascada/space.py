@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -176,14 +176,18 @@ class Grid:
         return domain.check(np.array(list(product(*axes)), dtype=float).reshape(-1, domain.dimension))
 
 
-def as_candidates(candidates: "Grid | ArrayLike", domain: Domain) -> Array:
+#: A grid, points (n, d) in the order of the controls, or points by name, as results have them.
+CandidatesLike = Grid | ArrayLike | Sequence[Mapping[str, float | int]]
+
+
+def as_candidates(candidates: CandidatesLike, domain: Domain) -> Array:
     """Candidate points (n, d) in user units, checked."""
     if isinstance(candidates, Grid):
         points = candidates.points(domain)
     elif isinstance(candidates, list) and candidates and isinstance(candidates[0], Mapping):
         points = np.array([domain.row(one) for one in candidates])  # by name, as results are
     else:
-        points = domain.check(candidates)
+        points = domain.check(cast("ArrayLike", candidates))
     if not len(points):
         raise ArgumentError("candidates must hold at least one point; got none.")
     return points

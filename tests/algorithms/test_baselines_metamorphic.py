@@ -283,3 +283,9 @@ def test_what_is_no_argument_is_refused() -> None:
     for bound in (0.0, -1.0, np.nan):
         with pytest.raises(ArgumentError, match="norm_bound must be"):
             GPUCB(norm_bound=bound)
+
+
+def test_a_black_box_needs_a_scalar_kernel() -> None:
+    for algorithm in (GPUCB(kernel="rbf"), ExpectedImprovement(kernel="rbf")):  # type: ignore[arg-type]
+        with pytest.raises(ArgumentError, match=r"kernel must be a scalar kernel over all controls.*; got 'rbf'"):
+            algorithm.suggest(given(process(), runs(), candidates()), np.random.default_rng(0))

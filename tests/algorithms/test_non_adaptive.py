@@ -304,3 +304,16 @@ def test_bad_ranges_are_refused_before_the_first_run(ranges: Any, message: str) 
         algorithm.recommend(started())
     with pytest.raises(ArgumentError, match=message):
         maximise(CHAIN, FUNCTIONS, budget=4, algorithm=algorithm)
+
+
+@pytest.mark.parametrize(
+    ("ranges", "message"),
+    [
+        ([1, 2], "ranges must be a dict such as"),
+        ({1: (0, 1)}, "ranges must be a dict such as"),
+        ({"s1.": (0.0, 1.0)}, "ranges must name stages or their outputs"),
+    ],
+)
+def test_ranges_of_the_wrong_form_are_refused(ranges: Any, message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        Study(certified("chain", 0).network, algorithm=NonAdaptive(runs=4, ranges=ranges)).ask()

@@ -232,3 +232,17 @@ def test_one_point_many_times() -> None:
     np.testing.assert_allclose(got.sd, expected.sd, atol=1e-7)
     table: LineTable = Line(posterior, 0.7, 0.7).table(8)
     np.testing.assert_allclose(table.draw(np.array([0.7]), np.zeros(1)), expected.mean[:1, 0], atol=1e-8)
+
+
+@pytest.mark.parametrize("width", [0.0, 1e-12, 1e-7, 1e-6, 3e-6, 1e-4])
+def test_tables_of_short_intervals(width: float) -> None:
+    """Nodes of an interval that is nearly a point lie a little outside of it, where the polynomial still holds."""
+    posterior = random_posterior(0, 5)
+    line = Line(posterior, 0.3, 0.3 + width)
+    table = line.table(40)
+    z = np.linspace(0.3, 0.3 + width, 9)
+    exact = posterior.predict(z[:, None])
+    mean = table.draw(z, np.zeros(9))
+    sd = table.draw(z, np.ones(9)) - mean
+    assert np.abs(mean - exact.mean[:, 0]).max() <= table.mean_error[0] + 4 * rounding_of_mean(line)[0]
+    assert np.abs(sd**2 - exact.sd**2).max() <= table.variance_error + 4 * rounding_of_variance(line) + 1e-15

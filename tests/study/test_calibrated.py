@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -335,3 +336,39 @@ def test_what_was_given_is_not_called_estimated() -> None:
     assert "kernel and B estimated" not in first
     assert "estimated" in first
     assert "kernel and B estimated" in second
+
+
+def test_there_is_no_gap_before_the_design_is_done() -> None:
+    """One run, and an estimated variance of next to nothing, would say that it is the best possible."""
+    network = chain(Stage("f", controls={"x": Real(0, 1), "y": Real(0, 1)}))
+    study = Study(network, tolerance=0.5, stop_on_estimated=True)
+    for _ in range(6):
+        assert study.certificate().gap is None
+        assert not study.within_tolerance
+        trial = study.ask()
+        assert trial is not None
+        study.tell(trial, {"f": math.sin(5 * trial.controls["x"]) * trial.controls["y"]})
+    assert study.certificate().gap is not None
+
+
+def test_a_tolerance_does_not_make_the_gap_worse() -> None:
+    network = chain(Stage("f", controls=UNIT), Stage("g"))
+    functions = {"f": lambda x: math.sin(5 * x), "g": lambda f: f * f + f}
+    gaps = [run(network, functions, budget=9, tolerance=tolerance).gap for tolerance in (None, 1e-12)]
+    assert gaps[0] is not None
+    assert gaps[1] is not None
+    assert gaps[1] <= gaps[0] * (1 + 1e-9)
+
+
+def test_an_estimate_that_contradicts_the_data_refutes_nothing() -> None:
+    """It is ours, and the user's study goes on; only there is no gap."""
+    network = chain(Stage("f", controls=UNIT))
+    study = Study(network, algorithm="non_adaptive", horizon=8)
+    for _ in range(8):
+        trial = study.ask()
+        assert trial is not None
+        study.tell(trial, {"f": math.sin(5 * trial.controls["x"])})
+    found = study.recommendation(replace(study.certificate(), bound=-10.0))
+    assert found is not None
+    assert (found.kind, found.gap) == ("estimated", None)
+    assert study.certificate().kind == "estimated"

@@ -256,3 +256,32 @@ def test_an_executor_that_was_shut_down_is_refused() -> None:
 def test_what_is_no_executor_is_refused(optimise: Any) -> None:
     with pytest.raises(ArgumentError, match=r"executor must be a concurrent.futures.Executor, or None; got 4"):
         optimise(NETWORK, FUNCTIONS, budget=3, executor=4)
+
+
+@pytest.mark.parametrize("stop", ["callback", "tolerance"])
+def test_runs_that_are_finished_are_told_whatever_stops(stop: str) -> None:
+    """All ten are done before the first is told, so all ten are paid for."""
+    options: dict[str, Any] = {"tolerance": 1e9} if stop == "tolerance" else {"callbacks": [lambda _: True]}
+
+    class AtOnce(Executor):
+        def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+            future: Future[Any] = Future()
+            future.set_result(fn(*args, **kwargs))
+            return future
+
+    result = maximise(
+        NETWORK, FUNCTIONS, budget=10, algorithm=NonAdaptive(), executor=AtOnce(), progress=False, **options
+    )
+    assert result.status == ("tolerance" if stop == "tolerance" else "stopped")
+    assert states(result) == ["complete"] * 10
+
+
+def test_an_error_that_speaks_of_pickles_is_not_a_pickling_error() -> None:
+    class Odd(Executor):
+        def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:  # noqa: ARG002
+            future: Future[Any] = Future()
+            future.set_exception(OSError("pickled cucumbers are out of stock"))
+            return future
+
+    result = maximise(NETWORK, FUNCTIONS, budget=2, algorithm=NonAdaptive(), executor=Odd(), progress=False)
+    assert states(result) == ["failed"] * 2

@@ -1,6 +1,6 @@
 """What is said of a recommended point: never better than the truth, never worse than the paper's formula."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -262,3 +262,37 @@ def test_candidates_of_a_logarithmic_control_are_recommended_as_given() -> None:
     assert [result.recommended["t"]] in rows
     assert result.recommendation is not None
     assert result.recommendation.gap == pytest.approx(0.0, abs=1e-5)
+
+
+@dataclass(frozen=True)
+class Careless:
+    """Recommends whatever it is told to."""
+
+    answer: Any
+
+    def suggest(self, context: Context, rng: np.random.Generator) -> Suggestion:
+        return RandomSearch().suggest(context, rng)
+
+    def recommend(self, context: Context) -> Array | None:  # noqa: ARG002
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+@pytest.mark.parametrize("answer", [[0.0, 0.0], np.zeros(3), np.array([0.0, np.nan]), ValueError("no idea")], ids=repr)
+def test_an_algorithm_that_recommends_nonsense_does_not_take_the_runs_with_it(answer: Any) -> None:
+    problem = certified("chain", 0)
+    with pytest.warns(RuntimeWarning, match="could recommend no point: .*(coordinates|no idea)"):
+        result = maximise(problem.network, budget=3, algorithm=Careless(answer), progress=False)
+    assert (result.recommended, result.recommendation, len(result.trials)) == (None, None, 3)
+
+
+def test_bounds_that_contradict_each_other_are_no_proof() -> None:
+    """A bound below what the point gives for certain, here from a certificate of another process."""
+    problem = certified("chain", 0)
+    study = told(problem, NonAdaptive(runs=25), 25)
+    certificate = replace(study.certificate(), bound=-10.0)
+    found = study.recommendation(certificate)
+    assert found is not None
+    assert (found.kind, found.gap) == ("refuted", None)
+    assert study.certificate().kind == "refuted"

@@ -13,6 +13,7 @@ from cascada.algorithms.algorithm import Context
 from cascada.algorithms.grey_box import GreyBox
 from cascada.algorithms.scored import Acquisition, Scored
 from cascada.arrays import Array
+from cascada.confidence import Belief
 from cascada.errors import ArgumentError
 from cascada.gp import Prediction
 from cascada.network.chain_sampling import ChainSampler, is_scalar_chain
@@ -63,5 +64,5 @@ class CascadedEI(Scored):
 def _first(grey: GreyBox, points: Array) -> Prediction:
     """The first stage of a chain at points (n, d)."""
     stage = grey.beliefs.stages[0]
-    assert stage.belief is not None, "only asked of chains of modelled stages"
-    return stage.belief.posterior.predict(points[:, list(stage.node.inputs)])  # type: ignore[return-value]
+    assert isinstance(stage.belief, Belief), "a scalar chain's stages have independent outputs"
+    return stage.belief.posterior.predict(points[:, list(stage.node.inputs)])

@@ -5,7 +5,8 @@ as it is: a stage's place in the beliefs is taken by one part for each of its ou
 
 B cannot be known from data. It is chosen so that the radius ρ = sqrt(B² − ‖w‖²) of the bounds is what it should be:
 `width` posterior sds for choosing points; for the gap, what the safety factor leaves and no less than leave-one-out
-residuals ask for: |f(x_i) − μ_{−i}(x_i)|/σ_{−i}(x_i) = |α_i|/sqrt((K + λI)⁻¹_ii) must be covered.
+residuals ask for: |f(x_i) − μ_{−i}(x_i)|/σ_{−i}(x_i) = |α_i|/sqrt((K + λI)⁻¹_ii) must be covered. For a joint norm
+it is the safety factor alone.
 """
 
 from collections.abc import Mapping
@@ -18,10 +19,10 @@ from cascada.calibration.fit import Fit, fit_output
 from cascada.calibration.settings import Calibration
 from cascada.confidence import BallBelief, Belief, Boxes
 from cascada.errors import RefutedError
-from cascada.gp import BlockPosterior, OperatorPosterior, Posterior, SeparablePosterior
-from cascada.kernels import Separable, Stationary
+from cascada.gp import OperatorPosterior, Posterior
 from cascada.network import Beliefs, Network, Node, StageBelief, StagePrediction, enclose_network
-from cascada.network.beliefs import stretch
+from cascada.network.beliefs import empty_posterior, stage_prior, stretch
+from cascada.network.beliefs import told as learned
 
 # Below so many observations every new one leads to a new fit; beyond, every tenth part more.
 _ALWAYS = 30
@@ -57,6 +58,11 @@ def calibrate(
                 known = None if before is None else before.fits.get(key)
                 fits[key] = _fitted(inputs, outputs[:, 0], _ranges(network, part, told), settings, known)
                 fitted = replace(part, stage=part.stage.fitted(fits[key].kernel, fits[key].offset))
+            if not fitted.stage.estimated:  # nothing is missing: believed as it is in any other network
+                given = learned(StageBelief(fitted, stage_prior(fitted, jitter)), told)
+                acting.append(given)
+                judging.append(given)
+                continue
             chosen, judged = _believed(fitted, inputs, outputs, settings, jitter)
             acting.append(StageBelief(fitted, chosen))
             judging.append(StageBelief(fitted, judged))
@@ -119,38 +125,22 @@ def _fitted(inputs: Array, outputs: Array, ranges: Array, settings: Calibration,
 
 def _believed(
     node: Node, inputs: Array, outputs: Array, settings: Calibration, jitter: float
-) -> tuple[Belief | BallBelief | None, Belief | BallBelief | None]:
-    """What is believed of a part: for choosing points, and for the gap."""
+) -> tuple[Belief | BallBelief, Belief | BallBelief]:
+    """What is believed of a part whose norm is not known: for choosing points, and for the gap."""
     stage = node.stage
-    if not stage.modelled:
-        return None, None
-    values = outputs - stage.offset
-    d, p = len(node.inputs), len(stage.modelled)
+    posterior = empty_posterior(node, jitter)
+    posterior = posterior.append(inputs, outputs - stage.offset) if len(inputs) else posterior
     lipschitz = None if stage.lipschitz is None else stage.lipschitz * stretch(node)
-    if isinstance(stage.kernel, Stationary):
-        posterior = Posterior.empty(stage.kernel, d, p, jitter)
-        posterior = posterior.append(inputs, values) if len(inputs) else posterior
-        if stage.norm_bound is not None:
-            given = Belief(posterior, stage.norm_bound, lipschitz)
-            return given, given
-        narrow, wide = _radii(posterior, settings)
-        spent = posterior.spent[:, None]
-        bounds = np.sqrt(spent + np.stack([narrow, wide], axis=1) ** 2)
-        off = _misfit(posterior)
-        chosen, judged = (Belief(posterior, bound, lipschitz, output_error=off) for bound in bounds.T)
+    misfit = _misfit(posterior)
+    if isinstance(posterior, Posterior):
+        bounds = (np.sqrt(posterior.spent + radius**2) for radius in _radii(posterior, settings))
+        chosen, judged = (Belief(posterior, bound, lipschitz, output_error=misfit) for bound in bounds)
         return chosen, judged
-    kind = SeparablePosterior if isinstance(stage.kernel, Separable) else BlockPosterior
-    prior = kind.empty(stage.kernel, d, p, jitter)  # type: ignore[arg-type]
-    joint = prior.append(inputs, values) if len(inputs) else prior
-    constant = None if lipschitz is None else float(lipschitz)
-    if stage.norm_bound is not None:
-        ball = BallBelief(joint, float(stage.norm_bound), constant)
-        return ball, ball
-    rest = max(_LEAST_WIDTH, float(np.sqrt((settings.safety**2 - 1) * joint.spent)))
-    acting = rest if settings.width == "norm" else float(settings.width)
-    error = float(np.linalg.norm(_misfit(joint)))
-    norms = [float(np.sqrt(joint.spent + r * r)) for r in (acting, rest)]
-    first, second = (BallBelief(joint, norm, constant, output_error=error) for norm in norms)
+    wide = max(_LEAST_WIDTH, float(np.sqrt((settings.safety**2 - 1) * posterior.spent)))
+    narrow = wide if settings.width == "norm" else float(settings.width)
+    norms = (float(np.sqrt(posterior.spent + radius**2)) for radius in (narrow, wide))
+    constant, error = None if lipschitz is None else float(lipschitz), float(np.linalg.norm(misfit))
+    first, second = (BallBelief(posterior, norm, constant, output_error=error) for norm in norms)
     return first, second
 
 

@@ -28,6 +28,7 @@ COMMANDS: Mapping[str, str] = {
 }
 
 
+# The signatures are click's; typer types them by a copy of click of its own, which mypy takes for another class.
 class LazyCommands(TyperGroup):
     """A group that imports a command when it is needed and reports a :class:`CascadaError` in one line."""
 

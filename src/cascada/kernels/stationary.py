@@ -7,7 +7,6 @@ Letters: `r2` = r², `s` = sqrt(variance), `ell` = ℓ; shapes `(n, d)` for poin
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
 from typing import Any, cast
 
 import numpy as np
@@ -163,7 +162,7 @@ class Stationary(ABC):
 
 
 def _as_lengthscale(value: Any) -> float | tuple[float, ...]:
-    if isinstance(value, Iterable) and not isinstance(value, str) and np.ndim(value) > 0:  # type: ignore[arg-type]
+    if np.ndim(value) > 0:
         scales = tuple(as_positive(v, "every lengthscale") for v in value)
         if not scales:
             raise ArgumentError("lengthscale must be a number or one number per input dimension; got none.")

@@ -10,7 +10,7 @@ import numpy as np
 from cascada.arrays import UNIT_ROUNDOFF, Array
 from cascada.confidence import BallBelief, Belief, Boxes, EnvelopeTable, Evidence
 from cascada.errors import ArgumentError, RefutedError
-from cascada.gp import BlockPosterior, Posterior, SeparablePosterior
+from cascada.gp import BlockPosterior, OperatorPosterior, Posterior, SeparablePosterior
 from cascada.gp.rounding import SMALLEST_JITTER
 from cascada.kernels import OperatorKernel, Separable, Stationary
 from cascada.network.network import Network, Node
@@ -58,7 +58,7 @@ class Beliefs:
     @classmethod
     def unspanned(cls, network: Network, jitter: float = SMALLEST_JITTER, tight: bool = True) -> "Beliefs":
         """The assumptions alone; use `prior_beliefs`, which also works out what inputs a stage can get."""
-        stages = [StageBelief(node, _prior(node, jitter, tight)) for node in network.nodes]
+        stages = [StageBelief(node, stage_prior(node, jitter, tight)) for node in network.nodes]
         return cls(network, tuple(stages))
 
     def spanned(self, values: Boxes) -> "Beliefs":
@@ -103,8 +103,9 @@ def run_values(network: Network, controls: Array, outputs: Sequence[Mapping[str,
     return values
 
 
-def _prior(node: Node, jitter: float, tight: bool) -> Belief | BallBelief | None:
-    stage, d = node.stage, len(node.inputs)
+def stage_prior(node: Node, jitter: float, tight: bool = True) -> Belief | BallBelief | None:
+    """What is believed of a stage before any data; None when it has nothing that is modelled."""
+    stage = node.stage
     if not stage.modelled:
         return None
     if stage.estimated:
@@ -113,13 +114,21 @@ def _prior(node: Node, jitter: float, tight: bool) -> Belief | BallBelief | None
         )
     lipschitz: Any = None if stage.lipschitz is None else stage.lipschitz * stretch(node)
     bound: Any = stage.norm_bound
-    p = len(stage.modelled)
-    if isinstance(stage.kernel, Stationary):
-        return Belief(Posterior.empty(stage.kernel, d, p, jitter), bound, lipschitz, tight)
-    assert isinstance(stage.kernel, OperatorKernel), "a network's stages have kernels"
-    kind = SeparablePosterior if isinstance(stage.kernel, Separable) else BlockPosterior
-    constant = None if lipschitz is None else float(lipschitz)
-    return BallBelief(kind.empty(stage.kernel, d, p, jitter), float(bound), constant, tight)  # type: ignore[arg-type]
+    posterior = empty_posterior(node, jitter)
+    if isinstance(posterior, Posterior):
+        return Belief(posterior, bound, lipschitz, tight)
+    return BallBelief(posterior, float(bound), None if lipschitz is None else float(lipschitz), tight)
+
+
+def empty_posterior(node: Node, jitter: float) -> Posterior | OperatorPosterior:
+    """The posterior of a stage's modelled outputs before any data, of the kind that its kernel asks for."""
+    kernel, d, p = node.stage.kernel, len(node.inputs), len(node.stage.modelled)
+    if isinstance(kernel, Stationary):
+        return Posterior.empty(kernel, d, p, jitter)
+    if isinstance(kernel, Separable):
+        return SeparablePosterior.empty(kernel, d, p, jitter)
+    assert isinstance(kernel, OperatorKernel), "only asked of stages with a kernel"
+    return BlockPosterior.empty(kernel, d, p, jitter)
 
 
 def stretch(node: Node) -> float:

@@ -73,7 +73,8 @@ def accumulated(beliefs: Beliefs, mean: Array, local: Array) -> Array:
             errors[:, columns[output]] = local[:, columns[output]] + errors[:, source]
         if stage.belief is not None:
             spread = np.linalg.norm(errors[:, _counted_once(beliefs, stage)], axis=1)[:, None]
-            errors[:, _modelled(stage)] = local[:, _modelled(stage)] + _lipschitz(stage) * spread
+            carried = _lipschitz(stage) * spread
+            errors[:, _modelled(stage)] = local[:, _modelled(stage)] + carried  # eq:kusa_sig, eq:fd_1
     return errors
 
 
@@ -90,7 +91,7 @@ def composite_bounds(beliefs: Beliefs, coordinates: Array) -> Boxes:
             half = in_user_units(stage, Boxes(inputs, inputs)).half
             column = stage.node.columns[stage.node.stage.outputs.index(output)]
             local[:, column] = half[:, stage.node.input_names.index(output)]
-    error = accumulated(beliefs, mean, local)
+    error = accumulated(beliefs, mean, local)  # eq:fd_1, eq:fd_2
     column, sign = beliefs.network.objective_column, beliefs.network.sign
     centre = np.where(np.isnan(mean[:, [column]]), 0.0, sign * mean[:, [column]])
     half = error[:, [column]] * (1 + _ROUNDING) + _ROUNDING * np.abs(mean).max(axis=1, keepdims=True)

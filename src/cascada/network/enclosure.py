@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 
 from cascada.arrays import UNIT_ROUNDOFF, Array
-from cascada.confidence import Balls, Belief, Boxes
+from cascada.confidence import BallBelief, Balls, Belief, Boxes
 from cascada.confidence.affine import Affine
 from cascada.confidence.cells import cut, enclose
 from cascada.errors import ArgumentError, RefutedError
@@ -109,8 +109,9 @@ def _modelled(stage: StageBelief, cells: Boxes, inputs: Affine | None) -> tuple[
     offset = stage.node.stage.offset
     belief = stage.per_output
     if belief is None:  # a general operator-valued kernel: balls
+        assert isinstance(stage.belief, BallBelief), "what has no belief per output has a joint one"
         balls = Balls(cells.centre, np.linalg.norm(cells.half, axis=1) * (1 + 1e-14))
-        boxes = stage.belief.region(balls).box_hull().widened()  # type: ignore[union-attr]
+        boxes = stage.belief.region(balls).box_hull().widened()
         affine = None if inputs is None else Affine.of_boxes(boxes, inputs.slope.shape[2])
     else:
         boxes, affine = enclose(belief, cells, inputs)

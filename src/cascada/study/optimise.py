@@ -5,15 +5,13 @@ from collections.abc import Iterable
 from concurrent.futures import Executor
 from typing import Literal
 
-from numpy.typing import ArrayLike
-
 from cascada.algorithms import Algorithm
 from cascada.calibration import Calibration
 from cascada.errors import ArgumentError
 from cascada.network import Network, Process
 from cascada.network.evaluation import Functions
 from cascada.search import Certificate
-from cascada.space import Grid
+from cascada.space import CandidatesLike
 from cascada.study.progress import progress_bar
 from cascada.study.recommendation import Recommendation
 from cascada.study.result import Result
@@ -30,7 +28,7 @@ def maximise(
     *,
     budget: int,
     algorithm: str | Algorithm = "auto",
-    candidates: Grid | ArrayLike | None = None,
+    candidates: CandidatesLike | None = None,
     tolerance: float | None = None,
     stop_on_estimated: bool = False,
     on_violation: Literal["stop", "enlarge"] = "stop",
@@ -44,7 +42,7 @@ def maximise(
 
     * `functions`: one per stage (a list in stage order or a dict by name), one `evaluate(**controls)` that returns all
       outputs by stage, or none when every `Stage` has its own.
-    * `candidates`: a `Grid` or points (n, d) in the order of `network.controls`; without them the whole box.
+    * `candidates`: a `Grid`, points (n, d) in the order of `network.controls`, or dicts by name; without them the box.
     * `tolerance`: stop when the *proven* gap is at most this, in units of the objective; with `stop_on_estimated` also
       when an estimated one is.
     * `on_violation`: what to do when data refute a bound: "stop", or "enlarge" it and go on, the gap being *estimated*
@@ -102,7 +100,7 @@ def minimise(
     *,
     budget: int,
     algorithm: str | Algorithm = "auto",
-    candidates: Grid | ArrayLike | None = None,
+    candidates: CandidatesLike | None = None,
     tolerance: float | None = None,
     stop_on_estimated: bool = False,
     on_violation: Literal["stop", "enlarge"] = "stop",

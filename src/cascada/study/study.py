@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from cascada.algorithms import GPNEI, GPNUCB, Algorithm, Context, NonAdaptive, Suggestion, by_name
 from cascada.arrays import Array
@@ -25,7 +24,7 @@ from cascada.search import (
     refutations,
     search,
 )
-from cascada.space import Grid, as_candidates
+from cascada.space import CandidatesLike, as_candidates
 from cascada.study.listed import Listed
 from cascada.study.observing import observed
 from cascada.study.options import check_options
@@ -47,7 +46,7 @@ class Study:
         network: Network,
         *,
         algorithm: str | Algorithm = "auto",
-        candidates: Grid | ArrayLike | None = None,
+        candidates: CandidatesLike | None = None,
         tolerance: float | None = None,
         seed: int = 0,
         stop_on_estimated: bool = False,
@@ -60,8 +59,7 @@ class Study:
         self.network = network
         # Without norms nothing can be proven, and what does best in practice is another algorithm: docs/choosing.md.
         self.algorithm = GPNEI() if algorithm == "auto" and network.estimated else by_name(algorithm)
-        self.tolerance = tolerance
-        self.stop_on_estimated = stop_on_estimated
+        self.tolerance, self.stop_on_estimated = tolerance, stop_on_estimated
         self.seed = seed
         self.horizon = horizon  # how many runs there will be, for algorithms that plan ahead
         domain = network.domain
@@ -222,8 +220,10 @@ class Study:
         try:
             return recommendation_at(self._beliefs, controls, self._candidates, certificate)
         except RefutedError as error:
-            self.refute(str(error))
-            return recommendation_at(self._beliefs, controls, self._candidates, self.certificate())
+            if self._calibrated is None:  # as in `_certify`
+                self.refute(str(error))
+            nothing = self._certificate(None, self._best(), "no bound")
+            return recommendation_at(self._beliefs, controls, self._candidates, nothing)
 
     # ---- inside
 
