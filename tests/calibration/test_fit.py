@@ -5,28 +5,48 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from cascada.arrays import Array
-from cascada.calibration.fit import Fit, fit_output
-from cascada.calibration.settings import Calibration
-from cascada.kernels import Matern, SquaredExponential, Stationary
+from cascada.calibration.fit import Fit, Model, fit_output
+from cascada.calibration.likelihood import Likelihood
+from cascada.calibration.settings import SE, Calibration
+from cascada.kernels import Matern
 
-SETTINGS = Calibration()
-UNIT = np.ones(1)
+AUTO = Calibration()
+ONE_FAMILY = {1.5: Calibration("matern", 1.5), 2.5: Calibration("matern", 2.5), SE: Calibration("se")}
 X = np.linspace(0, 1, 12)[:, None]
 
 
-def fitted(inputs: Array, outputs: Array, ranges: Array | None = None, before: Fit | None = None) -> Fit:
-    return fit_output(inputs, outputs, np.ones(inputs.shape[1]) if ranges is None else ranges, SETTINGS, before)
+def fitted(
+    inputs: Array,
+    outputs: Array,
+    ranges: Array | None = None,
+    before: Fit | None = None,
+    options: Calibration = AUTO,
+) -> Fit:
+    return fit_output(inputs, outputs, np.ones(inputs.shape[1]) if ranges is None else ranges, options, before)
+
+
+def models(*fits: Fit) -> list[tuple[Model, ...]]:
+    """The likely models of the fits, and the cautious ones."""
+    return [tuple(fit.likely for fit in fits), tuple(fit.cautious for fit in fits)]
+
+
+def smoothness(model: Model) -> float:
+    return model.kernel.nu if isinstance(model.kernel, Matern) else SE
 
 
 def check(fit: Fit, d: int, ranges: Array | None = None) -> None:
     """Finite numbers, and lengthscales that are neither far below nor far above the ranges."""
-    assert math.isfinite(fit.offset)
-    assert math.isfinite(fit.kernel.variance)
-    assert fit.kernel.variance > 0
-    scales = fit.kernel.lengthscales(d) / (np.ones(d) if ranges is None else ranges)
-    assert np.all((scales >= 5e-3 * (1 - 1e-9)) & (scales <= 50 * (1 + 1e-9)))
+    for (model,) in models(fit):
+        assert math.isfinite(model.offset)
+        assert math.isfinite(model.kernel.variance)
+        assert model.kernel.variance > 0
+        scales = model.kernel.lengthscales(d) / (np.ones(d) if ranges is None else ranges)
+        assert np.all((scales >= 5e-3 * (1 - 1e-9)) & (scales <= 50 * (1 + 1e-9)))
+    assert smoothness(fit.cautious) <= smoothness(fit.likely)
 
 
 CASES: dict[str, tuple[Array, Array]] = {
@@ -63,78 +83,200 @@ def test_any_data_will_do(case: str) -> None:
 def test_repeats_change_nothing() -> None:
     y = np.sin(5 * X[:, 0])
     once, often = fitted(X, y), fitted(np.repeat(X, 3, axis=0), np.repeat(y, 3))
-    assert once.kernel == often.kernel
-    assert once.offset == often.offset
+    for one, other in models(once, often):
+        assert one.kernel == other.kernel
+        assert one.offset == other.offset
 
 
 @pytest.mark.parametrize("function", [lambda x: np.sin(5 * x), lambda x: np.abs(x - 0.43)], ids=["sin", "abs"])
 @pytest.mark.parametrize("factor", [2.0**-40, 2.0**30, 1e-8, 1e8])
 def test_scaled_outputs_have_a_scaled_variance(function: Callable[[Array], Array], factor: float) -> None:
     y = function(X[:, 0])
-    plain, scaled = fitted(X, y), fitted(X, factor * y)
-    assert type(plain.kernel) is type(scaled.kernel)
-    assert scaled.kernel.variance == pytest.approx(factor**2 * plain.kernel.variance, rel=1e-3)
-    assert scaled.offset == pytest.approx(factor * plain.offset, rel=1e-3)
-    np.testing.assert_allclose(scaled.kernel.lengthscales(1), plain.kernel.lengthscales(1), rtol=1e-3)
+    for plain, scaled in models(fitted(X, y), fitted(X, factor * y)):
+        assert smoothness(plain) == smoothness(scaled)
+        assert scaled.kernel.variance == pytest.approx(factor**2 * plain.kernel.variance, rel=1e-3)
+        assert scaled.offset == pytest.approx(factor * plain.offset, rel=1e-3)
+        np.testing.assert_allclose(scaled.kernel.lengthscales(1), plain.kernel.lengthscales(1), rtol=1e-3)
 
 
 @pytest.mark.parametrize("shift", [-3.0, 1e4, 1e6, -1e8])
 def test_shifted_outputs_have_a_shifted_offset(shift: float) -> None:
     """Also by far more than they vary: pressures in pascal, frequencies in hertz."""
     y = np.sin(5 * X[:, 0])
-    plain, shifted = fitted(X, y), fitted(X, y + shift)
-    assert shifted.kernel.variance == pytest.approx(plain.kernel.variance, rel=0.05)
-    assert shifted.offset - shift == pytest.approx(plain.offset, abs=0.05)
-    np.testing.assert_allclose(shifted.kernel.lengthscales(1), plain.kernel.lengthscales(1), rtol=0.05)
+    for plain, shifted in models(fitted(X, y), fitted(X, y + shift)):
+        assert shifted.kernel.variance == pytest.approx(plain.kernel.variance, rel=0.05)
+        assert shifted.offset - shift == pytest.approx(plain.offset, abs=0.05)
+        np.testing.assert_allclose(shifted.kernel.lengthscales(1), plain.kernel.lengthscales(1), rtol=0.05)
 
 
 def test_negated_outputs_have_the_same_kernel() -> None:
     y = np.sin(5 * X[:, 0])
-    plain, negated = fitted(X, y), fitted(X, -y)
-    assert negated.kernel.variance == pytest.approx(plain.kernel.variance, rel=1e-6)
-    assert negated.offset == pytest.approx(-plain.offset, rel=1e-6)
+    for plain, negated in models(fitted(X, y), fitted(X, -y)):
+        assert negated.kernel.variance == pytest.approx(plain.kernel.variance, rel=1e-6)
+        assert negated.offset == pytest.approx(-plain.offset, rel=1e-6)
 
 
 @pytest.mark.parametrize("unit", [1e-6, 1e3])
 def test_inputs_in_other_units(unit: float) -> None:
     inputs = np.random.default_rng(0).uniform(size=(15, 2))
     y = np.sin(4 * inputs[:, 0]) + inputs[:, 1]
-    plain, other = fitted(inputs, y), fitted(inputs * unit, y, np.full(2, unit))
-    np.testing.assert_allclose(other.kernel.lengthscales(2), unit * plain.kernel.lengthscales(2), rtol=1e-3)
-    check(other, 2, np.full(2, unit))
+    there = fitted(inputs * unit, y, np.full(2, unit))
+    for plain, other in models(fitted(inputs, y), there):
+        np.testing.assert_allclose(other.kernel.lengthscales(2), unit * plain.kernel.lengthscales(2), rtol=1e-3)
+    check(there, 2, np.full(2, unit))
 
 
 def test_the_order_of_the_data_does_not_matter() -> None:
     y = np.sin(5 * X[:, 0])
     order = np.random.default_rng(0).permutation(12)
-    assert fitted(X[order], y[order]).kernel.variance == pytest.approx(fitted(X, y).kernel.variance, rel=1e-6)
+    for plain, other in models(fitted(X, y), fitted(X[order], y[order])):
+        assert other.kernel.variance == pytest.approx(plain.kernel.variance, rel=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("function", "kind"),
-    [(lambda x: np.sin(6 * x), SquaredExponential), (lambda x: np.abs(x - 0.437), Matern)],
-    ids=["analytic", "kinked"],
-)
-def test_the_family_that_explains_more(function: Callable[[Array], Array], kind: type[Stationary]) -> None:
-    inputs = np.linspace(0, 1, 20)[:, None]
-    assert type(fitted(inputs, function(inputs[:, 0])).kernel) is kind
+# ---- crowds
 
 
-@pytest.mark.parametrize("family", ["matern", "se"])
+SMOOTH: dict[str, Callable[[Array], Array]] = {
+    "sine": lambda x: np.sin(6 * x).sum(axis=1),
+    "parabola": lambda x: ((x - 0.4) ** 2).sum(axis=1),
+    "exponential": lambda x: np.exp(x.sum(axis=1)),
+}
+
+
+@pytest.mark.parametrize("function", SMOOTH)
+@pytest.mark.parametrize("options", [AUTO, *ONE_FAMILY.values()], ids=["auto", "1.5", "2.5", "se"])
+@pytest.mark.parametrize("at", [0, 5, 11])
+def test_a_crowd_beside_one_run_changes_little(function: str, options: Calibration, at: int) -> None:
+    """As beside the best, late in a study: thirty runs that say nothing new say nothing about the variance."""
+    f = SMOOTH[function]
+    beside = X[at] + 1e-6 * np.arange(1, 31)[:, None]
+    crowded = np.concatenate([X, beside])
+    for plain, other in models(fitted(X, f(X), options=options), fitted(crowded, f(crowded), options=options)):
+        assert smoothness(plain) == smoothness(other)
+        assert other.kernel.variance == pytest.approx(plain.kernel.variance, rel=0.3)
+
+
+# ---- how smooth
+
+
+@pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("d", [1, 2])
-def test_lengthscales_of_a_sample_are_found(family: str, d: int) -> None:
+def test_a_kink_that_was_seen_is_judged_by_the_roughest(d: int, seed: int) -> None:
+    """A cone, |x| in one dimension, from twenty runs anywhere and five beside its tip."""
+    rng = np.random.default_rng(seed)
+    tip = rng.uniform(0.3, 0.7, d)
+    inputs = np.concatenate([rng.uniform(size=(20, d)), tip + rng.uniform(-0.05, 0.05, (5, d))])
+    fit = fitted(inputs, np.linalg.norm(inputs - tip, axis=1))
+    assert smoothness(fit.cautious) == 1.5
+    assert smoothness(fit.likely) < SE
+
+
+def test_a_smoother_kernel_must_be_clearly_more_likely() -> None:
+    """Matérn-5/2 is a little more likely for this kink between runs: enough to choose points by, not to judge by."""
+    inputs = np.linspace(0, 1, 20)[:, None]
+    fit = fitted(inputs, np.maximum(inputs[:, 0], 0.6))
+    assert (smoothness(fit.likely), smoothness(fit.cautious)) == (2.5, 1.5)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(("d", "n"), [(1, 12), (2, 30)])
+def test_an_analytic_function_is_judged_as_one(d: int, n: int, seed: int) -> None:
+    inputs = np.random.default_rng(seed).uniform(size=(n, d))
+    fit = fitted(inputs, np.cos(4 * inputs).prod(axis=1))
+    assert smoothness(fit.likely) == SE
+    assert fit.cautious is fit.likely
+
+
+def test_few_runs_of_an_analytic_function_are_not_enough() -> None:
+    inputs = np.linspace(0, 1, 6)[:, None]
+    fit = fitted(inputs, np.sin(6 * inputs[:, 0]))
+    assert (smoothness(fit.likely), smoothness(fit.cautious)) == (SE, 1.5)
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_without_data_to_tell_the_roughest_is_taken(n: int) -> None:
+    fit = fitted(X[:n], np.full(n, 3.0))
+    assert smoothness(fit.likely) == 1.5
+    assert fit.cautious is fit.likely
+
+
+FUNCTIONS: dict[str, Callable[[Array], Array]] = SMOOTH | {
+    "cone": lambda x: np.linalg.norm(x - 0.437, axis=1),
+    "steps": lambda x: np.floor(3 * x).sum(axis=1),
+    "waves": lambda x: np.sin(30 * x).sum(axis=1),
+}
+
+
+def by_the_rule(fit: Fit, inputs: Array, outputs: Array) -> tuple[float, float]:
+    """The ν of the highest density, and the roughest whose density is at most 3 below."""
+    standardised = (outputs - outputs.mean()) / outputs.std()
+    density = {nu: Likelihood(inputs, standardised, nu)(theta)[0] for nu, theta in fit.log_scales.items()}
+    likely = cautious = min(density)
+    for nu in density:
+        if density[nu] > density[likely]:
+            likely = nu
+    for nu in sorted(density, reverse=True):
+        if density[nu] >= density[likely] - 3.0:
+            cautious = nu
+    return likely, cautious
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    n=st.integers(2, 25),
+    d=st.integers(1, 2),
+    function=st.sampled_from(sorted(FUNCTIONS)),
+    nu=st.sampled_from([1.2, 1.5, 2.5, 3.5]),
+)
+@settings(max_examples=200)
+def test_the_likely_and_the_cautious_are_those_of_the_rule(seed: int, n: int, d: int, function: str, nu: float) -> None:
+    inputs = np.unique(np.random.default_rng(seed).uniform(size=(n, d)), axis=0)
+    outputs = FUNCTIONS[function](inputs)
+    options = Calibration(nu=nu)
+    fit = fitted(inputs, outputs, options=options)
+    assert tuple(fit.log_scales) == options.smoothness
+    assert smoothness(fit.cautious) <= smoothness(fit.likely)
+    assert (fit.cautious is fit.likely) == (smoothness(fit.cautious) == smoothness(fit.likely))
+    if np.ptp(outputs) > 0:
+        assert (smoothness(fit.likely), smoothness(fit.cautious)) == by_the_rule(fit, inputs, outputs)
+
+
+@pytest.mark.parametrize("nu", ONE_FAMILY)
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_with_one_family_there_is_nothing_to_choose(nu: float, function: str) -> None:
+    fit = fitted(X, FUNCTIONS[function](X), options=ONE_FAMILY[nu])
+    assert fit.likely is fit.cautious
+    assert smoothness(fit.likely) == nu
+
+
+def test_each_of_two_is_what_it_would_be_alone() -> None:
+    """Lengthscales, variance and mean belong to the kernel that they were fitted with."""
+    inputs = np.linspace(0, 1, 6)[:, None]
+    y = np.sin(6 * inputs[:, 0])
+    both = fitted(inputs, y)
+    assert smoothness(both.likely) != smoothness(both.cautious)
+    for (model,) in models(both):
+        alone = fitted(inputs, y, options=ONE_FAMILY[smoothness(model)]).likely
+        assert (model.kernel, model.offset) == (alone.kernel, alone.offset)
+
+
+# ---- near the truth
+
+
+@pytest.mark.parametrize("nu", ONE_FAMILY)
+@pytest.mark.parametrize("d", [1, 2])
+def test_lengthscales_of_a_sample_are_found(nu: float, d: int) -> None:
     """Within a factor of two, for the median over samples; every one within a factor of four."""
-    settings = Calibration(family="se" if family == "se" else "matern")
     truth = np.array([0.15, 0.6])[:d]
-    kernel = settings.kernel("se" if family == "se" else "matern", tuple(truth.tolist()), 4.0)
+    kernel = Calibration.kernel(nu, tuple(truth.tolist()), 4.0)
     ratios, variances = [], []
     for seed in range(7):
         rng = np.random.default_rng(seed)
         inputs = rng.uniform(size=(25 * d, d))
         factor = np.linalg.cholesky(kernel(inputs, inputs) + 1e-9 * np.eye(25 * d))
-        fit = fit_output(inputs, 5.0 + factor @ rng.standard_normal(25 * d), np.ones(d), settings, None)
-        ratios.append(fit.kernel.lengthscales(d) / truth)
-        variances.append(fit.kernel.variance / 4.0)
+        fit = fitted(inputs, 5.0 + factor @ rng.standard_normal(25 * d), options=ONE_FAMILY[nu])
+        ratios.append(fit.likely.kernel.lengthscales(d) / truth)
+        variances.append(fit.likely.kernel.variance / 4.0)
     assert np.all(np.abs(np.log(np.median(ratios, axis=0))) < math.log(2))
     assert np.all(np.abs(np.log(ratios)) < math.log(4))
     assert abs(math.log(float(np.median(variances)))) < math.log(3)
@@ -142,8 +284,9 @@ def test_lengthscales_of_a_sample_are_found(family: str, d: int) -> None:
 
 def test_an_idle_input_has_a_long_lengthscale() -> None:
     inputs = np.random.default_rng(2).uniform(size=(30, 2))
-    used, idle = fitted(inputs, np.sin(8 * inputs[:, 0])).kernel.lengthscales(2)
-    assert idle > 5 * used
+    for (model,) in models(fitted(inputs, np.sin(8 * inputs[:, 0]))):
+        used, idle = model.kernel.lengthscales(2)
+        assert idle > 5 * used
 
 
 def test_the_last_fit_is_a_start_in_the_units_of_now() -> None:
@@ -151,5 +294,6 @@ def test_the_last_fit_is_a_start_in_the_units_of_now() -> None:
     inputs = np.linspace(0, 1, 20)[:, None]
     y = np.sin(6 * inputs[:, 0])
     early = fitted(inputs[:8], y[:8], np.array([0.4]))
-    warm, cold = fitted(inputs, y, before=early), fitted(inputs, y)
-    np.testing.assert_allclose(warm.kernel.lengthscales(1), cold.kernel.lengthscales(1), rtol=1e-2)
+    for warm, cold in models(fitted(inputs, y, before=early), fitted(inputs, y)):
+        assert smoothness(warm) == smoothness(cold)
+        np.testing.assert_allclose(warm.kernel.lengthscales(1), cold.kernel.lengthscales(1), rtol=1e-2)

@@ -1,20 +1,24 @@
-"""The density of lengthscales: against loops and differences, and what must not change it."""
+"""The density of lengthscales: against loops in 50 digits and differences, and what must not change it."""
 
 import math
-from typing import Any, Literal, cast
+from collections.abc import Sequence
+from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mpmath import mpf
 
 from cascada.arrays import Array
 from cascada.calibration.likelihood import JITTER, MEAN_VARIANCE, PRIOR_COUNT, Likelihood
-from cascada.calibration.settings import Calibration, Family
+from cascada.calibration.settings import SE, Calibration
 from cascada.errors import ArgumentError
+from cascada.kernels import Matern, SquaredExponential
+from tests.reference import Number, precise, profile
 
-FAMILIES: list[tuple[Family, float]] = [("matern", 1.5), ("matern", 2.5), ("se", 2.5)]
-FAMILY_NAMES = [f"{family} {nu}" for family, nu in FAMILIES]
+SMOOTHNESS = [1.5, 2.5, SE]
 
 
 def data(seed: int, n: int, d: int) -> tuple[Array, Array]:
@@ -24,68 +28,95 @@ def data(seed: int, n: int, d: int) -> tuple[Array, Array]:
     return X, (y - y.mean()) / y.std()
 
 
-def made(X: Array, y: Array, family: Family, nu: float) -> Likelihood:
-    return Likelihood(X, y, Calibration(nu=nu), family)
+def crowded(seed: int, d: int, spacing: float) -> tuple[Array, Array]:
+    """Seven runs, and five more beside two of them."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(size=(7, d))
+    X = np.concatenate([X, X[[2, 5, 2, 2, 5]] + spacing * rng.uniform(-1, 1, (5, d))])
+    y = np.sin(4 * X).sum(axis=1)
+    return X, (y - y.mean()) / y.std()
 
 
-def correlation(family: Family, nu: float, r: float) -> float:
-    if family == "se":
-        return math.exp(-0.5 * r * r)
-    u = math.sqrt(2 * nu) * r
-    return math.exp(-u) * (1 + u if nu == 1.5 else 1 + u + u * u / 3)
+def counted(X: Array) -> int:
+    """How many rows are further than 10⁻³ in some coordinate from every row that was counted before."""
+    kept: list[int] = []
+    for a in range(len(X)):
+        near = False
+        for b in kept:
+            near = near or max(abs(X[a, j] - X[b, j]) for j in range(X.shape[1])) <= 1e-3
+        if not near:
+            kept.append(a)
+    return len(kept)
 
 
-def in_loops(X: Array, y: Array, family: Family, nu: float, theta: Array) -> tuple[float, float, float]:
-    """log p(θ | y) up to a constant, m and s²: y ~ N(0, s²(K + λI + c·11ᵀ)), m integrated out, s² at its maximum."""
+@precise
+def in_loops(X: Array, y: Array, nu: float, theta: Sequence[Number] | Array) -> tuple[Number, Number, Number]:
+    """log p(θ | y) up to a constant, m and s²: y ~ N(0, s²(K + λI + c·11ᵀ)), m integrated out, s² at its maximum.
+
+    s² is at the maximum of as many observations as `counted` says.
+    """
     n, d = X.shape
-    K = np.empty((n, n))
+    whole = mpmath.matrix(n, n)
     for a in range(n):
         for b in range(n):
-            r = math.sqrt(sum(((X[a, j] - X[b, j]) / math.exp(theta[j])) ** 2 for j in range(d)))
-            K[a, b] = correlation(family, nu, r) + (JITTER if a == b else 0.0)
-    whole = K + MEAN_VARIANCE * np.ones((n, n))
-    inverse = np.linalg.inv(whole)
-    square = (float(y @ inverse @ y) + PRIOR_COUNT) / (n + PRIOR_COUNT)
-    value = -0.5 * (n + PRIOR_COUNT) * math.log(square) - 0.5 * float(np.linalg.slogdet(whole)[1])
+            r = mpmath.sqrt(sum(((mpf(X[a, j]) - mpf(X[b, j])) / mpmath.exp(theta[j])) ** 2 for j in range(d)))
+            k = profile(None if nu == SE else nu, r) + (mpf(JITTER) if a == b else 0)
+            whole[a, b] = k + mpf(MEAN_VARIANCE)
+    solved = mpmath.lu_solve(whole, mpmath.matrix(y.tolist()))
+    total = counted(X) + mpf(PRIOR_COUNT)
+    square = (sum(mpf(y[a]) * solved[a] for a in range(n)) + mpf(PRIOR_COUNT)) / total
+    value = -total * mpmath.log(square) / 2 - mpmath.log(mpmath.det(whole)) / 2
     for j in range(d):
-        value -= 0.5 * ((theta[j] - 0.5 * math.log(d)) / 1.5) ** 2
+        value -= ((theta[j] - mpmath.log(d) / 2) / mpf(1.5)) ** 2 / 2
     # The posterior mean of m: c·1ᵀ(K + λI + c·11ᵀ)⁻¹y.
-    return value, MEAN_VARIANCE * float(np.ones(n) @ inverse @ y), square
+    return value, mpf(MEAN_VARIANCE) * sum(solved), square
 
 
-@pytest.mark.parametrize(("family", "nu"), FAMILIES, ids=FAMILY_NAMES)
-@pytest.mark.parametrize("d", [1, 2, 4])
-def test_against_loops(family: Family, nu: float, d: int) -> None:
+@precise
+def slope_in_loops(X: Array, y: Array, nu: float, theta: Array, j: int) -> float:
+    """The derivative in θ_j by differences, which with so many digits are as good as exact."""
+    step = mpf(10) ** -15
+    ahead, behind = ([mpf(t) + sign * step * (i == j) for i, t in enumerate(theta)] for sign in (1, -1))
+    return float((in_loops(X, y, nu, ahead)[0] - in_loops(X, y, nu, behind)[0]) / (2 * step))
+
+
+def check_against_loops(X: Array, y: Array, nu: float) -> None:
     """The difference between any two θ; the constant does not matter."""
-    X, y = data(d, 9, d)
-    likelihood = made(X, y, family, nu)
-    thetas = np.random.default_rng(1).uniform(-2.0, 0.7, (6, d))
+    likelihood = Likelihood(X, y, nu)
+    thetas = np.random.default_rng(1).uniform(-2.0, 0.7, (6, X.shape[1]))
+    references = [in_loops(X, y, nu, theta) for theta in thetas]
     ours = np.array([likelihood(theta)[0] for theta in thetas])
-    theirs = np.array([in_loops(X, y, family, nu, theta)[0] for theta in thetas])
+    theirs = np.array([float(value) for value, _, _ in references])
     np.testing.assert_allclose(ours - ours[0], theirs - theirs[0], rtol=1e-6, atol=1e-6)
-    for theta in thetas:
-        _, mean, square = in_loops(X, y, family, nu, theta)
-        assert likelihood.mean_and_variance(theta) == pytest.approx((mean, square), rel=1e-5, abs=1e-8)
+    for theta, (_, mean, square) in zip(thetas, references, strict=True):
+        found = likelihood.mean_and_variance(theta)
+        assert found == pytest.approx((float(mean), float(square)), rel=1e-5, abs=1e-8)
+
+
+@pytest.mark.parametrize("nu", SMOOTHNESS)
+@pytest.mark.parametrize("d", [1, 2, 4])
+def test_against_loops(nu: float, d: int) -> None:
+    X, y = data(d, 9, d)
+    assert counted(X) == 9
+    check_against_loops(X, y, nu)
 
 
 @given(
     seed=st.integers(0, 10**6),
     n=st.integers(1, 14),
     d=st.integers(1, 4),
-    case=st.sampled_from(FAMILIES),
+    nu=st.sampled_from(SMOOTHNESS),
     shift=st.floats(-1.5, 0.5),
 )
 @settings(max_examples=120)
-def test_the_gradient_is_that_of_differences(
-    seed: int, n: int, d: int, case: tuple[Family, float], shift: float
-) -> None:
+def test_the_gradient_is_that_of_differences(seed: int, n: int, d: int, nu: float, shift: float) -> None:
     rng = np.random.default_rng(seed)
     X, y = rng.uniform(size=(n, d)), rng.standard_normal(n)
-    likelihood = made(X, y, *case)
+    likelihood = Likelihood(X, y, nu)
     theta = likelihood.prior_mode + shift + rng.uniform(-0.3, 0.3, d)
     value, gradient = likelihood(theta)
     assert math.isfinite(value)
-    K = in_condition(X, case, theta)
+    K = in_condition(X, nu, theta)
     step = 1e-5
     for j in range(d):
         ahead, behind = theta.copy(), theta.copy()
@@ -96,19 +127,18 @@ def test_the_gradient_is_that_of_differences(
         assert gradient[j] == pytest.approx(slope, abs=scale * (1e-6 + 1e-15 * K / step))
 
 
-def in_condition(X: Array, case: tuple[Family, float], theta: Array) -> float:
+def in_condition(X: Array, nu: float, theta: Array) -> float:
     """How much rounding grows in K⁻¹."""
-    family, nu = case
-    kernel = Calibration(nu=nu).kernel(family, tuple(np.exp(theta).tolist()))
+    kernel = Calibration.kernel(nu, tuple(np.exp(theta).tolist()))
     return float(np.linalg.cond(kernel(X, X) + JITTER * np.eye(len(X))))
 
 
-@pytest.mark.parametrize(("family", "nu"), FAMILIES, ids=FAMILY_NAMES)
+@pytest.mark.parametrize("nu", SMOOTHNESS)
 @pytest.mark.parametrize("change", ["rows", "columns", "moved inputs", "negated outputs"])
-def test_what_does_not_matter(family: Family, nu: float, change: str) -> None:
+def test_what_does_not_matter(nu: float, change: str) -> None:
     X, y = data(3, 10, 3)
     theta = np.array([-0.4, 0.2, -1.0])
-    value, gradient = made(X, y, family, nu)(theta)
+    value, gradient = Likelihood(X, y, nu)(theta)
     columns, order = [0, 1, 2], np.arange(10)
     if change == "rows":
         order = np.random.default_rng(0).permutation(10)
@@ -116,7 +146,7 @@ def test_what_does_not_matter(family: Family, nu: float, change: str) -> None:
         columns = [2, 0, 1]
     shift = 17.0 if change == "moved inputs" else 0.0
     sign = -1.0 if change == "negated outputs" else 1.0
-    again, other = made(X[order][:, columns] + shift, sign * y[order], family, nu)(theta[columns])
+    again, other = Likelihood(X[order][:, columns] + shift, sign * y[order], nu)(theta[columns])
     assert again == pytest.approx(value, rel=1e-9)
     np.testing.assert_allclose(other, gradient[columns], rtol=1e-6, atol=1e-6)
 
@@ -131,14 +161,14 @@ def test_inputs_in_other_units_have_lengthscales_in_other_units() -> None:
         away = (at - likelihood.prior_mode) / 1.5
         return likelihood(at)[0] + 0.5 * float(away @ away)
 
-    one = [without_prior(made(X, y, "matern", 2.5), at) for at in theta]
-    other = [without_prior(made(X * units, y, "matern", 2.5), at + np.log(units)) for at in theta]
+    one = [without_prior(Likelihood(X, y, 2.5), at) for at in theta]
+    other = [without_prior(Likelihood(X * units, y, 2.5), at + np.log(units)) for at in theta]
     np.testing.assert_allclose(one, other, rtol=1e-9)
 
 
 @pytest.mark.parametrize("n", [0, 1, 2])
 def test_few_data_are_no_trouble(n: int) -> None:
-    likelihood = made(np.linspace(0, 1, n)[:, None], np.linspace(-1, 1, n), "matern", 2.5)
+    likelihood = Likelihood(np.linspace(0, 1, n)[:, None], np.linspace(-1, 1, n), 2.5)
     value, gradient = likelihood(likelihood.prior_mode)
     assert math.isfinite(value)
     assert np.isfinite(gradient).all()
@@ -148,10 +178,63 @@ def test_few_data_are_no_trouble(n: int) -> None:
 
 
 def test_without_data_the_prior_is_all() -> None:
-    likelihood = made(np.empty((0, 2)), np.empty(0), "se", 2.5)
+    likelihood = Likelihood(np.empty((0, 2)), np.empty(0), SE)
     mode, gradient = likelihood.prior_mode, likelihood(likelihood.prior_mode)[1]
     np.testing.assert_allclose(gradient, 0.0, atol=1e-12)
     assert likelihood(mode)[0] > max(likelihood(mode + shift)[0] for shift in (-0.5, 0.5))
+
+
+# ---- crowds
+
+
+COUNTS: dict[str, tuple[list[list[float]], int]] = {
+    "one": ([[0.3]], 1),
+    "far apart": ([[0.0], [0.1], [1.0]], 3),
+    "the same": ([[0.3], [0.3], [0.3]], 1),
+    "just near": ([[0.3], [0.3009], [0.2991]], 1),
+    "just apart": ([[0.3], [0.3011], [0.2989]], 3),
+    "two crowds": ([[0.1], [0.8], [0.1 + 1e-6], [0.8 - 1e-6], [0.1 + 2e-6]], 2),
+    "every coordinate is near": ([[0.3, 0.5], [0.3009, 0.5009]], 1),
+    "one coordinate is apart": ([[0.3, 0.5], [0.3, 0.5011]], 2),
+    "each near the last, but not the one that counts": ([[0.0], [0.0008], [0.0016], [0.0024], [0.0032]], 3),
+}
+
+
+@pytest.mark.parametrize("case", COUNTS)
+def test_a_crowd_counts_as_one(case: str) -> None:
+    rows, count = COUNTS[case]
+    X = np.array(rows)
+    assert Likelihood(X, np.zeros(len(X)), 2.5).count == count
+    assert counted(X) == count
+
+
+def test_without_inputs_there_is_nothing_to_count() -> None:
+    assert Likelihood(np.empty((0, 2)), np.empty(0), 2.5).count == 0
+
+
+@given(seed=st.integers(0, 10**6), n=st.integers(0, 40), d=st.integers(1, 3), side=st.sampled_from([1e-3, 4e-3, 1.0]))
+def test_the_count_is_that_of_loops(seed: int, n: int, d: int, side: float) -> None:
+    X = np.random.default_rng(seed).uniform(0, side, (n, d))
+    assert Likelihood(X, np.zeros(n), SE).count == counted(X)
+
+
+@pytest.mark.parametrize("nu", SMOOTHNESS)
+@pytest.mark.parametrize("d", [1, 2])
+@pytest.mark.parametrize("spacing", [1e-6, 9e-4])
+def test_crowds_against_loops(nu: float, d: int, spacing: float) -> None:
+    X, y = crowded(d, d, spacing)
+    assert counted(X) == 7
+    check_against_loops(X, y, nu)
+
+
+@pytest.mark.parametrize("nu", SMOOTHNESS)
+@pytest.mark.parametrize("d", [1, 2, 3])
+@pytest.mark.parametrize("spacing", [1e-6, 1e-4, 9e-4])
+def test_the_gradient_beside_a_crowd_is_that_of_differences(nu: float, d: int, spacing: float) -> None:
+    X, y = crowded(d, d, spacing)
+    theta = np.random.default_rng(2).uniform(-1.5, 0.5, d)
+    slopes = [slope_in_loops(X, y, nu, theta, j) for j in range(d)]
+    np.testing.assert_allclose(Likelihood(X, y, nu)(theta)[1], slopes, rtol=1e-5, atol=1e-5)
 
 
 # ---- settings
@@ -163,6 +246,7 @@ def test_without_data_the_prior_is_all() -> None:
         ({"family": "rq"}, "family must be 'auto', 'matern' or 'se'; got 'rq'"),
         ({"nu": 0.5}, "nu must be above 1.*got 0.5"),
         ({"nu": -1.0}, "nu must be .*above 0; got -1.0"),
+        ({"nu": math.inf}, "nu must be a finite number above 0; got inf"),
         ({"width": 0.0}, "width must be .*above 0; got 0.0"),
         ({"width": "wide"}, "width must be .*got 'wide'"),
         ({"safety": 1.0}, "safety must be a number above 1; got 1.0"),
@@ -177,6 +261,25 @@ def test_settings_that_mean_nothing_are_refused(options: dict[str, Any], message
         Calibration(**options)
 
 
-@pytest.mark.parametrize(("family", "families"), [("auto", ("matern", "se")), ("se", ("se",)), ("matern", ("matern",))])
-def test_the_families_to_choose_from(family: str, families: tuple[str, ...]) -> None:
-    assert Calibration(family=cast(Literal["auto", "matern", "se"], family)).families == families
+@pytest.mark.parametrize(
+    ("options", "smoothness"),
+    [
+        ({}, (1.5, 2.5, SE)),
+        ({"nu": 3.5}, (1.5, 3.5, SE)),
+        ({"nu": 1.5}, (1.5, SE)),
+        ({"nu": 1.2}, (1.2, 1.5, SE)),
+        ({"family": "matern"}, (2.5,)),
+        ({"family": "matern", "nu": 1.5}, (1.5,)),
+        ({"family": "se"}, (SE,)),
+        ({"family": "se", "nu": 0.5}, (SE,)),
+    ],
+    ids=str,
+)
+def test_the_smoothness_to_choose_from(options: dict[str, Any], smoothness: tuple[float, ...]) -> None:
+    assert Calibration(**options).smoothness == smoothness
+
+
+def test_the_kernel_of_a_smoothness() -> None:
+    assert Calibration.kernel(1.5, (0.5, 2.0), 3.0) == Matern(1.5, (0.5, 2.0), 3.0)
+    assert Calibration.kernel(2.5, (0.5,)) == Matern(2.5, (0.5,), 1.0)
+    assert Calibration.kernel(SE, (0.5, 2.0), 3.0) == SquaredExponential((0.5, 2.0), 3.0)

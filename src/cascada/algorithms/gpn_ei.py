@@ -1,9 +1,13 @@
-"""GPN-EI: points of GPN-UCB at several widths, of which the one with the largest expected improvement is run.
+"""GPN-EI: two runs where the network most likely is best, then one where it may be better than one thinks.
 
-For processes whose norms are not known. The joint (x, η) form of the upper bound is a strong search: it finds where the
-objective could be large if all stages conspired. But one fixed width is either timid or careless, and close to a local
-optimum its points differ from the last run by nothing. Expected improvement, by samples of the whole network, weighs
-them against each other. Where it says that no point improves by anything to speak of, a point is run that is new.
+For processes whose norms are not known. The joint (x, η) form of the upper bound is a strong search at any width: at a
+width next to nothing it finds the best of the composite mean, at one to three posterior sds where the objective could
+be large if all stages conspired. The former points are run as long as they promise anything. The latter are weighed
+against each other by expected improvement, from samples of the whole network. Where no point improves by anything to
+speak of, one is run that is new.
+
+Why not expected improvement alone: with many outputs between the controls and the objective, what may be best is
+nearly everything, and expected improvement runs corner after corner (docs/choosing.md).
 
 On candidates, and where a stage has a general operator-valued kernel, cEI.
 """
@@ -19,57 +23,91 @@ from cascada.algorithms.scored import near_best, random_free_point
 from cascada.arrays import Array
 from cascada.confidence import BallBelief, Belief
 from cascada.gp import BlockPosterior
-from cascada.network import Beliefs, StageBelief, hallucinated
+from cascada.network import Beliefs, StageBelief, composite_mean, hallucinated
 from cascada.network.sampling import draw_count, sample_objective
 from cascada.search import ascend
 from cascada.search.starts import apart, best_apart
 
-# Improvements below these parts of the objective's spread are none to speak of: then every other, or every, run is new.
-_LITTLE, _NOTHING = 1e-5, 1e-8
-# A point this far from all runs, in sides of the box, is new.
-_NEW = 0.02
+# An improvement below this part of the objective's spread is none to speak of,
+_LITTLE = 1e-5
+# and below this one not even where the mean is best: there a smaller step may be one of many.
+_NOTHING = 1e-8
+_MEAN = 0.01  # the width at which the search finds the best of the mean
+# Distances between runs, in sides of the box: this close is the same place, this far is a new one.
+_SAME, _NEW = 1e-4, 0.02
 
 
 @dataclass(frozen=True)
 class GPNEI:
-    """The point of GPN-UCB at one of several `widths` (posterior sds) with the largest expected improvement."""
+    """Runs where the composite mean is best; every `period`-th where it may be better, at one of several `widths`."""
 
     widths: tuple[float, ...] = (1.0, 3.0)
     samples: int = 128
+    period: int = 3
 
     def suggest(self, context: Context, rng: np.random.Generator) -> Suggestion:
         """A point that was not run yet; None where every candidate was."""
         if context.candidates is not None or any(_has_no_ascent(stage) for stage in context.beliefs.stages):
             return CascadedEI(self.samples).suggest(context, rng)
         beliefs = hallucinated(context.beliefs, context.pending)
-        near = near_best(context)
-        found = [point for width in self.widths for point in ascend(of_width(beliefs, width), rng, near)]
-        points = np.array([point for point in found if not context.is_taken(point)])
-        if not len(points):
-            return Suggestion(random_free_point(context, rng))
-        draws = rng.spawn(1)[0].standard_normal((self.samples, draw_count(beliefs)))
-        return Suggestion(points[self._choice(context, points, sample_objective(beliefs, points, draws))])
+        point = None
+        if context.best_point is not None and context.trial % self.period != 0:
+            point = _most_likely(context, beliefs, rng)
+        if point is None:
+            point = self._promising(context, beliefs, rng)
+        return Suggestion(random_free_point(context, rng) if point is None else point)
 
     def recommend(self, context: Context) -> Array | None:  # noqa: ARG002
         """None: the best run is the answer."""
         return None
 
-    def _choice(self, context: Context, points: Array, samples: Array) -> int:
-        """Which of the points (n, d) to run, from samples (n, S) of what is maximised there."""
+    def _promising(self, context: Context, beliefs: Beliefs, rng: np.random.Generator) -> Array | None:
+        """Of the points of GPN-UCB at all widths, the one with the largest expected improvement; None without any."""
+        points = np.concatenate([_found(context, of_width(beliefs, width), rng) for width in self.widths])
+        if not len(points):
+            return None
+        draws = rng.spawn(1)[0].standard_normal((self.samples, draw_count(beliefs)))
+        samples = sample_objective(beliefs, points, draws)
         if np.isinf(context.best):
-            return int(samples.mean(axis=1).argmax())
+            return points[int(samples.mean(axis=1).argmax())]
         gain = np.maximum(samples - context.best, 0.0).mean(axis=1)
-        spread = _spread(context)
-        tired = gain.max() <= _NOTHING * spread or (gain.max() <= _LITTLE * spread and context.trial % 2 == 0)
-        run = np.concatenate(
-            [context.told[:, : context.domain.dimension], context.pending[:, : context.domain.dimension]]
-        )
-        new = apart(context.domain, points, run) > _NEW
-        if not tired or not new.any():
-            return int(gain.argmax())
+        new = apart(context.domain, points, _runs(context)) > _NEW
+        if gain.max() > _LITTLE * _spread(context) or not new.any():
+            return points[int(gain.argmax())]
         with np.errstate(invalid="ignore"):
             likely = log_expected_improvement(samples.mean(axis=1) - context.best, samples.std(axis=1))
-        return int(np.where(new & ~np.isnan(likely), likely, -np.inf).argmax())
+        return points[int(np.where(new & ~np.isnan(likely), likely, -np.inf).argmax())]
+
+
+def _most_likely(context: Context, beliefs: Beliefs, rng: np.random.Generator) -> Array | None:
+    """Where the composite mean is best, if it is better there than at the best run; else None.
+
+    The mean at the best run stands for its value where it is smaller: a jitter of 1e-10 leaves a mean of many runs in
+    one place off by more than what can still be gained there.
+    """
+    points = _found(context, of_width(beliefs, _MEAN), rng)
+    if not len(points):
+        return None
+    network, best = beliefs.network, context.best_point
+    assert best is not None, "only asked when there is a best run"
+    mean = network.sign * composite_mean(beliefs, np.append(points, best[None], axis=0))[:, network.objective_column]
+    mean = np.nan_to_num(mean, nan=-np.inf)
+    i = int(mean[:-1].argmax())
+    same = apart(context.domain, points[[i]], _runs(context))[0] <= _SAME
+    gain = mean[i] - min(mean[-1], context.best)
+    return points[i] if gain > (_LITTLE if same else _NOTHING) * _spread(context) else None
+
+
+def _found(context: Context, beliefs: Beliefs, rng: np.random.Generator) -> Array:
+    """Free points (n, d) where the upper bound is large."""
+    free = [point for point in ascend(beliefs, rng, near_best(context)) if not context.is_taken(point)]
+    return np.array(free).reshape(-1, context.domain.dimension)
+
+
+def _runs(context: Context) -> Array:
+    """The points of all runs, those under way too, (n, d)."""
+    d = context.domain.dimension
+    return np.concatenate([context.told[:, :d], context.pending[:, :d]])
 
 
 def _has_no_ascent(stage: StageBelief) -> bool:

@@ -6,7 +6,7 @@ as it is: a stage's place in the beliefs is taken by one part for each of its ou
 B cannot be known from data. It is chosen so that the radius ρ = sqrt(B² − ‖w‖²) of the bounds is what it should be:
 `width` posterior sds for choosing points; for the gap, what the safety factor leaves and no less than leave-one-out
 residuals ask for: |f(x_i) − μ_{−i}(x_i)|/σ_{−i}(x_i) = |α_i|/sqrt((K + λI)⁻¹_ii) must be covered. For a joint norm
-it is the safety factor alone.
+each observation is held out from those after it: the part of B² that it uses up is the square of that residual.
 """
 
 from collections.abc import Mapping
@@ -23,19 +23,24 @@ from cascada.gp import OperatorPosterior, Posterior
 from cascada.network import Beliefs, Network, Node, StageBelief, StagePrediction, enclose_network
 from cascada.network.beliefs import empty_posterior, stage_prior, stretch
 from cascada.network.beliefs import told as learned
+from cascada.network.enlarge import raised
 
 # Below so many observations every new one leads to a new fit; beyond, every tenth part more.
 _ALWAYS = 30
 _GROWTH = 1.1
 # What held-out residuals ask for is exceeded by this much, for what was not held out.
 _MARGIN = 1.5
+# And the radius is at least so many sds: two of them where there are many observations. From few, nobody knows how
+# large a function is where it was not seen.
 _LEAST_WIDTH = 2.0
+_FEW = 20
 
 
 @dataclass(frozen=True, eq=False)
 class Calibrated:
     """Beliefs by which points are chosen, beliefs by which the gap is estimated, and the fits behind both."""
 
+    network: Network  # with the bounds that were given, or what they were raised to
     acting: Beliefs
     judging: Beliefs
     fits: Mapping[tuple[str, str], Fit]  # by stage and output
@@ -43,31 +48,56 @@ class Calibrated:
 
 
 def calibrate(
-    network: Network, told: Array, settings: Calibration, jitter: float, before: Calibrated | None = None
+    network: Network,
+    told: Array,
+    settings: Calibration,
+    jitter: float,
+    before: Calibrated | None = None,
+    *,
+    enlarge: bool = False,
 ) -> Calibrated:
-    """Beliefs from runs (t, V); `before` are those from the first of them."""
+    """Beliefs from runs (t, V); `before` are those from the first of them.
+
+    `enlarge` raises bounds that were given for some of the stages and that the runs refute.
+    """
+    found = _calibrated(network if before is None else before.network, told, settings, jitter, before)
+    changes = list(found.changes)
+    while enlarge and found.judging.evidence:
+        assumed, more = raised(found.network, found.judging)
+        changes += more
+        found = _calibrated(assumed, told, settings, jitter, found)
+    return replace(found, changes=tuple(changes))
+
+
+def _calibrated(
+    network: Network, told: Array, settings: Calibration, jitter: float, before: Calibrated | None
+) -> Calibrated:
     acting: list[StageBelief] = []
     judging: list[StageBelief] = []
     fits: dict[tuple[str, str], Fit] = {}
     for node in network.nodes:
         for part in _parts(node):
             inputs, outputs = _data(part, told)
-            fitted = part
+            likely = cautious = part
             if part.stage.modelled and part.stage.kernel is None:
                 key = node.stage.name, part.stage.outputs[0]
                 known = None if before is None else before.fits.get(key)
-                fits[key] = _fitted(inputs, outputs[:, 0], _ranges(network, part, told), settings, known)
-                fitted = replace(part, stage=part.stage.fitted(fits[key].kernel, fits[key].offset))
-            if not fitted.stage.estimated:  # nothing is missing: believed as it is in any other network
-                given = learned(StageBelief(fitted, stage_prior(fitted, jitter)), told)
+                fit = fits[key] = _fitted(inputs, outputs[:, 0], _ranges(network, part, told), settings, known)
+                likely, cautious = (
+                    replace(part, stage=part.stage.fitted(m.kernel, m.offset)) for m in (fit.likely, fit.cautious)
+                )
+            if not likely.stage.estimated:  # nothing is missing: believed as it is in any other network
+                given = learned(StageBelief(likely, stage_prior(likely, jitter)), told)
                 acting.append(given)
                 judging.append(given)
                 continue
-            chosen, judged = _believed(fitted, inputs, outputs, settings, jitter)
-            acting.append(StageBelief(fitted, chosen))
-            judging.append(StageBelief(fitted, judged))
+            posterior = _posterior(likely, inputs, outputs, jitter)
+            acting.append(StageBelief(likely, _believed(likely, posterior, settings, judging=False)))
+            if cautious.stage.kernel is not likely.stage.kernel:
+                posterior = _posterior(cautious, inputs, outputs, jitter)
+            judging.append(StageBelief(cautious, _believed(cautious, posterior, settings, judging=True)))
     changes = () if before is None else _changes(before.judging, judging)
-    return Calibrated(_spanned(network, acting), _spanned(network, judging), fits, changes)
+    return Calibrated(network, _spanned(network, acting), _spanned(network, judging), fits, changes)
 
 
 def together(network: Network, parts: Mapping[str, StagePrediction]) -> dict[str, StagePrediction]:
@@ -123,40 +153,51 @@ def _fitted(inputs: Array, outputs: Array, ranges: Array, settings: Calibration,
     return before if before is not None and enough else fit_output(inputs, outputs, ranges, settings, before)
 
 
-def _believed(
-    node: Node, inputs: Array, outputs: Array, settings: Calibration, jitter: float
-) -> tuple[Belief | BallBelief, Belief | BallBelief]:
-    """What is believed of a part whose norm is not known: for choosing points, and for the gap."""
-    stage = node.stage
+def _posterior(node: Node, inputs: Array, outputs: Array, jitter: float) -> Posterior | OperatorPosterior:
     posterior = empty_posterior(node, jitter)
-    posterior = posterior.append(inputs, outputs - stage.offset) if len(inputs) else posterior
+    return posterior.append(inputs, outputs - node.stage.offset) if len(inputs) else posterior
+
+
+def _believed(
+    node: Node, posterior: Posterior | OperatorPosterior, settings: Calibration, *, judging: bool
+) -> Belief | BallBelief:
+    """What is believed of a part whose norm is not known: for choosing points, or for the gap."""
+    stage = node.stage
     lipschitz = None if stage.lipschitz is None else stage.lipschitz * stretch(node)
+    if judging or settings.width == "norm":
+        radius = _safe_radius(posterior, settings)
+    else:
+        radius = np.full(posterior.output_count, float(settings.width))
     misfit = _misfit(posterior)
+    most = 1.01 * np.abs(misfit).max(axis=0, initial=0.0)
     if isinstance(posterior, Posterior):
-        bounds = (np.sqrt(posterior.spent + radius**2) for radius in _radii(posterior, settings))
-        chosen, judged = (Belief(posterior, bound, lipschitz, output_error=misfit) for bound in bounds)
-        return chosen, judged
-    wide = max(_LEAST_WIDTH, float(np.sqrt((settings.safety**2 - 1) * posterior.spent)))
-    narrow = wide if settings.width == "norm" else float(settings.width)
-    norms = (float(np.sqrt(posterior.spent + radius**2)) for radius in (narrow, wide))
-    constant, error = None if lipschitz is None else float(lipschitz), float(np.linalg.norm(misfit))
-    first, second = (BallBelief(posterior, norm, constant, output_error=error) for norm in norms)
-    return first, second
+        # spent = ‖μ‖² + Σ_i ε_i²/(λs²) with the misfits ε of the mean: so much of B² is ρ² and the norm of the mean,
+        # and the errors account for the rest.
+        squares = (misfit**2).sum(axis=0)
+        norm = np.maximum(posterior.spent - squares / (posterior.jitter * posterior.kernel.variance), 0.0)
+        bound = np.sqrt(norm + radius**2)
+        return Belief(posterior, bound, lipschitz, output_error=most, squared_errors=squares)
+    constant = None if lipschitz is None else float(lipschitz)
+    norm = float(np.sqrt(posterior.spent + radius[0] ** 2))
+    return BallBelief(posterior, norm, constant, output_error=float(np.linalg.norm(most)))
 
 
 def _misfit(posterior: Posterior | OperatorPosterior) -> Array:
-    """How far the mean is from the data, (p,): with a jitter, no function of the mean's norm need meet them exactly."""
+    """How far the mean is from the data, (t, p): with a jitter, no function of its norm need meet them exactly."""
     if not posterior.count:
-        return np.zeros(posterior.output_count)
-    return 1.01 * np.abs(posterior.predict(posterior.inputs).mean - posterior.outputs).max(axis=0)
+        return np.zeros((0, posterior.output_count))
+    return posterior.predict(posterior.inputs).mean - posterior.outputs
 
 
-def _radii(posterior: Posterior, settings: Calibration) -> tuple[Array, Array]:
-    """ρ for choosing points and for the gap, for every output (p,)."""
-    safe = np.sqrt((settings.safety**2 - 1) * posterior.spent)
-    wide = np.maximum(np.maximum(safe, _MARGIN * held_out(posterior)), _LEAST_WIDTH)
-    narrow = wide if settings.width == "norm" else np.full_like(wide, float(settings.width))
-    return narrow, wide
+def _safe_radius(posterior: Posterior | OperatorPosterior, settings: Calibration) -> Array:
+    """ρ for the gap, for every output (p,)."""
+    safe = np.sqrt((settings.safety**2 - 1) * np.atleast_1d(posterior.spent))
+    if isinstance(posterior, Posterior):
+        asked = held_out(posterior)
+    else:  # in the order in which they were told, each from those before it
+        asked = np.sqrt(posterior.spent_by_row.max(initial=0.0))
+    least = _LEAST_WIDTH * (1.0 + _FEW / max(posterior.count, 1))
+    return np.maximum(np.maximum(safe, _MARGIN * asked), least)
 
 
 def held_out(posterior: Posterior) -> Array:

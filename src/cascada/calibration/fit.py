@@ -1,4 +1,4 @@
-"""One output of a stage, calibrated: its kernel in the units of the inputs, and a constant prior mean."""
+"""One output of a stage, calibrated: kernels in the units of the inputs, and constant prior means."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,23 +7,34 @@ import numpy as np
 
 from cascada.arrays import Array
 from cascada.calibration.likelihood import Likelihood
-from cascada.calibration.settings import Calibration, Family
+from cascada.calibration.settings import Calibration
 from cascada.kernels import Stationary
 
 # Starts besides the last fit, as shifts of the prior's mode in log ℓ.
 _STARTS = (0.0, -1.5, 1.5)
+# For the gap a smoother kernel is believed only where it is this much more likely, in log density: a factor of 20.
+# Whoever takes a function with a kink for a smooth one is sure of what is wrong.
+_CLEARLY = 3.0
 # Lengthscales stay within these factors of the range of an input.
 _BOUNDS = (np.log(5e-3), np.log(50.0))
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
-    """Hyper-parameters of one output, and how many observations they were fitted to."""
+class Model:
+    """A kernel in the units of inputs and output, and a constant prior mean."""
 
-    log_scales: Mapping[Family, Array]  # θ of every family that was tried, for inputs in units of `ranges`
-    ranges: Array  # (d,)
     kernel: Stationary
     offset: float
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """What one output was fitted by, and to how many observations."""
+
+    log_scales: Mapping[float, Array]  # θ of every ν that was tried, for inputs in units of `ranges`
+    ranges: Array  # (d,)
+    likely: Model  # the best explanation, for choosing points
+    cautious: Model  # the roughest that is not clearly worse, for the gap
     count: int
 
 
@@ -32,18 +43,25 @@ def fit_output(inputs: Array, outputs: Array, ranges: Array, settings: Calibrati
     inputs, first = np.unique(inputs, axis=0, return_index=True)
     outputs = outputs[first]
     offset, scale = _centre(outputs)
-    scales: dict[Family, Array] = {}
-    density: dict[Family, float] = {}
-    for family in settings.families:
-        likelihood = Likelihood(inputs / ranges, (outputs - offset) / scale, settings, family)
-        start = None if before is None else before.log_scales[family] + np.log(before.ranges / ranges)
-        scales[family] = likelihood.prior_mode if len(outputs) < 2 else _maximised(likelihood, start)
-        density[family] = likelihood(scales[family])[0]
-    best = max(settings.families, key=density.__getitem__)  # the first where they are equal: the rougher one
-    theta = scales[best]
-    mean, variance = Likelihood(inputs / ranges, (outputs - offset) / scale, settings, best).mean_and_variance(theta)
-    kernel = settings.kernel(best, tuple((np.exp(theta) * ranges).tolist()), scale**2 * variance)
-    return Fit(scales, ranges, kernel, offset + scale * mean, len(outputs))
+    scales: dict[float, Array] = {}
+    density: dict[float, float] = {}
+
+    def likelihood(nu: float) -> Likelihood:
+        return Likelihood(inputs / ranges, (outputs - offset) / scale, nu)
+
+    def model(nu: float) -> Model:
+        mean, variance = likelihood(nu).mean_and_variance(scales[nu])
+        lengthscales = tuple((np.exp(scales[nu]) * ranges).tolist())
+        return Model(settings.kernel(nu, lengthscales, scale**2 * variance), offset + scale * mean)
+
+    for nu in settings.smoothness:
+        start = None if before is None else before.log_scales[nu] + np.log(before.ranges / ranges)
+        scales[nu] = likelihood(nu).prior_mode if len(outputs) < 2 else _maximised(likelihood(nu), start)
+        density[nu] = likelihood(nu)(scales[nu])[0]
+    best = max(settings.smoothness, key=density.__getitem__)  # the first where they are equal: the rougher one
+    rough = next(nu for nu in settings.smoothness if density[nu] >= density[best] - _CLEARLY)
+    likely = model(best)
+    return Fit(scales, ranges, likely, likely if rough == best else model(rough), len(outputs))
 
 
 def _centre(outputs: Array) -> tuple[float, float]:

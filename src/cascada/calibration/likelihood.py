@@ -9,12 +9,13 @@ Letters: X (n, d) scaled inputs, y (n,) standardised outputs, θ = log ℓ (d,),
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from cascada.arrays import Array
-from cascada.calibration.settings import Calibration, Family
+from cascada.calibration.settings import Calibration
 
 JITTER = 1e-8
 PRIOR_COUNT = 2.0
@@ -25,14 +26,30 @@ _CENTRE = 0.0
 _SPREAD = 1.5
 
 
-@dataclass(frozen=True)
+# Inputs this close to each other, in units of the ranges, count as one observation of how large the outputs are.
+_CROWD = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
 class Likelihood:
     """The log posterior density of log-lengthscales given data."""
 
     inputs: Array
     outputs: Array
-    settings: Calibration
-    family: Family
+    nu: float
+
+    @cached_property
+    def count(self) -> int:
+        """How many observations there are, a crowd as one.
+
+        The more often a place was run, the better its next value is known beforehand. Such values agree with the mean
+        far better than the jitter says, and if each of them counted, s² would shrink with every run beside the best.
+        """
+        kept = np.empty((0, self.inputs.shape[1]))
+        for row in self.inputs:
+            if not (np.abs(kept - row).max(axis=1, initial=0.0) <= _CROWD).any():
+                kept = np.append(kept, row[None], axis=0)
+        return len(kept)
 
     @property
     def prior_mode(self) -> Array:
@@ -43,7 +60,7 @@ class Likelihood:
     def __call__(self, theta: Array) -> tuple[float, Array]:
         """The density's logarithm, up to a constant, and its gradient."""
         n, d = self.inputs.shape
-        kernel = self.settings.kernel(self.family, tuple(np.exp(theta).tolist()))
+        kernel = Calibration.kernel(self.nu, tuple(np.exp(theta).tolist()))
         r2 = kernel.squared_distances(self.inputs, self.inputs)
         K, slope = kernel.profile_and_slope(r2)
         K = K + JITTER * np.eye(n)
@@ -58,9 +75,9 @@ class Likelihood:
         alpha = inverse @ (self.outputs - mean)
         # With m integrated out, (y − m̂)ᵀK⁻¹(y − m̂) + m̂²/c is the whole square, and log|K| grows by log(1 + c·1ᵀK⁻¹1).
         spent = float((self.outputs - mean) @ alpha) + mean**2 / MEAN_VARIANCE
-        square = (spent + PRIOR_COUNT) / (n + PRIOR_COUNT)  # s²
+        square = (spent + PRIOR_COUNT) / (self.count + PRIOR_COUNT)  # s²
         away = (theta - self.prior_mode) / _SPREAD
-        value = -0.5 * (n + PRIOR_COUNT) * math.log(square) - float(np.log(np.diag(factor[0])).sum())
+        value = -0.5 * (self.count + PRIOR_COUNT) * math.log(square) - float(np.log(np.diag(factor[0])).sum())
         value -= 0.5 * math.log(total_weight) + 0.5 * float(away @ away)
         # ∂φ/∂θ_j = −(φ'(r)/r)·(Δ_j/ℓ_j)², and the density's derivative in K is ½(αα ᵀ/s² − K⁻¹).
         weight = -0.5 * (np.outer(alpha, alpha) / square - inverse + np.outer(ones, ones) / total_weight) * slope
@@ -75,10 +92,10 @@ class Likelihood:
         n = len(self.outputs)
         if not n:
             return 0.0, 1.0
-        kernel = self.settings.kernel(self.family, tuple(np.exp(theta).tolist()))
+        kernel = Calibration.kernel(self.nu, tuple(np.exp(theta).tolist()))
         factor = cho_factor(kernel(self.inputs, self.inputs) + JITTER * np.eye(n), lower=True)
         ones = cho_solve(factor, np.ones(n))
         mean = float(ones @ self.outputs) / (float(ones.sum()) + 1.0 / MEAN_VARIANCE)
         rest = self.outputs - mean
         spent = float(rest @ cho_solve(factor, rest)) + mean**2 / MEAN_VARIANCE
-        return mean, (spent + PRIOR_COUNT) / (n + PRIOR_COUNT)
+        return mean, (spent + PRIOR_COUNT) / (self.count + PRIOR_COUNT)

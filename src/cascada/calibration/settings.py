@@ -9,7 +9,8 @@ from cascada.errors import ArgumentError
 from cascada.kernels import Matern, SquaredExponential, Stationary
 from cascada.network import Network
 
-Family = Literal["matern", "se"]
+SE = math.inf  # the smoothness of the squared exponential kernel
+_ROUGH = 1.5
 
 
 @dataclass(frozen=True)
@@ -17,7 +18,7 @@ class Calibration:
     """Options; the defaults were chosen by measurement (`docs/choosing.md`).
 
     * `family`, `nu`: Matérn with this smoothness ("matern"), squared exponential ("se"), or for every output the one of
-      them that explains its data better ("auto").
+      them, and of Matérn-3/2, that explains its data best ("auto").
     * `width`: the radius of the bounds by which points are chosen, in posterior sds; "norm" takes it from B.
     * `safety`: B is this times the norm of the interpolant, and more where held-out residuals ask for it.
     * `initial`: how many runs come before the first one that is chosen by what was learned; by default 2(d + 1).
@@ -46,16 +47,17 @@ class Calibration:
             raise ArgumentError(f"initial must be a whole number of at least 1, or None; got {self.initial!r}.")
 
     @property
-    def families(self) -> tuple[Family, ...]:
-        """Those to choose from."""
-        return ("matern", "se") if self.family == "auto" else (self.family,)
+    def smoothness(self) -> tuple[float, ...]:
+        """Those ν to choose from, the roughest first; `SE` is the squared exponential kernel."""
+        if self.family == "auto":
+            return (*sorted({_ROUGH, self.nu}), SE)
+        return (SE,) if self.family == "se" else (self.nu,)
 
     def first(self, network: Network) -> int:
         """How many runs come before estimates mean anything."""
         return self.initial or 2 * (network.domain.dimension + 1)
 
-    def kernel(self, family: Family, lengthscales: tuple[float, ...], variance: float = 1.0) -> Stationary:
-        """The kernel of a family with these hyper-parameters."""
-        if family == "se":
-            return SquaredExponential(lengthscales, variance)
-        return Matern(self.nu, lengthscales, variance)
+    @staticmethod
+    def kernel(nu: float, lengthscales: tuple[float, ...], variance: float = 1.0) -> Stationary:
+        """The kernel of this smoothness with these hyper-parameters."""
+        return SquaredExponential(lengthscales, variance) if nu == SE else Matern(nu, lengthscales, variance)

@@ -32,7 +32,8 @@ class Belief:
     lipschitz: Array | None  # L, (p,)
     tight: bool
     joint_radius: Array | None  # (p,)
-    output_error: Array  # (p,)
+    output_error: Array  # ε, (p,)
+    squared_errors: Array | None  # Σ_i ε_i², (p,), where it is known to be less than t·ε²
 
     def __init__(
         self,
@@ -42,6 +43,7 @@ class Belief:
         tight: bool = True,
         joint_radius: Array | None = None,
         output_error: ArrayLike = 0.0,
+        squared_errors: Array | None = None,
     ) -> None:
         p = posterior.output_count
         given = None if lipschitz is None else as_positive_per_output(lipschitz, "lipschitz", p)
@@ -51,6 +53,7 @@ class Belief:
         object.__setattr__(self, "tight", tight)
         object.__setattr__(self, "joint_radius", joint_radius)
         object.__setattr__(self, "output_error", np.array(np.broadcast_to(np.asarray(output_error, float), (p,))))
+        object.__setattr__(self, "squared_errors", squared_errors)
 
     def append(self, X: ArrayLike, Y: ArrayLike) -> "Belief":
         """The belief after some more observations."""
@@ -78,9 +81,10 @@ class Belief:
 
     @cached_property
     def budget(self) -> Array:
-        """R² = B² + t·ε²/(λs²), (p,): what f and the errors ε of its observed values may use up together."""
+        """R² = B² + Σ_i ε_i²/(λs²), (p,): what f and the errors ε of its observed values may use up together."""
         noise = self.posterior.jitter * self.kernel.variance
-        return self.norm_bound**2 + self.posterior.count * self.output_error**2 / noise
+        known = self.squared_errors
+        return self.norm_bound**2 + (self.posterior.count * self.output_error**2 if known is None else known) / noise
 
     @property
     def observed(self) -> Boxes:

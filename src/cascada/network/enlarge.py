@@ -1,5 +1,7 @@
 """Assumptions that data refute, raised until they no longer do."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from cascada.arrays import Array
@@ -21,21 +23,30 @@ def enlarged(beliefs: Beliefs, told: Array, jitter: float) -> tuple[Beliefs, tup
     changes: list[str] = []
     network = beliefs.network
     while beliefs.evidence:  # raising B leaves L as it is, and the other way round: at most a few rounds
-        network, round_ = _raise(network, beliefs)
+        network, round_ = raised(network, beliefs)
         changes += round_
         beliefs = prior_beliefs(network, jitter).append(told)
     return beliefs, tuple(changes)
 
 
-def _raise(network: Network, beliefs: Beliefs) -> tuple[Network, list[str]]:
+def raised(network: Network, beliefs: Beliefs) -> tuple[Network, list[str]]:
+    """The network with every bound raised that its beliefs have evidence against, and what was changed, in words.
+
+    The beliefs may be of the network's stages, or of one output of a stage each (see `Stage.part`).
+    """
+    whole = {node.stage.part(o).name: (node, o) for node in network.nodes for o in node.stage.outputs}
     stages: dict[str, Stage] = {}
     changes: list[str] = []
     for name, evidence in beliefs.evidence.items():
-        stage = network.node(name).stage
+        named = name in {node.stage.name for node in network.nodes}
+        node, output = (network.node(name), None) if named else whole[name]
+        stage = stages.get(node.stage.name, node.stage)
         bounds = {"norm_bound": _copied(stage.norm_bound), "lipschitz": _copied(stage.lipschitz)}
-        per_unit = {"norm_bound": 1.0, "lipschitz": stretch(network.node(name))}
-        changes += [_apply(name, found, bounds, per_unit[found.assumption]) for found in evidence]
-        stages[name] = stage.assuming(bounds["norm_bound"], bounds["lipschitz"])
+        per_unit = {"norm_bound": 1.0, "lipschitz": stretch(node)}
+        if output is not None:
+            evidence = tuple(replace(found, output=stage.modelled.index(output)) for found in evidence)
+        changes += [_apply(stage.name, found, bounds, per_unit[found.assumption]) for found in evidence]
+        stages[stage.name] = stage.assuming(bounds["norm_bound"], bounds["lipschitz"])
     return network.assuming(stages), changes
 
 

@@ -335,10 +335,10 @@ class Study:
             candidates=self._candidates,
             best=self._best(),
             trial=len(self._trials),
-            # A gap that may not stop the study is no reason to stop searching.
-            tolerance=self.tolerance or 0.0
-            if self.stop_on_estimated or not (self._calibrated or self._enlarged)
-            else 0.0,
+            # A gap that may not stop the study, or is not judged by these beliefs, is no reason to stop searching.
+            tolerance=0.0
+            if self._calibrated or (self._enlarged and not self.stop_on_estimated)
+            else self.tolerance or 0.0,
             cache=self._cache,
             taken=frozenset(self._taken),
             horizon=self.horizon,
@@ -367,7 +367,8 @@ class Study:
 
     def _recalibrate(self, values: Array) -> None:
         told = np.concatenate([self._told, values])
-        self._calibrated = calibrate(self.network, told, self._calibration, self._jitter, self._calibrated)  # may raise
+        options = self._calibration, self._jitter, self._calibrated
+        self._calibrated = calibrate(self.network, told, *options, enlarge=self._on_violation == "enlarge")  # may raise
         self._told, self._beliefs, self._suggestion = told, self._calibrated.judging, None
         self._enlarged += self._calibrated.changes
         self._cache = self._leaves = None  # their bounds rest on other kernels
