@@ -18,7 +18,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: demo test lint soundness bench reproduce clean help
+.PHONY: demo test postgresql lint soundness bench reproduce clean help
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | \
@@ -28,8 +28,18 @@ help: ## list the targets
 demo: $(STAMP) ## run the main job on a small built-in process
 	@$(BIN)/cascada demo
 
-test: lint ## lint, then run every test
+test: lint postgresql ## lint, then run every test
 	$(BIN)/python -m pytest -n 2 -q
+
+# The server that some tests start for themselves, on a port of their own.
+postgresql:
+	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null || { \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    echo 'Installing PostgreSQL ...'; \
+	    apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y postgresql >/dev/null; \
+	  else \
+	    echo 'PostgreSQL is not installed: its tests are skipped. (On Debian and Ubuntu: apt install postgresql)'; \
+	  fi; }
 
 lint: $(STAMP) ## ruff, ruff format --check, mypy --strict
 	$(BIN)/ruff check $(SOURCES)
@@ -64,6 +74,6 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
 	@echo 'Filling $(VENV) ...'
 	@$(BIN)/python -m pip install --quiet --constraint constraints.txt hatchling editables
-	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-build-isolation --editable '.[dev,paper,problems]'
+	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-build-isolation --editable '.[dev,paper,postgres,problems]'
 	@rm -f $(VENV)/.installed-*
 	@touch $@

@@ -5,7 +5,7 @@ package reports about its input or its arithmetic and nothing that is a bug. A m
 wrong, what was got, and what to do about it.
 """
 
-__all__ = ["ArgumentError", "CascadaError", "ContradictionError", "NumericalError", "RefutedError"]
+__all__ = ["ArgumentError", "CascadaError", "ContradictionError", "NumericalError", "RefutedError", "StoreError"]
 
 
 class CascadaError(Exception):
@@ -36,3 +36,7 @@ class NumericalError(CascadaError):
 
 class RefutedError(CascadaError):
     """Raised when a bound is asked for although the data refute an assumption that it rests on."""
+
+
+class StoreError(CascadaError):
+    """Raised when a store cannot be reached, read or written, or was written by a newer version of cascada."""

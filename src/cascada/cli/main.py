@@ -20,12 +20,24 @@ __all__ = ["COMMANDS", "app"]
 
 #: Name of a command → ``module:function``; the function's signature is the command's options.
 COMMANDS: Mapping[str, str] = {
+    "add": "cascada.cli.add:add",
+    "ask": "cascada.cli.ask:ask",
     "bench": "cascada.cli.bench:bench",
+    "best": "cascada.cli.best:best",
     "demo": "cascada.cli.demo:demo",
+    "export": "cascada.cli.export:export",
+    "import": "cascada.cli.import_:import_",
     "problems": "cascada.cli.problems:problems",
     "reproduce": "cascada.cli.reproduce:reproduce",
     "run": "cascada.cli.run:run",
+    "status": "cascada.cli.status:status",
+    "tell": "cascada.cli.tell:tell",
+    "tell-stage": "cascada.cli.tell_stage:tell_stage",
+    "trials": "cascada.cli.trials:trials",
 }
+
+#: Commands whose arguments may be negative numbers, which look like options.
+_TAKES_NUMBERS = ("tell-stage",)
 
 
 # The signatures are click's; typer types them by a copy of click of its own, which mypy takes for another class.
@@ -42,7 +54,8 @@ class LazyCommands(TyperGroup):
             return None
         module, function = COMMANDS[cmd_name].split(":")
         command = typer.Typer(add_completion=False)
-        command.command(cmd_name)(getattr(import_module(module), function))
+        strange = {"ignore_unknown_options": cmd_name in _TAKES_NUMBERS}
+        command.command(cmd_name, context_settings=strange)(getattr(import_module(module), function))
         return typer.main.get_command(command)
 
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
@@ -50,7 +63,7 @@ class LazyCommands(TyperGroup):
         try:
             return super().invoke(ctx)
         except CascadaError as error:
-            typer.echo(f"cascada: {error}", err=True)
+            typer.echo(f"cascada: {' '.join(str(error).splitlines())}", err=True)
             raise typer.Exit(2 if isinstance(error, ArgumentError) else 1) from error
 
 

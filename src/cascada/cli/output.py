@@ -1,8 +1,15 @@
 """How results are printed: a few lines for people, JSON for programs."""
 
+import json
+import math
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+import typer
+
+from cascada.network import Network
 from cascada.study import Result, Trial
 from cascada.study.result import SENTENCES
 
@@ -12,10 +19,12 @@ def summary(result: Result) -> str:
     if result.best is None:
         reasons = [trial.reason for trial in result.trials if trial.reason]
         return "\n".join([f"{SENTENCES[result.status]} No run was completed.", *reasons[-1:]])
-    failed = sum(trial.state == "failed" for trial in result.trials)
+    others = ("failed", "abandoned", "running", "waiting")  # the last three only in a store
+    counts = {state: sum(trial.state == state for trial in result.trials) for state in others}
+    said = ", ".join(f"{count} {state}" for state, count in counts.items() if count)
     lines = [SENTENCES[result.status], f"best value  {result.best.value:.8g}", "best settings"]
     lines += [f"  {name:<12} {value:.8g}" for name, value in result.best.controls.items()]
-    lines += [f"runs        {len(result.trials)}" + (f" ({failed} failed)" if failed else "")]
+    lines += [f"runs        {len(result.trials)}" + (f" ({said})" if said else "")]
     if result.gap is not None:
         lines += [f"gap         {result.gap:.3g} ({result.gap_kind})"]
     lines += ["", str(result.certificate)]
@@ -48,3 +57,55 @@ def trial_json(trial: Trial) -> dict[str, Any]:
         "value": trial.value,
         "reason": trial.reason,
     }
+
+
+def print_json(content: Any) -> None:
+    """One JSON document; what is no number there (an infinite bound) is null."""
+    typer.echo(json.dumps(_finite(content), allow_nan=False))
+
+
+def _finite(content: Any) -> Any:
+    if isinstance(content, float):
+        return content if math.isfinite(content) else None
+    if isinstance(content, Mapping):
+        return {key: _finite(value) for key, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [_finite(value) for value in content]
+    return content
+
+
+def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """A table as wide as it needs to be, or, on a terminal, as that is."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for heading in headings:
+        table.add_column(heading)
+    for row in rows:
+        table.add_row(*row)
+    width = None if sys.stdout.isatty() else 10_000
+    Console(width=width, markup=False, emoji=False, highlight=False).print(table)
+
+
+def settings(controls: Mapping[str, float | int]) -> str:
+    """Controls to be set, a line each, with every digit: a run at rounded settings is another run."""
+    return "\n".join(f"  {name:<12} {number_text(value)}" for name, value in controls.items())
+
+
+def number_text(value: float) -> str:
+    """A number with every digit."""
+    return repr(value)
+
+
+def rounded(value: float | None) -> str:
+    """A number with as many digits as a reader of a table wants."""
+    return "" if value is None else f"{value:.6g}"
+
+
+def told(trial: Trial, network: Network) -> str:
+    """What a trial is after it was told something."""
+    if trial.value is not None:
+        return f"Trial {trial.number} is complete: {network.objective[1]} = {number_text(trial.value)}."
+    missing = [stage.name for stage in network.stages if stage.name not in trial.outputs]
+    return f"Trial {trial.number} is {trial.state}; not told yet: {', '.join(missing)}."

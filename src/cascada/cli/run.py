@@ -1,46 +1,103 @@
 """`cascada run SPEC`: optimise a process and print the best run, its gap and what it rests on."""
 
-import json
 import sys
+from pathlib import PurePath
 from typing import Annotated
 
 import typer
 
 from cascada.algorithms import NAMES
-from cascada.cli.output import as_json, summary
+from cascada.cli.output import as_json, print_json, summary
 from cascada.cli.spec import load
-from cascada.study import maximise, minimise
+from cascada.cli.stored import Json, Storage, described, given
+from cascada.study import Result, Study, maximise
 
 
 def run(
     spec: Annotated[
         str, typer.Argument(metavar="SPEC", help="A built-in problem, package.module:object, or file.py:object.")
     ],
-    algorithm: Annotated[str, typer.Option(help=f"{', '.join(NAMES)}, or module:Class.")] = "auto",
-    budget: Annotated[int, typer.Option(help="At most this many runs of the process.", min=1)] = 100,
+    algorithm: Annotated[
+        str | None,
+        typer.Option(help=f"{', '.join(NAMES)}, or module:Class.", show_default="auto, or that of the stored study"),
+    ] = None,
+    budget: Annotated[
+        int, typer.Option(help="At most this many runs of the process, those in a store included.", min=1)
+    ] = 100,
     tolerance: Annotated[float | None, typer.Option(help="Stop when the proven gap is at most this.")] = None,
     stop_on_estimated: Annotated[
         bool, typer.Option("--stop-on-estimated", help="Stop on an estimated gap, too: kernels or norms are not known.")
     ] = False,
-    seed: Annotated[int, typer.Option(help="Seed of the algorithm's random choices.")] = 0,
+    seed: Annotated[
+        int | None,
+        typer.Option(help="Seed of the algorithm's random choices.", show_default="0, or that of the stored study"),
+    ] = None,
     minimize: Annotated[bool, typer.Option("--minimise", help="Minimise the objective instead.")] = False,
-    json_output: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    storage: Storage = None,
+    study: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The study's name in the store; by default that of the problem or file."),
+    ] = None,
+    worker: Annotated[
+        str, typer.Option(metavar="NAME", help="Who runs, in the store; processes side by side need a name each.")
+    ] = "main",
+    amend: Annotated[
+        bool, typer.Option("--amend", help="Go on with other kernels, norm bounds or offsets than the stored ones.")
+    ] = False,
+    json_output: Json = False,
 ) -> None:
     """Optimise a process: print the best run, how far from the best possible it can be, and why that is so.
+
+    With --storage every run is kept: the same command goes on after an interrupt, and one with a larger budget does
+    more runs.
 
     For example: cascada run my_process.py:network --tolerance 0.01
     """
     sys.path.insert(0, "")  # an algorithm "module:Class" may live in this folder
-    optimise = minimise if minimize else maximise
-    result = optimise(
-        load(spec),
-        budget=budget,
+    network = load(spec).mirrored() if minimize else load(spec)
+    if storage is None:
+        if study is not None:
+            given(storage)
+        result = maximise(
+            network,
+            budget=budget,
+            algorithm=algorithm or "auto",
+            tolerance=tolerance,
+            stop_on_estimated=stop_on_estimated,
+            seed=seed or 0,
+            progress=not json_output,
+        )
+        _print(result, None, json_output)
+        return
+    from cascada.study.resuming import run_stored
+
+    name = study or _name(spec)
+    stored = described(storage, name, create=True)
+    opened = Study.open(
+        storage,
+        name,
+        network,
         algorithm=algorithm,
+        seed=seed,
+        horizon=budget if stored is None else None,  # a later budget may be larger: what was planned for stands
         tolerance=tolerance,
         stop_on_estimated=stop_on_estimated,
-        seed=seed,
-        progress=not json_output,
+        worker=worker,
+        amend=amend,
     )
-    typer.echo(json.dumps(as_json(result)) if json_output else summary(result))
+    _print(run_stored(opened, budget=budget, progress=not json_output), name, json_output)
+
+
+def _print(result: Result, study: str | None, json_output: bool) -> None:
+    if json_output:
+        print_json(as_json(result) | ({} if study is None else {"study": study}))
+    else:
+        typer.echo(summary(result) + ("" if study is None else f"\n\nAll of it is in the study {study!r}."))
     if result.best is None or result.status == "refuted":
         raise typer.Exit(1)
+
+
+def _name(spec: str) -> str:
+    """The name of a study of which only the process is given: the problem's, or that of the file or module."""
+    place, colon, _ = spec.rpartition(":")
+    return spec if not colon else PurePath(place).stem if place.endswith(".py") else place.rpartition(".")[2]

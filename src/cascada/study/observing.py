@@ -44,8 +44,9 @@ def observed(beliefs: Beliefs, before: Trial, outputs: Mapping[str, Any]) -> Tri
     value = None
     if stage in known:
         value = known[stage][network.node(stage).stage.outputs.index(output)]
-    state = before.state if value is None else "complete"
-    return replace(before, outputs=known, value=value, state=state)
+    if value is None:
+        return replace(before, outputs=known)
+    return replace(before, outputs=known, value=value, state="complete", reason=None)
 
 
 def _check_copies(network: Network, trial: Trial, outputs: Mapping[str, tuple[float, ...]]) -> None:

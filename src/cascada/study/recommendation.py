@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cascada.algorithms import Algorithm, Context
 from cascada.arrays import Array
 from cascada.confidence import Boxes
-from cascada.errors import RefutedError
+from cascada.errors import ArgumentError, RefutedError
 from cascada.network import Beliefs, composite_mean, enclose_network
 from cascada.network.composite import composite_bounds
 from cascada.search import Candidates, Certificate, GapKind, contradiction_slack
@@ -107,3 +108,15 @@ def _above(beliefs: Beliefs, candidates: Array) -> float:
     parts = [candidates[i : i + _BLOCK] for i in range(0, len(candidates), _BLOCK)]
     composite = np.concatenate([composite_bounds(beliefs, part).upper[:, 0] for part in parts])
     return float(np.minimum(enclosed, composite).max())  # eq:fd_1, eq:fd_2
+
+
+def recommended_point(algorithm: Algorithm, context: Context) -> Array | None:
+    """The coordinates (d,) that an algorithm recommends, checked: it may be anybody's."""
+    point, d = algorithm.recommend(context), context.domain.dimension
+    if point is None:
+        return None
+    if not isinstance(point, np.ndarray) or point.shape != (d,) or not np.isfinite(point).all():
+        raise ArgumentError(
+            f"recommend() of {algorithm} must return an array of {d} coordinates, or None; got {point!r}."
+        )
+    return point

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -28,8 +28,11 @@ from cascada.space import CandidatesLike, as_candidates
 from cascada.study.listed import Listed
 from cascada.study.observing import observed
 from cascada.study.options import check_options
-from cascada.study.recommendation import Recommendation, recommendation_at
-from cascada.study.trial import Trial
+from cascada.study.recommendation import Recommendation, recommendation_at, recommended_point
+from cascada.study.trial import Trial, best_of, trial_number
+
+if TYPE_CHECKING:
+    from cascada.study.stored import StoredStudy
 
 # Keeps an algorithm's random numbers apart from those of a problem that was drawn with the same seed.
 _STREAM = 0xCA5CADA
@@ -54,6 +57,7 @@ class Study:
         jitter: float = SMALLEST_JITTER,
         horizon: int | None = None,
         calibration: Calibration | None = None,
+        replayable: bool = False,
     ) -> None:
         check_options(on_violation, tolerance, seed, horizon)
         self.network = network
@@ -61,6 +65,7 @@ class Study:
         self.algorithm = GPNEI() if algorithm == "auto" and network.estimated else by_name(algorithm)
         self.tolerance, self.stop_on_estimated = tolerance, stop_on_estimated
         self.seed = seed
+        self._replayable = replayable  # points follow from what was told alone, not from what is kept for speed
         self.horizon = horizon  # how many runs there will be, for algorithms that plan ahead
         domain = network.domain
         self._listed = None if candidates is None else Listed.of(as_candidates(candidates, domain), domain)
@@ -85,11 +90,18 @@ class Study:
         found = "no complete run" if best is None else f"best {best.value:.6g}"
         return f"Study({self.network!r}; {len(self._trials)} trials, {found})"
 
+    @staticmethod
+    def open(url: str, name: str, network: Network | None = None, **options: Any) -> "StoredStudy":
+        """The study of this name in a store, created if it is not there: see `cascada.study.opening.open_study`."""
+        from cascada.study.opening import open_study  # databases are imported where they are used
+
+        return open_study(url, name, network, **options)
+
     # ---- asking and telling
 
     def ask(self) -> Trial | None:
         """A new trial to run, or None when no point is worth a run (the tolerance is reached, or all were run)."""
-        pending = [trial for trial in self._trials if trial.state == "running"]
+        pending = [trial for trial in self._trials if trial.state in ("waiting", "running")]
         found = self._evidence()
         if found:
             raise RefutedError(" ".join(found))
@@ -141,8 +153,7 @@ class Study:
     @property
     def best_trial(self) -> Trial | None:
         """The complete trial with the best objective; the earliest where several are equal."""
-        complete = [trial for trial in self._trials if trial.value is not None]
-        return max(complete, key=lambda trial: self.network.sign * trial.value, default=None)  # type: ignore[operator]
+        return best_of(self._trials, self.network.sign)
 
     def predict(self, controls: Mapping[str, Any]) -> dict[str, StagePrediction]:
         """Mean, sd and bounds of every stage at some controls."""
@@ -155,7 +166,7 @@ class Study:
 
     @property
     def refuted(self) -> bool:
-        """Whether the data speak against the assumptions, as far as is known without computing a bound."""
+        """Whether the data speak against the assumptions, as far as is known without a bound."""
         return bool(self._evidence())
 
     @property
@@ -196,15 +207,8 @@ class Study:
 
     def recommended(self) -> dict[str, float | int] | None:
         """What the algorithm recommends in the end, if that is not simply the best run."""
-        point = self.algorithm.recommend(self._context(()))
-        if point is None:
-            return None
-        d = self.network.domain.dimension
-        if not isinstance(point, np.ndarray) or point.shape != (d,) or not np.isfinite(point).all():
-            raise ArgumentError(
-                f"recommend() of {self.algorithm} must return an array of {d} coordinates, or None; got {point!r}."
-            )
-        return self.network.domain.named(self._in_user_units(point))
+        point = recommended_point(self.algorithm, self._context(()))
+        return None if point is None else self.network.domain.named(self._in_user_units(point))
 
     def recommendation(self, certificate: Certificate | None = None) -> Recommendation | None:
         """The same with what it gives at least, and how far it can be from the best possible.
@@ -267,8 +271,7 @@ class Study:
 
     def _checked(self, bound: float, best: float) -> float:
         """A bound over all points that were run, refused when a run beats it."""
-        rows = (self.network.domain.row(trial.controls) for trial in self._trials)
-        inside = self._listed is None or all(row in self._listed for row in rows)
+        inside = self._listed is None or all(self.network.domain.row(t.controls) in self._listed for t in self._trials)
         if inside and bound < best - contradiction_slack(best):
             raise RefutedError(f"a run gave {best:.6g}, but by the assumptions no setting gives more than {bound:.6g}.")
         return bound
@@ -299,7 +302,7 @@ class Study:
         """The suggestion for the data told so far; computed once, so that asking twice changes nothing."""
         if self._suggestion is None:
             self._suggestion = self._suggest_beside(())
-            self._cache = self._suggestion.cache
+            self._cache = None if self._replayable else self._suggestion.cache
         return self._suggestion
 
     def _suggest_beside(self, pending: Sequence[Trial]) -> Suggestion:
@@ -356,14 +359,10 @@ class Study:
         return trial
 
     def _get(self, trial: Trial | int) -> Trial:
-        number = trial.number if isinstance(trial, Trial) else trial
-        if isinstance(number, bool) or not isinstance(number, int):
-            raise ArgumentError(
-                f"name a trial by itself or by its number; got {trial!r} (ask() gives None at the end)."
-            )
-        if not 0 <= number < len(self._trials):
-            raise ArgumentError(f"there is no trial {number}; {len(self._trials)} were asked for.")
-        return self._trials[number]
+        number = trial_number(trial)
+        if 0 <= number < len(self._trials):
+            return self._trials[number]
+        raise ArgumentError(f"there is no trial {number}; {len(self._trials)} were asked for.")
 
     def _recalibrate(self, values: Array) -> None:
         told = np.concatenate([self._told, values])

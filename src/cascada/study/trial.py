@@ -1,10 +1,12 @@
 """One run of the process, as it was asked for and as far as it was observed."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
-State = Literal["running", "complete", "failed"]
+from cascada.errors import ArgumentError
+
+State = Literal["waiting", "running", "complete", "failed", "abandoned"]
 
 
 @dataclass(frozen=True)
@@ -17,3 +19,17 @@ class Trial:
     state: State = "running"
     value: float | None = None
     reason: str | None = None  # why it failed
+
+
+def trial_number(trial: Any) -> int:
+    """The number of a trial that was named by itself or by its number."""
+    number = trial.number if isinstance(trial, Trial) else trial
+    if isinstance(number, bool) or not isinstance(number, int):
+        raise ArgumentError(f"name a trial by itself or by its number; got {trial!r} (ask() gives None at the end).")
+    return number
+
+
+def best_of(trials: Iterable[Trial], sign: int) -> Trial | None:
+    """The complete trial with the best objective; the earliest where several are equal."""
+    complete = (trial for trial in trials if trial.value is not None)
+    return max(complete, key=lambda trial: sign * trial.value, default=None)  # type: ignore[operator]

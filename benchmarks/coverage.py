@@ -1,0 +1,273 @@
+"""How often the estimated gap covers the true regret, where no stage was given a kernel or a norm.
+
+    python -m benchmarks.coverage [--seeds 5] [--jobs 2] [--problems drop-wave,ageing] [--algorithms auto,gpn_ucb]
+        [--checkpoints 10,20,30,50] [--out FILE.md]
+
+2(d + 1) uniform random runs, then chosen ones; the certificate is looked at after so many of these as `--checkpoints`
+says. Prints one row for each problem, algorithm and checkpoint: the median gap and the median regret as fractions of
+the objective's range (optimum − the smallest value at 10,000 uniform random points), in how many runs there was no gap,
+and in how many it covered the regret; then every miss at a checkpoint that counts, and the covered fraction. A
+checkpoint counts where the median gap is at most a fifth of the range: a larger one says nothing. No gap, be it not yet
+or not any more, is an infinite one, which covers.
+
+Of the certified families, every seed is another random process, stripped of the kernels and norms that are true of it.
+
+Five seeds on two free cores: `auto` 8 minutes, `gpn_ucb` 40, and `gpn_ucb-ascent`, the same without its tree, 7.
+"""
+
+import argparse
+import sys
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Future, as_completed
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import product
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from benchmarks.environment import description, require_one_thread
+from benchmarks.markdown import table, write_section
+from cascada.algorithms import GPNUCB, NAMES
+from cascada.experiments.bench_run import initial_points, run, simple_regret
+from cascada.experiments.contestants import StudyContestant
+from cascada.experiments.pool import cores, processes
+from cascada.network import Stage
+from cascada.problems import PRACTICE, PROBLEMS, STRUCTURES, Problem, by_name, certified
+
+NAME = "benchmarks.coverage"
+FAMILIES = {f"certified-{name}": name for name in STRUCTURES}
+ALGORITHMS = ("auto", "gpn_ucb")
+VARIANTS = {"gpn_ucb-ascent": f"{NAME}:ascent"}  # besides the library's names
+CHECKPOINTS = (10, 20, 30, 50)  # runs beyond the initial design; the last is the end
+COUNTED = 0.2  # of the range: the largest median gap that says something
+AIM = 0.95  # of the looks that count
+ACCURACY = 1e-9  # of the range: optima are not known better than that
+SAMPLE = 10_000
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run: an algorithm on a problem with a seed."""
+
+    problem: str
+    algorithm: str
+    seed: int
+    checkpoints: tuple[int, ...] = CHECKPOINTS
+
+    @property
+    def process(self) -> tuple[str, int]:
+        """What is run: of a family the process of the seed, else the one there is."""
+        return self.problem, self.seed if self.problem in FAMILIES else 0
+
+
+@dataclass(frozen=True)
+class Look:
+    """What the certificate said at a checkpoint, and what was true."""
+
+    job: Job
+    checkpoint: int
+    gap: float  # infinite if there was none
+    regret: float
+
+    def over(self, scale: float) -> "Look":
+        """The same in units of `scale`."""
+        return replace(self, gap=self.gap / scale, regret=self.regret / scale)
+
+    @property
+    def covered(self) -> bool:
+        """Whether the regret is within the gap, both as fractions of the range."""
+        return self.regret <= self.gap + ACCURACY
+
+
+@dataclass(frozen=True)
+class Row:
+    """All seeds of an algorithm on a problem at a checkpoint."""
+
+    looks: tuple[Look, ...]
+
+    @property
+    def gap(self) -> float:
+        """The median, infinite where half of the runs had none."""
+        return median(look.gap for look in self.looks)
+
+    @property
+    def counted(self) -> bool:
+        """Whether the gap is small enough to say something."""
+        return self.gap <= COUNTED
+
+    @property
+    def cells(self) -> list[str]:
+        """The row as text."""
+        first = self.looks[0]
+        return [
+            first.job.problem,
+            first.job.algorithm,
+            str(first.checkpoint),
+            _number(self.gap),
+            _number(median(look.regret for look in self.looks)),
+            str(sum(np.isinf(look.gap) for look in self.looks)),
+            f"{sum(look.covered for look in self.looks)} of {len(self.looks)}",
+            "yes" if self.counted else "no",
+        ]
+
+
+def ascent() -> GPNUCB:
+    """GPN-UCB without its tree, which costs most of the time and is of no use to a gap that is estimated."""
+    return GPNUCB(search="ascent")
+
+
+@lru_cache(maxsize=32)  # a worker makes many runs of few problems, and finding an optimum takes its time
+def unknown(name: str, seed: int) -> Problem:
+    """A built-in problem with nothing assumed of its stages, but formulas that are known."""
+    problem = certified(FAMILIES[name], seed) if name in FAMILIES else by_name(name)
+    bare = {stage.name: _bare(stage) for stage in problem.network.stages if not stage.known}
+    return replace(problem, network=problem.network.assuming(bare))
+
+
+def _bare(stage: Stage) -> Stage:
+    """The same stage without kernel, norm and slope."""
+    return Stage(stage.name, stage.controls, stage.outputs, stage.parents, passes=stage.passes, function=stage.function)
+
+
+def value_range(name: str, seed: int) -> float:
+    """The optimum less the smallest value at uniform random points (uniform in coordinates)."""
+    problem = unknown(name, seed)
+    domain = problem.network.domain
+    points = np.random.default_rng(0).uniform(domain.lower, domain.upper, (SAMPLE, domain.dimension))
+    return float(problem.optimum[1] - problem.objective(domain.decode(points)).min())
+
+
+def looks(job: Job) -> tuple[list[Look], str | None]:
+    """What a run's certificates said, in units of the objective, and why the run failed if it did."""
+    problem = unknown(*job.process)
+    initial, budget = 2 * (problem.network.domain.dimension + 1), job.checkpoints[-1]
+    algorithm = VARIANTS.get(job.algorithm, job.algorithm)
+    course = run(
+        problem,
+        lambda: StudyContestant(problem.network, algorithm, job.seed, initial + budget),
+        initial_points(problem, initial, job.seed),
+        budget,
+        job.seed,
+        job.checkpoints,
+    )
+    regret = simple_regret(problem, course.values)
+    found = []
+    for checkpoint in job.checkpoints:
+        seen = [gap for gap in course.gaps if gap.evaluations <= checkpoint]
+        # Where no point was worth a run, what was said then is said ever after; what failed says nothing more.
+        if seen and (course.status == "exhausted" or seen[-1].evaluations == checkpoint):
+            assert seen[-1].kind != "proven", "nothing was given that a proof could rest on"
+            gap = np.inf if seen[-1].gap is None else float(seen[-1].gap)
+            found.append(Look(job, checkpoint, gap, regret[initial + seen[-1].evaluations - 1]))
+    return found, course.message
+
+
+def measure(jobs: Sequence[Job], workers: int) -> tuple[list[Row], list[str]]:
+    """The rows of the table, in the order of the jobs, and what failed."""
+    kinds = list(dict.fromkeys(job.process for job in jobs))
+    ordered = sorted(jobs, key=lambda job: -unknown(*job.process).network.width)  # about the longest first
+    with processes(workers) as pool:
+        ranges = {kind: pool.submit(value_range, *kind) for kind in kinds}
+        runs = {job: pool.submit(looks, job) for job in ordered}
+        waiting: list[Future[Any]] = [*ranges.values(), *runs.values()]
+        for done, future in enumerate(as_completed(waiting), 1):
+            future.result()  # what is raised is raised at once
+            print(f"{done} of {len(waiting)}", end="\r", file=sys.stderr, flush=True)
+    found = [look.over(ranges[job.process].result()) for job in jobs for look in runs[job].result()[0]]
+    messages = [(job, runs[job].result()[1]) for job in jobs]
+    return as_rows(found), [f"{_named(job)}: {message}" for job, message in messages if message is not None]
+
+
+def as_rows(found: Iterable[Look]) -> list[Row]:
+    """Looks of all seeds together, by problem, algorithm and checkpoint, in the order in which they come."""
+    groups: dict[tuple[str, str, int], list[Look]] = {}
+    for look in found:
+        groups.setdefault((look.job.problem, look.job.algorithm, look.checkpoint), []).append(look)
+    return [Row(tuple(same)) for same in groups.values()]
+
+
+def report(command: str, rows: Sequence[Row], failed: Sequence[str]) -> str:
+    """The table, what was missed, what failed, and the covered fractions."""
+    header = ["problem", "algorithm", "runs", "gap (median)", "regret (median)", "no gap", "covered", "counted"]
+    missed = [
+        f"- {_named(look.job)}, after {look.checkpoint}: gap {_number(look.gap)}, regret {_number(look.regret)}"
+        for row in rows
+        if row.counted
+        for look in row.looks
+        if not look.covered
+    ]
+    return "\n".join(
+        [
+            "## How often an estimated gap covers the regret",
+            "",
+            "Fractions of the objective's range; `runs` are those after the initial design. A checkpoint counts where",
+            f"the median gap is at most {COUNTED:g}. Written by",
+            "",
+            f"    {command}",
+            "",
+            description(["numpy", "scipy"]),
+            "",
+            table(header, [row.cells for row in rows]),
+            "",
+            *(["Missed where it counts:", "", *missed, ""] if missed else []),
+            *(["Failed, and not counted from there on:", "", *(f"- {text}" for text in failed), ""] if failed else []),
+            verdict(rows),
+        ]
+    )
+
+
+def verdict(rows: Sequence[Row]) -> str:
+    """The covered fractions in one line."""
+    counts = [look.covered for row in rows if row.counted for look in row.looks]
+    every = [look.covered for row in rows for look in row.looks]
+    met = "nothing counts" if not counts else "met" if sum(counts) >= AIM * len(counts) else "**not met**"
+    aim = f"aim ≥ {100 * AIM:g} %: {met}"
+    return f"Covered where it counts: {_share(counts)}; {aim}. Over all checkpoints: {_share(every)}."
+
+
+def _share(covered: Sequence[bool]) -> str:
+    part = f" ({100 * sum(covered) / len(covered):.1f} %)" if covered else ""
+    return f"{sum(covered)} of {len(covered)}{part}"
+
+
+def _number(value: float) -> str:
+    return f"{value:.2g}" if np.isfinite(value) else "∞"
+
+
+def _named(job: Job) -> str:
+    return f"{job.problem}, {job.algorithm}, seed {job.seed}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog=f"python -m {NAME}", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--jobs", type=int, default=cores())
+    parser.add_argument("--problems", default=",".join([*PRACTICE, *FAMILIES]))
+    parser.add_argument("--algorithms", default=",".join(ALGORITHMS))
+    parser.add_argument("--checkpoints", default=",".join(map(str, CHECKPOINTS)))
+    parser.add_argument("--out", type=Path)
+    given = parser.parse_args()
+    problems, algorithms = given.problems.split(","), given.algorithms.split(",")
+    for what, names, known in (("problem", problems, PROBLEMS), ("algorithm", algorithms, {**NAMES, **VARIANTS})):
+        strange = [name for name in names if name not in known]
+        if strange:
+            parser.error(f"there is no {what} {', '.join(map(repr, strange))}; there are {', '.join(known)}")
+    require_one_thread()
+    checkpoints = tuple(sorted(map(int, given.checkpoints.split(","))))
+    jobs = [Job(*which, checkpoints) for which in product(problems, algorithms, range(given.seeds))]
+    options = [f"--{name} {getattr(given, name)}" for name in ("problems", "algorithms", "checkpoints")]
+    changed = [o for o in options if o.split()[1] != parser.get_default(o.split()[0][2:])]
+    command = " ".join([f"python -m {NAME} --seeds {given.seeds}", *changed])
+    text = report(command, *measure(jobs, given.jobs))
+    print(text)
+    if given.out:
+        write_section(given.out, NAME, text)
+
+
+if __name__ == "__main__":
+    main()

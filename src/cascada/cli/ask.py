@@ -1,0 +1,56 @@
+"""`cascada ask`: the next trial to run, written down in the store before it is printed."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from cascada.cli.output import print_json, settings, trial_json
+from cascada.cli.stored import Json, Spec, Storage, StudyName, opened
+from cascada.errors import CascadaError
+from cascada.study import Trial
+
+
+def ask(
+    study: StudyName,
+    storage: Storage = None,
+    spec: Spec = None,
+    lease: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SECONDS", help="After this long without a result, the trial is given to the next to ask."
+        ),
+    ] = None,
+    count: Annotated[
+        int | None, typer.Option("-n", metavar="COUNT", help="So many trials, to be run side by side.", min=1)
+    ] = None,
+    json_output: Json = False,
+) -> None:
+    """Ask for a trial to run: print its number and its controls.
+
+    With --spec, a study that is not there yet is created. Trials that wait come first: enqueued ones, and ones whose
+    lease ran out. --json prints one trial, or null when no point is worth a run; with -n an array of trials.
+
+    For example: cascada ask --storage sqlite:///alloy.db --study alloy --spec alloy.py:network
+    """
+    found, wanted = opened(storage, study, spec, create=True), count or 1
+    trials: list[Trial] = []
+    try:
+        while len(trials) < wanted and (trial := found.ask(lease=lease)) is not None:
+            trials.append(trial)
+    except CascadaError:
+        if trials:  # they are in the store, so they are said
+            _print(trials, count, json_output)
+        raise
+    _print(trials, count, json_output)
+    if len(trials) < wanted:
+        typer.echo("No other point is worth a run." if trials else "No point is worth a run.", err=True)
+
+
+def _print(trials: Sequence[Trial], count: int | None, json_output: bool) -> None:
+    if json_output:
+        shown = [trial_json(trial) for trial in trials]
+        print_json(shown if count is not None else shown[0] if shown else None)
+        return
+    for trial in trials:
+        typer.echo(f"trial {trial.number}\n{settings(trial.controls)}")

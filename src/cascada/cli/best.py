@@ -1,0 +1,30 @@
+"""`cascada best`: the best run of a study."""
+
+import typer
+
+from cascada.cli.output import number_text, print_json, settings, trial_json
+from cascada.cli.stored import Json, Spec, Storage, StudyName, opened
+from cascada.errors import StoreError
+
+
+def best(study: StudyName, storage: Storage = None, spec: Spec = None, json_output: Json = False) -> None:
+    """Print the best complete run: its value, controls and outputs. How good that is, `cascada status` says.
+
+    The exit code is 1 when no run is complete yet.
+    """
+    stored = opened(storage, study, spec)
+    found = stored.best_trial
+    if found is None:
+        raise StoreError(f"no run of the study {study!r} is complete yet.")
+    if json_output:
+        print_json(trial_json(found))
+        return
+    names = [stage.name for stage in stored.network.stages if stage.name in found.outputs]
+    outputs = {name: ", ".join(map(number_text, found.outputs[name])) for name in names}
+    lines = [
+        f"best value  {found.value!r} (trial {found.number})",
+        "best settings",
+        settings(found.controls),
+        "outputs",
+    ]
+    typer.echo("\n".join([*lines, *(f"  {name:<12} {values}" for name, values in outputs.items())]))

@@ -1,0 +1,44 @@
+"""`cascada export`: the whole log of a study as JSON lines."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cascada.cli.output import print_json
+from cascada.cli.stored import Json, Storage, StudyName, store_at
+from cascada.errors import StoreError
+
+
+def export(
+    study: StudyName,
+    storage: Storage = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write to this file instead.")] = None,
+    json_output: Json = False,
+) -> None:
+    """Print the log of a study, one JSON object a line; `cascada import` makes a study of it again, anywhere.
+
+    --json prints the lines as one array, or, with --out, how many there are.
+    """
+    from cascada.study.transfer import exported
+
+    store = store_at(storage)
+    try:
+        lines = exported(store, study)
+    finally:
+        store.close()
+    if out is None:
+        if json_output:
+            print_json([json.loads(line) for line in lines])
+        else:
+            typer.echo("\n".join(lines))
+        return
+    try:
+        out.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise StoreError(f"cannot write {out}: {error.strerror or error}.") from None
+    if json_output:
+        print_json({"study": study, "events": len(lines), "out": str(out)})
+    else:
+        typer.echo(f"{len(lines)} events were written to {out}.")

@@ -1,0 +1,141 @@
+"""`cascada status`: the studies of a store, or how one of them stands."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, get_args
+
+import typer
+
+from cascada.cli.output import number_text, print_json, print_table, settings, trial_json
+from cascada.cli.stored import Json, OneOrAll, Spec, Storage, opened, store_at
+from cascada.errors import StoreError
+from cascada.study.trial import State
+
+if TYPE_CHECKING:
+    from cascada.study.events import Event
+    from cascada.study.store import Store
+    from cascada.study.stored import StoredStudy
+
+STATES: tuple[State, ...] = get_args(State)
+
+#: The state of a trial after an event of a kind, where that changes it.
+_AFTER: Mapping[str, State] = {
+    "enqueued": "waiting",
+    "expired": "waiting",
+    "asked": "running",
+    "told": "complete",
+    "failed": "failed",
+    "abandoned": "abandoned",
+}
+
+
+def status(study: OneOrAll = None, storage: Storage = None, spec: Spec = None, json_output: Json = False) -> None:
+    """Print the studies of a store, or how one of them stands.
+
+    Of one study: trials by state, the best run, its gap and what that rests on, open trials with their controls.
+    """
+    if study is None:
+        store = store_at(storage)
+        try:
+            rows = [_listed(store, name) for name in store.studies()]
+        finally:
+            store.close()
+        _print_list(rows, json_output)
+        return
+    found = opened(storage, study, spec)
+    content = _content(found)
+    if json_output:
+        print_json(content)
+    else:
+        typer.echo(_text(found, content))
+
+
+def _listed(store: "Store", name: str) -> dict[str, Any]:
+    """A row of the list; from the log alone, for studies whose formulas are not at hand."""
+    key = store.id_of(name)
+    events = [] if key is None else store.events(key)
+    if not events or events[0].kind != "created":
+        raise StoreError(f"the log of the study {name!r} does not begin with its creation: it is no log of cascada.")
+    return {
+        "study": name,
+        "objective": events[0].data["objective"],
+        "trials": _states(events),
+        "last_event": events[-1].at,
+    }
+
+
+def _states(events: Iterable["Event"]) -> dict[str, int]:
+    last: dict[int | None, State] = {}
+    for event in events:
+        if event.kind in _AFTER:
+            last[event.trial] = _AFTER[event.kind]
+    return _counted(last.values())
+
+
+def _counted(states: Iterable[State]) -> dict[str, int]:
+    count = Counter(states)
+    return {state: count[state] for state in STATES}
+
+
+def _print_list(rows: list[dict[str, Any]], json_output: bool) -> None:
+    if json_output:
+        print_json({"studies": rows})
+        return
+    if not rows:
+        typer.echo("The store has no studies.")
+        return
+    table = [
+        [row["study"], "{sense} {stage}.{output}".format(**row["objective"])]
+        + [str(row["trials"][state] or "") for state in STATES]
+        + [_time(row["last_event"])]
+        for row in rows
+    ]
+    print_table(["study", "objective", *STATES, "last event"], table)
+
+
+def _content(study: "StoredStudy") -> dict[str, Any]:
+    certificate, trials, best = study.certificate(), study.trials, study.best_trial
+    asked = {event.trial: event for event in study.events if event.kind == "asked"}
+    known = certificate.gap is not None or certificate.kind == "refuted"
+    still_open = []
+    for trial in trials:
+        if trial.state in ("waiting", "running"):
+            event = asked.get(trial.number) if trial.state == "running" else None
+            by = {"worker": event and event.data.get("worker"), "asked_at": event and event.at}
+            still_open.append(trial_json(trial) | by)
+    return {
+        "study": study.name,
+        "trials": _counted(trial.state for trial in trials),
+        "best": None if best is None else trial_json(best),
+        "gap": certificate.gap,
+        "gap_kind": certificate.kind if known else None,
+        "certificate": asdict(certificate) | {"text": str(certificate)},
+        "open": still_open,
+    }
+
+
+def _text(study: "StoredStudy", content: Mapping[str, Any]) -> str:
+    states = ", ".join(f"{count} {state}" for state, count in content["trials"].items() if count)
+    lines = [f"study       {study.name}", f"trials      {states or 'none'}"]
+    best, gap = content["best"], content["gap"]
+    if best is not None:
+        lines += [
+            f"best value  {best['value']!r} (trial {best['number']})",
+            "best settings",
+            settings(best["controls"]),
+        ]
+    if gap is not None:
+        lines.append(f"gap         {gap:.3g} ({content['gap_kind']})")
+    lines += ["", content["certificate"]["text"]]
+    for trial in content["open"]:
+        since = "" if trial["asked_at"] is None else f" since {_time(trial['asked_at'])} by {trial['worker']}"
+        lines += ["", f"trial {trial['number']}, {trial['state']}{since}", settings(trial["controls"])]
+        for stage, values in trial["outputs"].items():
+            lines.append(f"  {stage:<12} {', '.join(map(number_text, values))} (told)")
+    return "\n".join(lines)
+
+
+def _time(at: float | None) -> str:
+    return "" if at is None else datetime.fromtimestamp(at, UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")

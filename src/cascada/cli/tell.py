@@ -1,0 +1,59 @@
+"""`cascada tell`: the outputs of a trial, of every stage or of those that were observed."""
+
+import json
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from cascada.cli.output import print_json, told, trial_json
+from cascada.cli.stored import Json, Spec, Storage, StudyName, TrialNumber, opened
+from cascada.errors import ArgumentError
+
+
+def tell(
+    trial: TrialNumber,
+    outputs: Annotated[
+        str,
+        typer.Argument(
+            metavar="OUTPUTS", help='JSON, {"stage": value or [values], …}; - reads it from standard input.'
+        ),
+    ],
+    study: StudyName,
+    storage: Storage = None,
+    spec: Spec = None,
+    json_output: Json = False,
+) -> None:
+    """Tell what a trial gave; telling the same again changes nothing, telling something else is refused.
+
+    For example: cascada tell --storage sqlite:///alloy.db --study alloy 0 '{"mix": 1.31, "cure": [1.62]}'
+    """
+    observed = _parsed(sys.stdin.read() if outputs == "-" else outputs)
+    found = opened(storage, study, spec)
+    after = found.tell(trial, observed)
+    if json_output:
+        print_json(trial_json(after))
+    else:
+        typer.echo(told(after, found.network))
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text, parse_constant=_no_number, object_pairs_hook=_once)
+    except (ValueError, RecursionError) as error:
+        raise ArgumentError(f"OUTPUTS must be JSON, as in '{{\"mix\": 1.31}}': {error}; got {text!r:.300}.") from None
+    if not isinstance(found, dict):
+        raise ArgumentError(f"OUTPUTS must be a JSON object of stages, as in '{{\"mix\": 1.31}}'; got {text!r:.300}.")
+    return found
+
+
+def _no_number(text: str) -> Any:
+    raise ValueError(f"{text} is no number in JSON")
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    names = [name for name, _ in pairs]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueError(f"{', '.join(twice)} is there twice")
+    return dict(pairs)

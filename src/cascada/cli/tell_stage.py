@@ -1,0 +1,38 @@
+"""`cascada tell-stage`: the outputs of one stage of a trial, as they come in."""
+
+from typing import Annotated
+
+import typer
+
+from cascada.cli.output import print_json, told, trial_json
+from cascada.cli.stored import Json, Spec, Storage, StudyName, TrialNumber, opened
+from cascada.errors import ArgumentError
+
+
+def tell_stage(
+    trial: TrialNumber,
+    stage: Annotated[str, typer.Argument(metavar="STAGE", help="The stage's name.")],
+    values: Annotated[list[str], typer.Argument(metavar="VALUES…", help="A number for each of its outputs, in order.")],
+    study: StudyName,
+    storage: Storage = None,
+    spec: Spec = None,
+    json_output: Json = False,
+) -> None:
+    """Tell the outputs of one stage of a trial; the next suggestion uses them, whatever becomes of the run.
+
+    For example: cascada tell-stage --storage sqlite:///alloy.db --study alloy 0 mix 1.31
+    """
+    numbers = [_number(value) for value in values]
+    found = opened(storage, study, spec)
+    after = found.tell_stage(trial, stage, numbers)
+    if json_output:
+        print_json(trial_json(after))
+    else:
+        typer.echo(told(after, found.network))
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ArgumentError(f"VALUES must be numbers; got {text!r}.") from None

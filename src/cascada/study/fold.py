@@ -1,0 +1,126 @@
+"""From events to the trials of a study, each event checked against those before it.
+
+Nothing here learns from the trials, so that a log of ten thousand of them is folded in a second.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from cascada.calibration import Calibration, calibrate
+from cascada.errors import ArgumentError, CascadaError, ContradictionError, StoreError
+from cascada.gp.rounding import SMALLEST_JITTER
+from cascada.network import Beliefs, Network, Node, prior_beliefs, run_values
+from cascada.study.events import Event
+from cascada.study.observing import observed
+from cascada.study.trial import State, Trial
+
+_AFTER: Mapping[str, State] = {"failed": "failed", "abandoned": "abandoned", "expired": "waiting"}
+
+
+class Fold:
+    """The trials of a study after some of its events."""
+
+    def __init__(self, network: Network) -> None:
+        self.network = network
+        self.trials: list[Trial] = []
+        self.count = 0  # events so far
+        self.workers: dict[int, str] = {}  # who was the last to ask for a trial, where that was under a lease
+        self._nothing = _beliefs(network)
+        self._seen: dict[tuple[str, bytes], tuple[int, tuple[float, ...]]] = {}  # by stage and inputs
+
+    def apply(self, event: Event) -> None:
+        """The state after one more event; `StoreError`, and nothing changed, where it cannot follow."""
+        try:
+            self._apply(event)
+        except (LookupError, ArithmeticError, AttributeError, TypeError, ValueError, CascadaError) as error:
+            said = (
+                f"{error}"
+                if isinstance(error, CascadaError)
+                else f"its data are not those of {event.kind!r}: {error!r}"
+            )
+            raise StoreError(f"event {event.number} cannot follow: {said}") from error
+        self.count += 1
+
+    def _apply(self, event: Event) -> None:
+        if event.number != self.count:
+            raise StoreError(f"its number should be {self.count}.")
+        if (event.kind == "created") != (event.number == 0):
+            raise StoreError("a log begins with 'created', once.")
+        if event.trial is None:
+            return
+        self._apply_to_trial(event, event.trial)
+        if event.kind == "asked":
+            self.workers.pop(event.trial, None)
+            if event.data.get("lease") is not None:
+                self.workers[event.trial] = str(event.data["worker"])
+
+    def _apply_to_trial(self, event: Event, number: int) -> None:
+        if number == len(self.trials) and event.kind in ("enqueued", "asked"):
+            self.trials.append(Trial(number, self.controls(event.data["controls"]), state=_first_state(event)))
+            return
+        if not 0 <= number < len(self.trials):
+            raise StoreError(f"there is no trial {number}; {len(self.trials)} were asked for.")
+        trial = self.trials[number]
+        if event.kind in ("observed", "told"):
+            self._set(self.told(trial, event.data["outputs"]))
+        elif event.kind == "asked" and trial.state == "waiting":
+            self.trials[number] = replace(trial, state="running")
+        elif trial.state == "complete" or event.kind in ("asked", "enqueued"):
+            raise StoreError(f"trial {trial.number} is {trial.state}.")
+        else:
+            self.trials[number] = replace(trial, state=_AFTER[event.kind], reason=event.data.get("reason"))
+
+    def controls(self, given: Any) -> dict[str, float | int]:
+        """Named controls, checked against the domain."""
+        if not isinstance(given, Mapping):
+            raise ArgumentError(f"give the controls as a dict, {{'name': value}}; got {given!r:.100}.")
+        try:
+            return self.network.domain.named(self.network.domain.row(given))
+        except OverflowError as error:
+            raise ArgumentError(f"controls must be numbers: {error}.") from None
+
+    def told(self, trial: Trial, outputs: Any) -> Trial:
+        """The trial with these outputs too, checked against itself and against all others."""
+        after = observed(self._nothing, trial, outputs)
+        self._check_repeats(after)
+        return after
+
+    def _check_repeats(self, trial: Trial) -> None:
+        """Refuse outputs that another trial's same inputs contradict: no function gives both."""
+        for node, key, outputs in self._observations(trial):
+            other, told = self._seen.get(key, (trial.number, outputs))
+            if told != outputs and other != trial.number:
+                raise ContradictionError(
+                    f"trial {trial.number}: stage {node.stage.name!r} was told as {outputs}, but as {told} for "
+                    f"the same inputs in trial {other}. Runs have to be free of noise."
+                )
+
+    def _observations(self, trial: Trial) -> Iterator[tuple[Node, tuple[str, bytes], tuple[float, ...]]]:
+        """The stages whose inputs and outputs are known, with what stands for their inputs."""
+        if not trial.outputs:
+            return
+        row = run_values(self.network, self.network.domain.row(trial.controls)[None], [trial.outputs])[0]
+        for node in self.network.nodes:
+            name = node.stage.name
+            inputs = row[list(node.inputs)] + 0.0  # which turns −0.0 into 0.0
+            if not node.stage.known and name in trial.outputs and np.isfinite(inputs).all():  # formulas: see `observed`
+                yield node, (name, inputs.tobytes()), trial.outputs[name]
+
+    def _set(self, trial: Trial) -> None:
+        self.trials[trial.number] = trial
+        for _, key, outputs in self._observations(trial):
+            self._seen.setdefault(key, (trial.number, outputs))
+
+
+def _first_state(event: Event) -> State:
+    return "waiting" if event.kind == "enqueued" else "running"
+
+
+def _beliefs(network: Network) -> Beliefs:
+    """Beliefs without data: what formulas say needs no more."""
+    if not network.estimated:
+        return prior_beliefs(network, SMALLEST_JITTER)
+    return calibrate(network, np.empty((0, network.width)), Calibration(), SMALLEST_JITTER).judging

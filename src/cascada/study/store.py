@@ -1,0 +1,271 @@
+"""Logs of studies in a real database: a SQLite file by default, PostgreSQL by URL, through SQLAlchemy Core.
+
+All that changes a study happens in a transaction that holds the study: whoever has it sees every event before its own,
+so that two processes never ask for the same point and no tell is lost. SQLite runs with a write-ahead log and full
+synchronisation: what was committed survives a power cut.
+"""
+
+import json
+import os
+import socket
+import time
+import weakref
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from typing import Any
+
+import sqlalchemy as sa
+
+from cascada.errors import ArgumentError, StoreError
+from cascada.study.events import Event, Kind, encode
+
+SCHEMA = 1
+_WAIT = 600.0  # seconds for another process to let go of the database: a suggestion may take long
+_LONGEST_NAME = 200
+
+_metadata = sa.MetaData()
+_about = sa.Table(
+    "cascada",
+    _metadata,
+    sa.Column("key", sa.String(40), primary_key=True),
+    sa.Column("value", sa.String(40), nullable=False),
+)
+_studies = sa.Table(
+    "cascada_studies",
+    _metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("name", sa.Text, nullable=False, unique=True),
+)
+_events = sa.Table(
+    "cascada_events",
+    _metadata,
+    sa.Column("study", sa.Integer, sa.ForeignKey("cascada_studies.id"), primary_key=True),
+    sa.Column("number", sa.Integer, primary_key=True),
+    sa.Column("kind", sa.String(20), nullable=False),
+    sa.Column("trial", sa.Integer),
+    sa.Column("data", sa.Text, nullable=False),
+    sa.Column("at", sa.Float(53), nullable=False),
+)
+# Who runs a trial, and until when that is believed without another sign of life: no part of the log.
+_leases = sa.Table(
+    "cascada_leases",
+    _metadata,
+    sa.Column("study", sa.Integer, sa.ForeignKey("cascada_studies.id"), primary_key=True),
+    sa.Column("trial", sa.Integer, primary_key=True),
+    sa.Column("worker", sa.Text, nullable=False),
+    sa.Column("process", sa.Text, nullable=False),  # host and process id
+    sa.Column("seconds", sa.Float(53), nullable=False),
+    sa.Column("until", sa.Float(53), nullable=False),
+)
+
+
+class Log:
+    """One study's log while it is held: what is appended stands once the transaction ends."""
+
+    def __init__(self, connection: sa.Connection, study: int) -> None:
+        self._connection, self._study = connection, study
+
+    def since(self, number: int) -> list[Event]:
+        """The events from this number on."""
+        return _read(self._connection, self._study, number)
+
+    def append(self, event: Event) -> None:
+        """Write an event, whose number is the next free one."""
+        row = {"study": self._study, "number": event.number, "kind": event.kind, "trial": event.trial, "at": event.at}
+        self._connection.execute(_events.insert(), row | {"data": encode(event.data)})
+
+    def lease(self, trial: int, worker: str, seconds: float | None) -> None:
+        """Who runs a trial now; None: for as long as it takes."""
+        self.release(trial)
+        if seconds is not None:
+            row = {"study": self._study, "trial": trial, "worker": worker, "process": _this_process()}
+            row |= {"seconds": seconds}
+            self._connection.execute(_leases.insert(), row | {"until": time.time() + seconds})
+
+    def release(self, trial: int) -> None:
+        """Nobody needs to give signs of life for a trial any more."""
+        self._connection.execute(_leases.delete().where(_leases.c.study == self._study, _leases.c.trial == trial))
+
+    def alive(self, worker: str) -> list[int]:
+        """The trials that a live process of this name runs under a lease: not past its time, nor known to be dead."""
+        theirs = sa.select(_leases).where(_leases.c.study == self._study, _leases.c.worker == worker)
+        rows = self._connection.execute(theirs.where(_leases.c.until >= time.time()))
+        return [int(row.trial) for row in rows if not _dead(row.process)]
+
+    def expired(self) -> list[int]:
+        """The trials whose lease ran out."""
+        late = sa.select(_leases.c.trial).where(_leases.c.study == self._study, _leases.c.until < time.time())
+        return [int(row.trial) for row in self._connection.execute(late.order_by(_leases.c.trial))]
+
+
+class Store:
+    """A database with the logs of any number of studies."""
+
+    def __init__(self, url: str) -> None:
+        self.url = _checked_url(url)
+        with _said("open"):
+            self._engine = sa.create_engine(self.url, connect_args=_options(self.url))
+        weakref.finalize(self, self._engine.dispose)  # nobody has to close a store
+        self._reading = self._engine.execution_options(cascada_reads=True)
+        if self._engine.dialect.name == "sqlite":
+            sa.event.listen(self._engine, "connect", _prepare_sqlite)
+            sa.event.listen(self._engine, "begin", _begin_sqlite)
+        with _said("open"), self._engine.begin() as connection:
+            if self._engine.dialect.name == "postgresql":  # two processes that both create the tables
+                connection.execute(sa.text("SELECT pg_advisory_xact_lock(74027)"))
+            _metadata.create_all(connection)
+            known = connection.execute(sa.select(_about.c.value).where(_about.c.key == "schema")).scalar()
+            if known is None:
+                connection.execute(_about.insert(), {"key": "schema", "value": str(SCHEMA)})
+                known = str(SCHEMA)
+        if known != str(SCHEMA):
+            self.close()
+            raise StoreError(
+                f"this store has schema {known}, and this version of cascada knows schema {SCHEMA}; use the version "
+                f"that wrote it, or a newer one."
+            )
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self._engine.dispose()
+
+    def studies(self) -> list[str]:
+        """The names of all studies, in the order of their creation."""
+        with _said("read"), self._reading.connect() as connection:
+            return list(connection.execute(sa.select(_studies.c.name).order_by(_studies.c.id)).scalars())
+
+    def id_of(self, name: str) -> int | None:
+        """The key of a study, or None."""
+        with _said("read"), self._reading.connect() as connection:
+            return connection.execute(sa.select(_studies.c.id).where(_studies.c.name == name)).scalar()
+
+    @contextmanager
+    def create(self, name: str) -> Iterator[Log | None]:
+        """The log of a new study, in one transaction with what is appended to it; None if the name is taken."""
+        checked_name(name)
+        with _said("write"), self._engine.begin() as connection:
+            if self._engine.dialect.name == "postgresql":
+                connection.execute(sa.text("SELECT pg_advisory_xact_lock(74027)"))
+            if connection.execute(sa.select(_studies.c.id).where(_studies.c.name == name)).scalar() is not None:
+                yield None
+                return
+            made = connection.execute(_studies.insert().returning(_studies.c.id), {"name": name}).scalar_one()
+            yield Log(connection, made)
+
+    @contextmanager
+    def hold(self, study: int) -> Iterator[Log]:
+        """A study's log, for this process alone until the block ends; nothing is written if the block raises."""
+        with _said("write"), self._engine.begin() as connection:
+            row = sa.select(_studies.c.id).where(_studies.c.id == study)
+            connection.execute(row.with_for_update())  # SQLite holds the whole file instead
+            yield Log(connection, study)
+
+    def events(self, study: int, number: int = 0, kinds: Collection[Kind] | None = None) -> list[Event]:
+        """The events of a study from this number on; those of some kinds, or all."""
+        with _said("read"), self._reading.connect() as connection:
+            return _read(connection, study, number, kinds)
+
+    def count(self, study: int) -> int:
+        """How many events a study has."""
+        with _said("read"), self._reading.connect() as connection:
+            counted = sa.select(sa.func.count()).select_from(_events).where(_events.c.study == study)
+            return connection.execute(counted).scalar_one()
+
+    def beat(self, study: int, trial: int, worker: str) -> bool:
+        """A sign of life of whoever runs a trial; False if the trial is somebody else's by now."""
+        return self._beat((_leases.c.study == study) & (_leases.c.trial == trial) & (_leases.c.worker == worker))
+
+    def beat_all(self, study: int, worker: str) -> bool:
+        """A sign of life for all trials that this process runs."""
+        this = (_leases.c.study == study) & (_leases.c.worker == worker) & (_leases.c.process == _this_process())
+        return self._beat(this)
+
+    def _beat(self, which: sa.ColumnElement[bool]) -> bool:
+        with _said("write"), self._engine.begin() as connection:
+            later = _leases.update().where(which).values(until=time.time() + _leases.c.seconds)
+            return bool(connection.execute(later).rowcount)
+
+
+def checked_name(name: Any) -> str:
+    """The name of a study: text of one line."""
+    fine = isinstance(name, str) and 0 < len(name) <= _LONGEST_NAME and name.isprintable() and name == name.strip()
+    if not fine:
+        raise ArgumentError(
+            f"a study's name must be printable text of 1 to {_LONGEST_NAME} characters without spaces at its ends; "
+            f"got {name!r:.300}."
+        )
+    return name
+
+
+def _read(connection: sa.Connection, study: int, number: int, kinds: Collection[Kind] | None = None) -> list[Event]:
+    wanted = sa.select(_events).where(_events.c.study == study, _events.c.number >= number).order_by(_events.c.number)
+    rows = connection.execute(wanted if kinds is None else wanted.where(_events.c.kind.in_(kinds))).all()
+    try:
+        return [Event(row.number, row.kind, row.trial, json.loads(row.data), row.at) for row in rows]
+    except (ValueError, TypeError) as error:
+        raise StoreError(f"the log of a study in this store is damaged: {error}.") from error
+
+
+def _this_process() -> str:
+    return f"{socket.gethostname()}:{os.getpid()}"
+
+
+def _dead(process: str) -> bool:
+    """Whether a process is surely gone, or is this one."""
+    host, _, number = process.rpartition(":")
+    if host != socket.gethostname():
+        return False
+    if int(number) == os.getpid():
+        return True
+    try:
+        os.kill(int(number), 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:  # alive, and somebody else's
+        return False
+    return False
+
+
+@contextmanager
+def _said(what: str) -> Iterator[None]:
+    """Errors of the database as errors of the store."""
+    try:
+        yield
+    except sa.exc.SQLAlchemyError as error:
+        cause = str(getattr(error, "orig", None) or error).strip().splitlines()
+        raise StoreError(f"cannot {what} the store: {cause[0] if cause else type(error).__name__}.") from error
+
+
+def _checked_url(url: Any) -> sa.URL:
+    try:
+        parsed = sa.make_url(url)
+    except (sa.exc.ArgumentError, ValueError, TypeError, AttributeError):
+        raise ArgumentError(
+            f"a store is a URL like 'sqlite:///alloy.db' or 'postgresql://host/name'; got {url!r:.300}."
+        ) from None
+    kind = parsed.get_backend_name()
+    if kind == "sqlite":
+        if not parsed.database or parsed.database == ":memory:" or parsed.query or not parsed.database.isprintable():
+            raise ArgumentError(f"a SQLite store needs a file, as in 'sqlite:///alloy.db'; got {url!r:.300}.")
+        return parsed.set(drivername="sqlite")
+    if kind != "postgresql":
+        raise ArgumentError(f"stores are SQLite or PostgreSQL; got {url!r:.300}.")
+    if find_spec("psycopg") is None:
+        raise StoreError("PostgreSQL needs psycopg: pip install 'cascada[postgres]'.")
+    return parsed.set(drivername="postgresql+psycopg")
+
+
+def _options(url: sa.URL) -> dict[str, Any]:
+    return {"timeout": _WAIT, "check_same_thread": False} if url.get_backend_name() == "sqlite" else {}
+
+
+def _prepare_sqlite(connection: Any, _: Any) -> None:
+    connection.isolation_level = None  # transactions begin where we say so: pysqlite would begin them too late
+    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _begin_sqlite(connection: sa.Connection) -> None:
+    reading = connection.get_execution_options().get("cascada_reads", False)
+    connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")  # writers wait for each other at once

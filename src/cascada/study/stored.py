@@ -1,0 +1,361 @@
+"""A study in a store: everything that happens to it is in the log before anybody hears of it.
+
+A process keeps the trials, and an in-memory `Study` that has learned from them, and brings both up to date with what
+others appended. Both follow from the log alone: another process, or the same one after a crash, gets the same point.
+"""
+
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from cascada.errors import ArgumentError, ContradictionError, StoreError
+from cascada.network import Network, StagePrediction
+from cascada.search import Certificate
+from cascada.study.events import Event, Kind
+from cascada.study.fold import Fold
+from cascada.study.recommendation import Recommendation
+from cascada.study.store import Log, Store
+from cascada.study.study import Study
+from cascada.study.trial import Trial, best_of, trial_number
+
+_LONGEST_LEASE = 1e9  # seconds: thirty years
+
+
+class StoredStudy:
+    """Ask and tell as in `Study`, in a store, with others; made by `Study.open`."""
+
+    def __init__(
+        self,
+        store: Store,
+        name: str,
+        network: Network,
+        options: Mapping[str, Any],
+        worker: str = "main",
+    ) -> None:
+        self.name, self.network, self.worker = name, network, worker
+        self._store, self._options = store, dict(options)
+        found = store.id_of(name)
+        if found is None:
+            raise StoreError(f"there is no study {name!r} in this store; it has {store.studies() or 'none'}.")
+        self._id = found
+        self._asked_by_engine: int | None = None
+        self._lease: float | None = None  # of trials asked for without another one
+        self._opened = store.count(found)  # events that were there when this study was opened as it is
+        self._forget()
+        self.refresh()
+
+    def __repr__(self) -> str:
+        best = self.best_trial
+        found = "no complete run" if best is None else f"best {best.value:.6g}"
+        return f"StoredStudy({self.name!r}, {self.network!r}; {len(self._fold.trials)} trials, {found})"
+
+    # ---- asking and telling
+
+    def ask(self, *, lease: float | None = None) -> Trial | None:
+        """A trial to run, written down before it is returned; None when no point is worth a run.
+
+        First those that wait: enqueued ones, and ones whose `lease` ran out. A lease in seconds says that whoever runs
+        the trial gives a sign of life (`beat`) in time; without one a run may take as long as it likes.
+        """
+        lease = self._lease if lease is None else lease
+        if lease is not None:
+            _check_lease(lease)
+        with self._held() as log:
+            for number in log.expired():
+                log.release(number)
+                if self._fold.trials[number].state == "running":
+                    self._happen(log, "expired", number, {})
+            trial = next((trial for trial in self._fold.trials if trial.state == "waiting"), None)
+            if trial is None:
+                engine = self._engine
+                trial = engine.ask()
+                if trial is None:
+                    return None
+                self._asked_by_engine = trial.number
+            controls = {name: trial.controls[name] for name in self.network.domain.names}
+            self._happen(log, "asked", trial.number, {"controls": controls, "worker": self.worker, "lease": lease})
+            log.lease(trial.number, self.worker, lease)
+            return self._fold.trials[trial.number]
+
+    def enqueue_trial(self, controls: Mapping[str, Any]) -> Trial:
+        """A trial at controls of your own choice; the next to be asked for."""
+        with self._held() as log:
+            number = len(self._fold.trials)
+            self._happen(log, "enqueued", number, {"controls": self._fold.controls(controls)})
+            return self._fold.trials[number]
+
+    def add_trial(self, controls: Mapping[str, Any], outputs: Mapping[str, Any]) -> Trial:
+        """A run of the past, with all or some of its outputs."""
+        return self.add_trials([(controls, outputs, "the run")])[0]
+
+    def add_trials(self, runs: Sequence[tuple[Mapping[str, Any], Mapping[str, Any], str]]) -> list[Trial]:
+        """Runs of the past, all or none of them: controls, outputs, and what to call the run in an error."""
+        with self._held() as log:
+            first = len(self._fold.trials)
+            for number, (controls, outputs, name) in enumerate(runs, first):
+                try:
+                    self._happen(log, "enqueued", number, {"controls": self._fold.controls(controls)})
+                    self._observe(log, number, outputs)
+                except (ArgumentError, ContradictionError) as error:
+                    raise type(error)(f"{name}: {error} Nothing was added.") from None
+                if self._fold.trials[number].state != "complete":
+                    self._happen(log, "abandoned", number, {"reason": "added without its objective"})
+            return self._fold.trials[first:]
+
+    def tell(self, trial: Trial | int, outputs: Mapping[str, Any]) -> Trial:
+        """Tell the outputs of every stage, or of those that were observed; telling the same again changes nothing."""
+        with self._held() as log:
+            return self._observe(log, trial_number(trial), outputs)
+
+    def tell_stage(self, trial: Trial | int, stage: str, outputs: Any) -> Trial:
+        """Tell the outputs of one stage as they come in."""
+        return self.tell(trial, {stage: outputs})
+
+    def fail(self, trial: Trial | int, reason: str) -> Trial:
+        """Say that a run failed; the stages that were observed are kept and used."""
+        return self._end(trial, "failed", reason)
+
+    def abandon(self, trial: Trial | int, reason: str = "abandoned") -> Trial:
+        """Say that a trial will not be run; the stages that were observed are kept and used."""
+        return self._end(trial, "abandoned", reason)
+
+    def beat(self, trial: Trial | int) -> bool:
+        """A sign of life for a trial under a lease; False when the lease ran out and somebody else has the trial."""
+        number = trial_number(trial)
+        if number >= len(self._fold.trials):
+            self.refresh()
+        return self._store.beat(self._id, self._trial(number).number, self.worker)
+
+    @contextmanager
+    def beating(self, lease: float) -> Iterator[None]:
+        """While this lasts, trials are asked for under a lease, and signs of life are given for them."""
+        _check_lease(lease)
+        ended = threading.Event()
+
+        def beat() -> None:
+            while not ended.wait(lease / 3):
+                with suppress(StoreError):  # a store that is away comes back, or the lease runs out
+                    self._store.beat_all(self._id, self.worker)
+
+        thread = threading.Thread(target=beat, name="cascada heartbeat", daemon=True)
+        before, self._lease = self._lease, lease
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
+            self._lease = before
+
+    def close(self) -> None:
+        """Let go of the database; what was written stays."""
+        self._store.close()
+
+    def take_up(self) -> int:
+        """Let trials wait again that a worker of this name ran under a lease when it was stopped, and say how many.
+
+        `StoreError` if a process of this name is alive, as far as can be told.
+        """
+        with self._held() as log:
+            alive = log.alive(self.worker)
+            if alive:
+                raise StoreError(
+                    f"a worker named {self.worker!r} is running trial {alive[0]} of this study; wait for it, or give "
+                    f"this one another name."
+                )
+            mine = self._running()
+            for number in mine:
+                log.release(number)
+                self._happen(log, "expired", number, {})
+            return len(mine)
+
+    def note(self, text: str) -> None:
+        """Write a remark into the log."""
+        with self._held() as log:
+            self._happen(log, "note", None, {"text": str(text)})
+
+    # ---- what is known
+
+    def refresh(self) -> None:
+        """Take notice of what others appended."""
+        for event in self._store.events(self._id, self._fold.count):
+            self._take(event)
+
+    @property
+    def trials(self) -> tuple[Trial, ...]:
+        """All trials, in the order in which they were asked for."""
+        self.refresh()
+        return tuple(self._fold.trials)
+
+    @property
+    def events(self) -> list[Event]:
+        """The whole log."""
+        return self._store.events(self._id)
+
+    @property
+    def best_trial(self) -> Trial | None:
+        """The complete trial with the best objective; the earliest where several are equal."""
+        return best_of(self.trials, self.network.sign)
+
+    @property
+    def gap(self) -> float | None:
+        """How far the best run can be from the best possible; None before the first run, or when refuted."""
+        return self.certificate().gap
+
+    def certificate(self, **limits: Any) -> Certificate:
+        """How good the best run is: see `Study.certificate`."""
+        self.refresh()
+        return self._engine.certificate(**limits)
+
+    def predict(self, controls: Mapping[str, Any]) -> dict[str, StagePrediction]:
+        """Mean, sd and bounds of every stage at some controls."""
+        self.refresh()
+        return self._engine.predict(controls)
+
+    def recommendation(self, certificate: Certificate | None = None) -> Recommendation | None:
+        """What the algorithm recommends in the end: see `Study.recommendation`."""
+        self.refresh()
+        return self._engine.recommendation(certificate)
+
+    @property
+    def within_tolerance(self) -> bool:
+        """Whether the gap is within the tolerance."""
+        self.refresh()
+        return self._engine.within_tolerance
+
+    @property
+    def tolerance(self) -> float | None:
+        """The gap that is small enough."""
+        return self._engine.tolerance
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether the algorithm looks at what was told."""
+        return self._engine.adaptive
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the data speak against the assumptions, as far as is known without computing a bound."""
+        self.refresh()
+        return self._engine.refuted
+
+    def refute(self, reason: str) -> None:
+        """Say that an assumption is wrong: nothing is proven from now on."""
+        with self._held() as log:
+            self._happen(log, "note", None, {"refuted": str(reason)})
+
+    def trials_dataframe(self) -> Any:
+        """All trials as a pandas DataFrame."""
+        try:
+            import pandas  # type: ignore[import-untyped, unused-ignore]
+        except ImportError:
+            raise ArgumentError("trials_dataframe needs pandas: pip install pandas.") from None
+        return pandas.DataFrame([self._record(trial) for trial in self.trials])
+
+    # ---- inside
+
+    def _running(self) -> list[int]:
+        """The trials that a worker of this name runs under a lease; one without may be a week's work in a lab."""
+        workers = self._fold.workers
+        return [t.number for t in self._fold.trials if t.state == "running" and workers.get(t.number) == self.worker]
+
+    def _record(self, trial: Trial) -> dict[str, Any]:
+        outputs = {
+            f"{stage}.{output}": value
+            for stage, values in trial.outputs.items()
+            for output, value in zip(self.network.node(stage).stage.outputs, values, strict=True)
+        }
+        return {"number": trial.number, "state": trial.state, "value": trial.value, **trial.controls, **outputs}
+
+    @contextmanager
+    def _held(self) -> Iterator[Log]:
+        """The log with all that others appended; what is raised inside leaves neither log nor memory changed."""
+        before = self._fold.count
+        try:
+            with self._store.hold(self._id) as log:
+                for event in log.since(self._fold.count):
+                    self._take(event)
+                before = self._fold.count
+                yield log
+        except BaseException:
+            if self._fold.count != before or self._asked_by_engine is not None:
+                self._forget()  # what was not written did not happen
+            raise
+        finally:
+            self._asked_by_engine = None
+
+    def _forget(self) -> None:
+        self._fold = Fold(self.network)
+        self._backlog: list[Event] = []  # events that the engine has not seen
+        self._made: Study | None = None
+
+    def _happen(self, log: Log, kind: Kind, trial: int | None, data: dict[str, Any]) -> None:
+        event = Event(self._fold.count, kind, trial, data, time.time())
+        try:
+            self._take(event)
+        except StoreError as error:  # the user's doing, not the log's
+            cause = error.__cause__
+            raise cause if isinstance(cause, ArgumentError | ContradictionError) else error from None
+        log.append(event)
+
+    def _take(self, event: Event) -> None:
+        if event.kind == "amended" and event.number >= self._opened:
+            raise StoreError(f"the study {self.name!r} was amended by another process; open it again.")
+        self._fold.apply(event)
+        self._backlog.append(event)
+
+    @property
+    def _engine(self) -> Study:
+        """The study in memory, with all that the trials taught."""
+        if self._made is None:
+            self._made = Study(self.network, **self._options, replayable=True)
+        while self._backlog:
+            self._teach(self._made, self._backlog.pop(0))
+        return self._made
+
+    def _teach(self, engine: Study, event: Event) -> None:
+        if event.kind == "note" and "refuted" in event.data:
+            engine.refute(str(event.data["refuted"]))
+        if event.trial is None:
+            return
+        if event.trial == len(engine.trials):
+            engine.enqueue(event.data["controls"])
+        elif event.kind in ("observed", "told"):
+            try:
+                engine.tell(event.trial, event.data["outputs"])
+            except ContradictionError as error:  # it is in the log, so it is said, and not lost
+                engine.refute(str(error))
+        elif event.kind in ("failed", "abandoned"):
+            engine.fail(event.trial, str(event.data.get("reason")))
+
+    def _observe(self, log: Log, number: int, outputs: Mapping[str, Any]) -> Trial:
+        before = self._trial(number)
+        after = self._fold.told(before, outputs)
+        fresh = {name: list(after.outputs[name]) for name in outputs if name not in before.outputs}
+        if fresh:
+            self._happen(log, "told" if after.state == "complete" else "observed", number, {"outputs": fresh})
+            if self._fold.trials[number].state == "complete":
+                log.release(number)
+        return self._fold.trials[number]
+
+    def _end(self, trial: Trial | int, kind: Kind, reason: str) -> Trial:
+        with self._held() as log:
+            before = self._trial(trial_number(trial))
+            if before.state == "complete":
+                raise ContradictionError(f"trial {before.number} is complete: it cannot be {kind} any more.")
+            if before.state != kind or before.reason != reason:
+                self._happen(log, kind, before.number, {"reason": str(reason)})
+                log.release(before.number)
+            return self._fold.trials[before.number]
+
+    def _trial(self, number: int) -> Trial:
+        if not 0 <= number < len(self._fold.trials):
+            raise ArgumentError(f"there is no trial {number}; {len(self._fold.trials)} were asked for.")
+        return self._fold.trials[number]
+
+
+def _check_lease(lease: Any) -> None:
+    if isinstance(lease, bool) or not isinstance(lease, int | float) or not 0 < lease <= _LONGEST_LEASE:
+        raise ArgumentError(f"lease must be a number of seconds above 0, or None; got {lease!r:.100}.")

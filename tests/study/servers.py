@@ -1,0 +1,87 @@
+"""A PostgreSQL server of one's own: made in a temporary folder, on a free port of this machine, and ended by its pid.
+
+Without psycopg or the server's binaries, tests that need it are skipped; but not under CI=true, where they fail.
+"""
+
+import getpass
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+def _missing(what: str) -> None:
+    if os.environ.get("CI") == "true":
+        pytest.fail(f"no PostgreSQL to test with: {what}")
+    pytest.skip(f"no PostgreSQL to test with: {what}")
+
+
+def _binaries() -> Path | None:
+    found = shutil.which("initdb")
+    places = [Path(found).parent] if found else []
+    places += sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
+    return next((place for place in places if (place / "initdb").exists() and (place / "postgres").exists()), None)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def postgres() -> Iterator[str]:
+    """The URL of a server that lasts as long as this."""
+    binaries = _binaries()
+    if find_spec("psycopg") is None:
+        _missing("psycopg is not installed (pip install 'cascada[postgres]')")
+    if binaries is None:
+        _missing("there is no initdb (apt-get install postgresql)")
+    assert binaries is not None
+    folder = Path(tempfile.mkdtemp(prefix="cascada-postgres-"))
+    other: dict[str, Any] = {}
+    if os.getuid() == 0:  # PostgreSQL refuses to be run by root
+        try:
+            shutil.chown(folder, "postgres", "postgres")
+        except LookupError:
+            _missing("this is root, and there is no user postgres to run the server as")
+        other = {"user": "postgres", "group": "postgres", "extra_groups": []}
+    try:
+        data, port = folder / "data", _free_port()
+        initdb = [binaries / "initdb", "-D", data, "-A", "trust", "-U", "cascada", "-N", "-E", "UTF8", "--locale=C"]
+        subprocess.run(list(map(str, initdb)), check=True, capture_output=True, cwd=folder, **other)
+        command = [binaries / "postgres", "-D", data, "-p", str(port), "-k", folder, "-h", "127.0.0.1"]
+        with (folder / "log").open("w") as log:
+            server = subprocess.Popen(list(map(str, command)), stdout=log, stderr=log, cwd=folder, **other)
+        try:
+            _wait(server, port, folder / "log")
+            yield f"postgresql://cascada@127.0.0.1:{port}/postgres"
+        finally:
+            server.send_signal(signal.SIGQUIT)  # at once: nobody needs the data
+            server.wait(60)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _wait(server: subprocess.Popen[bytes], port: int, log: Path) -> None:
+    import psycopg  # type: ignore[import-not-found, unused-ignore]
+
+    for _ in range(300):
+        try:
+            psycopg.connect(f"postgresql://cascada@127.0.0.1:{port}/postgres").close()
+        except psycopg.OperationalError:
+            assert server.poll() is None, log.read_text()
+            time.sleep(0.1)
+        else:
+            return
+    pytest.fail(f"the server of user {getpass.getuser()} does not answer: {log.read_text()}")

@@ -1,0 +1,119 @@
+"""A run that is killed at any moment and started again ends as one that nobody disturbed.
+
+CASCADA_KILLS says how often it is killed.
+"""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+from cascada.study import Study, Trial
+from cascada.study.store import Store
+from cascada.study.stored import StoredStudy
+
+KILLS = int(os.environ.get("CASCADA_KILLS", "10"))
+BUDGET = 30
+SCRIPT = """
+import math, sys, time
+from cascada.kernels import SquaredExponential
+from cascada.network import Stage, chain
+from cascada.space import Real
+from cascada.study import Study
+from cascada.study.resuming import run_stored
+
+def heat(x, y):
+    time.sleep(0.02)
+    return 1.2 * math.exp(-0.5 * ((x - 0.4) ** 2 + (y + 0.3) ** 2))
+
+def quench(heat):
+    if heat > 1.0:
+        raise RuntimeError("too hot")
+    return 1.5 * math.exp(-0.5 * (heat - 0.9) ** 2)
+
+controls = {"x": Real(-2, 2), "y": Real(-2, 2)}
+SE = SquaredExponential(1.0)
+network = chain(Stage("heat", controls=controls, kernel=SE, norm_bound=2.0), Stage("quench", kernel=SE, norm_bound=2.0))
+url, budget = sys.argv[1:]
+print("importing is over", flush=True)
+study = Study.open(url, "alloy", network, seed=5)
+result = run_stored(study, {"heat": heat, "quench": quench}, budget=int(budget), progress=False)
+print(result.status, flush=True)
+"""
+
+
+def started(script: Path, url: str) -> subprocess.Popen[str]:
+    """The run, about to open its store."""
+    command = [sys.executable, str(script), url, str(BUDGET)]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "importing is over\n"
+    return process
+
+
+def ended(process: subprocess.Popen[str]) -> str:
+    said, errors = process.communicate(timeout=300)
+    assert process.returncode == 0, errors
+    return said.strip()
+
+
+def check_log(study: StoredStudy) -> None:
+    """Every trial was begun in its turn, and every output of it was told once."""
+    begun = [event.trial for event in study.events if event.kind == "asked"]
+    assert list(dict.fromkeys(begun)) == list(range(len(study.trials)))
+    told = Counter(
+        (event.trial, stage)
+        for event in study.events
+        if event.kind in ("observed", "told")
+        for stage in event.data["outputs"]
+    )
+    assert set(told.values()) <= {1}
+    assert set(told) == {(trial.number, stage) for trial in study.trials for stage in trial.outputs}
+
+
+def check_kept(before: tuple[Trial, ...], after: tuple[Trial, ...]) -> None:
+    """Nothing that was told is lost or changed."""
+    assert len(after) >= len(before)
+    for old, new in zip(before, after, strict=False):
+        assert (new.number, new.controls) == (old.number, old.controls)
+        assert old.outputs.items() <= new.outputs.items()
+
+
+def test_a_run_that_is_killed_and_resumed_ends_like_one_that_is_not(tmp_path: Path) -> None:
+    script = tmp_path / "run.py"
+    script.write_text(SCRIPT)
+    calm = f"sqlite:///{tmp_path}/calm.db"
+    before = time.monotonic()
+    assert ended(started(script, calm)) == "budget"
+    longest = 2.0 * (time.monotonic() - before) / KILLS
+    expected = Study.open(calm, "alloy").trials
+    assert {trial.state for trial in expected} == {"complete", "failed"}
+    rng = random.Random(11)
+    kills = rounds = 0
+    trials: tuple[Trial, ...]
+    while kills < KILLS:  # mostly one round; another if the run was done before it was killed often enough
+        url, trials, rounds = f"sqlite:///{tmp_path}/killed{rounds}.db", (), rounds + 1
+        while kills < KILLS:
+            process = started(script, url)
+            time.sleep(rng.uniform(0.0, longest))
+            process.send_signal(signal.SIGKILL)
+            process.communicate()
+            if process.returncode == 0:  # it was quicker
+                break
+            assert process.returncode == -signal.SIGKILL
+            kills += 1
+            if "alloy" in Store(url).studies():
+                study = Study.open(url, "alloy")
+                check_log(study)
+                check_kept(trials, study.trials)
+                trials = study.trials
+        assert ended(started(script, url)) == "budget"
+        study = Study.open(url, "alloy")
+        check_log(study)
+        assert study.trials == expected
+    assert kills == KILLS

@@ -1,0 +1,521 @@
+"""Studies in a store: everything is written down before anybody hears of it, and resuming changes no point."""
+
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cascada.errors import ArgumentError, ContradictionError, StoreError
+from cascada.network import Network, Process, Stage, chain
+from cascada.space import Grid, Integer, Real
+from cascada.study import Study, Trial
+from cascada.study.events import Event
+from cascada.study.resuming import run_stored
+from cascada.study.store import Log, Store
+from cascada.study.stored import StoredStudy
+from cascada.study.transfer import add_runs, exported, import_log
+from tests.network.cases import X, Y, stage, truth
+from tests.study.test_calibrated import FUNCTIONS, NETWORK
+
+CHAIN = chain(stage("f", controls=X), stage("g"))
+PROCESS = Process(CHAIN, truth(CHAIN, 1))
+UNKNOWN = Process(NETWORK, FUNCTIONS)
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path}/studies.db"
+
+
+def opened(url: str, **options: Any) -> StoredStudy:
+    return Study.open(url, "alloy", options.pop("network", CHAIN), **options)
+
+
+def asked(study: StoredStudy, **options: Any) -> Trial:
+    trial = study.ask(**options)
+    assert trial is not None
+    return trial
+
+
+def ran(study: StoredStudy, n: int, process: Process = PROCESS) -> StoredStudy:
+    """The study after n more runs."""
+    for _ in range(n):
+        trial = asked(study)
+        study.tell(trial, process(trial.controls))
+    return study
+
+
+def copied(url: str, path: Path) -> str:
+    """The same store, elsewhere."""
+    with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as old, closing(sqlite3.connect(path)) as new:
+        old.backup(new)
+    return f"sqlite:///{path}"
+
+
+# ---- asking and telling
+
+
+def test_a_trial_is_in_the_store_before_it_is_handed_out(url: str) -> None:
+    study = opened(url)
+    trial = asked(study)
+    assert (trial.number, trial.state, trial.outputs, trial.value) == (0, "running", {}, None)
+    assert opened(url).trials == (trial,) == study.trials
+    outputs = PROCESS(trial.controls)
+    told = study.tell(trial, outputs)
+    assert (told.state, told.outputs, told.value) == ("complete", outputs, outputs["g"][0])
+    assert opened(url).trials == (told,)
+    assert [event.kind for event in study.events] == ["created", "asked", "told"]
+
+
+def test_telling_the_same_again_changes_nothing(url: str) -> None:
+    study = ran(opened(url), 2)
+    events, trials = study.events, study.trials
+    for other in (study, opened(url)):
+        for trial in trials:
+            assert other.tell(trial.number, trial.outputs) == trial
+            assert other.tell_stage(trial, "f", trial.outputs["f"]) == trial
+    assert study.events == events
+
+
+@pytest.mark.parametrize("stages", [{"f": 0.75}, {"f": 0.25, "g": 2.0}])
+def test_a_contradiction_is_refused_with_both_values(url: str, stages: dict[str, float]) -> None:
+    study = opened(url)
+    trial = study.tell(study.enqueue_trial({"x": 0.5}), {"f": 0.25, "g": 1.0})
+    events = study.events
+    name, value = list(stages.items())[-1]
+    before = trial.outputs[name][0]
+    for other in (study, opened(url)):
+        with pytest.raises(
+            ContradictionError,
+            match=rf"trial 0: stage '{name}' was told as \({before},\) before and now as \({value},\)",
+        ):
+            other.tell(0, stages)
+        assert other.trials == (trial,)
+    assert study.events == events
+
+
+def test_two_trials_that_contradict_each_other_are_refused(url: str) -> None:
+    study = opened(url)
+    first, second = (study.enqueue_trial({"x": 0.5}) for _ in range(2))
+    study.tell(first, {"f": 0.25, "g": 1.0})
+    events = study.events
+    with pytest.raises(ContradictionError, match=r"'f' was told as \(0.75,\), but as \(0.25,\) .* in trial 0"):
+        study.tell(second, {"f": 0.75})
+    assert study.events == events
+    assert study.tell(second, {"f": 0.25, "g": 1.0}).state == "complete"
+    assert opened(url).certificate().kind == "proven"
+
+
+def test_a_formula_told_with_a_digit_less_contradicts_nothing(url: str) -> None:
+    """Other trials of the same inputs have what the formula gives, or what somebody rounded."""
+    double = Stage("g", known=True, lipschitz=3.0, function=lambda f: 3.0 * f)
+    study = opened(url, network=chain(stage("f", controls=X), double))
+    first, second = (study.enqueue_trial({"x": 0.5}) for _ in range(2))
+    study.tell(first, {"f": 0.1, "g": 0.3})  # 3 * 0.1 is the float next to 0.3
+    assert study.tell(second, {"f": 0.1}).state == "complete"
+
+
+def test_stages_are_told_as_they_come_in(url: str) -> None:
+    study = opened(url)
+    trial = asked(study)
+    study.tell_stage(trial, "f", 0.25)
+    other = opened(url)
+    assert (other.trials[0].state, other.trials[0].outputs) == ("running", {"f": (0.25,)})
+    assert other.tell_stage(0, "g", {"g": 1.0}).state == "complete"
+    assert study.trials == other.trials
+    assert study.predict(trial.controls)["g"].upper == pytest.approx(1.0)
+    assert [event.kind for event in study.events] == ["created", "asked", "observed", "told"]
+
+
+@pytest.mark.parametrize(("end", "state"), [(StoredStudy.fail, "failed"), (StoredStudy.abandon, "abandoned")])
+def test_what_was_seen_of_a_trial_that_ended_is_kept(url: str, end: Callable[..., Trial], state: str) -> None:
+    study = opened(url)
+    trial = study.enqueue_trial({"x": 0.5})
+    study.tell_stage(trial, "f", 0.25)
+    ended = end(study, trial, "the furnace broke")
+    assert (ended.state, ended.reason, ended.outputs) == (state, "the furnace broke", {"f": (0.25,)})
+    events = study.events
+    assert end(study, trial, "the furnace broke") == ended  # saying it twice changes nothing
+    assert study.events == events
+    again = opened(url)
+    assert again.trials == (ended,)
+    assert again.predict({"x": 0.5})["f"].upper == pytest.approx(0.25)
+    assert again.best_trial is None
+    assert asked(again).controls != trial.controls
+    assert again.tell(0, {"g": 1.0}).state == "complete"  # it was not the end after all
+    with pytest.raises(ContradictionError, match="trial 0 is complete"):
+        end(again, 0, "too late")
+
+
+def test_enqueued_trials_come_next(url: str) -> None:
+    study = ran(opened(url), 1)
+    chosen = [study.enqueue_trial({"x": x}) for x in (0.5, -0.5)]
+    assert [trial.state for trial in chosen] == ["waiting"] * 2
+    first, second = asked(opened(url)), asked(study)
+    assert [first.number, second.number] == [1, 2]
+    assert [first.controls, second.controls] == [{"x": 0.5}, {"x": -0.5}]
+    assert first.state == "running"
+    assert asked(study).number == 3
+
+
+def test_an_enqueued_trial_may_be_told_at_once(url: str) -> None:
+    study = opened(url)
+    study.tell(study.enqueue_trial({"x": 0.5}), PROCESS({"x": 0.5}))
+    assert asked(study).number == 1
+
+
+def test_past_runs_are_added_whole_or_in_part(url: str) -> None:
+    study = opened(url)
+    whole = study.add_trial({"x": 0.5}, PROCESS({"x": 0.5}))
+    part = study.add_trial({"x": -0.5}, {"f": PROCESS({"x": -0.5})["f"]})
+    assert (whole.state, part.state, part.value) == ("complete", "abandoned", None)
+    assert part.outputs == {"f": PROCESS({"x": -0.5})["f"]}
+    assert asked(opened(url)).number == 2
+    events = study.events
+    with pytest.raises(ContradictionError, match=r"the run: .*Nothing was added"):
+        study.add_trial({"x": 0.5}, {"f": 9.0})
+    with pytest.raises(ArgumentError, match=r"the second: .*Nothing was added"):
+        study.add_trials([({"x": 0.0}, {"f": 0.0}, "the first"), ({"x": 7.0}, {}, "the second")])
+    assert study.events == events
+    assert len(study.trials) == 3
+
+
+def test_runs_from_csv(url: str) -> None:
+    study = opened(url)
+    outputs = [PROCESS({"x": x}) for x in (0.5, -0.5)]
+    (f, g), (half, _) = ((row["f"][0], row["g"][0]) for row in outputs)
+    assert add_runs(study, ["x, f ,g.g", f"0.5,{f!r},{g!r}", "", f"-0.5,{half!r},"]) == 2
+    assert [trial.state for trial in study.trials] == ["complete", "abandoned"]
+    assert [trial.outputs for trial in study.trials] == [outputs[0], {"f": outputs[1]["f"]}]
+
+
+@pytest.mark.parametrize(("network", "best"), [(CHAIN, 1), (CHAIN.mirrored(), 2)], ids=["maximised", "minimised"])
+def test_the_best_trial(url: str, network: Network, best: int) -> None:
+    study = opened(url, network=network)
+    for x, value in zip((-1.0, 0.0, 1.0, 2.0), [0.5, 1.0, -1.0, 1.0], strict=True):
+        study.tell(study.enqueue_trial({"x": x}), {"g": value})
+    assert study.best_trial == study.trials[best] == opened(url, network=network).best_trial
+    assert repr(study).startswith("StoredStudy('alloy'")
+
+
+@pytest.mark.parametrize("limits", [{}, {"cells": 500}])
+@pytest.mark.parametrize(("algorithm", "process"), [("gpn_ucb", PROCESS), ("cei", PROCESS), ("auto", UNKNOWN)])
+def test_the_certificate_is_that_of_a_study_in_memory(
+    url: str, algorithm: str, process: Process, limits: dict[str, Any]
+) -> None:
+    stored = ran(opened(url, network=process.network, algorithm=algorithm), 7, process)
+    memory = Study(process.network, algorithm=algorithm)
+    for trial in stored.trials:
+        memory.tell(memory.enqueue(trial.controls), trial.outputs)
+    again = opened(url, network=process.network)
+    expected = memory.certificate(**limits)
+    for study in (stored, again):
+        found = study.certificate(**limits)
+        for field in ("kind", "best", "bound", "gap", "evaluations", "assumptions", "evidence", "stopped", "over"):
+            assert getattr(found, field) == getattr(expected, field), field
+    assert expected.gap is not None
+    one, other = (study.predict(stored.trials[0].controls) for study in (again, memory))
+    np.testing.assert_array_equal([one[name].upper for name in "fg"][-1], [other[name].upper for name in "fg"][-1])
+
+
+def test_a_refutation_is_remembered(url: str) -> None:
+    study = opened(url)
+    study.refute("the furnace is not the same any more")
+    again = opened(url)
+    assert again.refuted
+    assert again.certificate().evidence == ("the furnace is not the same any more",)
+
+
+def test_nothing_is_asked_when_the_gap_is_small_enough(url: str) -> None:
+    study = ran(opened(url), 1)
+    assert opened(url, tolerance=100.0).ask() is None
+    assert asked(study).number == 1
+
+
+# ---- resuming
+
+CASES = {
+    "gpn_ucb": ("gpn_ucb", PROCESS, 4),
+    "random_search": ("random_search", PROCESS, 4),
+    "cei": ("cei", PROCESS, 4),
+    "auto, unknown norms, first runs": ("auto", UNKNOWN, 2),
+    "auto, unknown norms": ("auto", UNKNOWN, 8),  # 2(d + 1) = 6 runs are a design
+}
+
+
+@contextmanager
+def prepared(url: str, case: str, pending: int) -> Iterator[StoredStudy]:
+    """A study that was run for a while, looked at in between, with this many trials under way."""
+    algorithm, process, n = CASES[case]
+    study = opened(url, network=process.network, algorithm=algorithm, seed=3)
+    for _ in range(n):
+        ran(study, 1, process)
+        study.certificate()
+    study.fail(asked(study), "no reason")
+    for i in range(pending):
+        trial = asked(study)
+        if i == 0:
+            study.tell_stage(trial, "f", process(trial.controls)["f"])
+    yield study
+
+
+@pytest.mark.parametrize("pending", [0, 2])
+@pytest.mark.parametrize("case", CASES)
+def test_resuming_gives_the_same_next_points(url: str, tmp_path: Path, case: str, pending: int) -> None:
+    with prepared(url, case, pending) as study:
+        elsewhere = copied(url, tmp_path / "copy.db")
+        process = CASES[case][1]
+        again = Study.open(elsewhere, "alloy", process.network)
+        assert again.trials == study.trials
+        for _ in range(2):
+            one, other = asked(study), asked(again)
+            assert one == other  # controls are floats: to the last bit
+            outputs = process(one.controls)
+            assert study.tell(one, outputs) == again.tell(other, outputs)
+        again = Study.open(elsewhere, "alloy")
+        assert asked(again) == asked(study)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_an_imported_study_goes_on_as_the_exported_one(url: str, tmp_path: Path, case: str) -> None:
+    with prepared(url, case, 1) as study:
+        lines = exported(Store(url), "alloy")
+        other = f"sqlite:///{tmp_path}/other.db"
+        assert import_log(Store(other), "bronze", lines) == len(lines) == len(study.events)
+        again = Study.open(other, "bronze", CASES[case][1].network)
+        assert again.trials == study.trials
+        assert again.events == study.events
+        assert asked(again) == asked(study)
+        with pytest.raises(StoreError, match="there is a study 'bronze' in this store already"):
+            import_log(Store(other), "bronze", lines)
+        with pytest.raises(StoreError, match="there is no study 'bronze'"):
+            exported(Store(url), "bronze")
+
+
+def test_a_study_run_in_one_go_and_one_run_in_pieces_are_the_same(url: str, tmp_path: Path) -> None:
+    whole = run_stored(opened(url), truth(CHAIN, 1), budget=6, progress=False)
+    pieces = f"sqlite:///{tmp_path}/pieces.db"
+    for budget in (2, 3, 6):
+        result = run_stored(opened(pieces), truth(CHAIN, 1), budget=budget, progress=False)
+        assert (len(result.trials), result.status) == (budget, "budget")
+    assert result.trials == whole.trials
+    assert result.best == whole.best
+    assert run_stored(opened(pieces), truth(CHAIN, 1), budget=6, progress=False).trials == whole.trials
+
+
+# ---- opening
+
+
+def test_another_network_under_the_same_name_is_refused(url: str) -> None:
+    study = ran(opened(url), 1)
+    events = study.events
+    others: dict[str, tuple[Network, str]] = {
+        "bounds": (chain(stage("f", controls={"x": Real(-2, 3)}), stage("g")), r"stages.f.controls.x.high.*2.*3"),
+        "a stage": (chain(stage("f", controls=X), stage("h")), "stages.g: a stored stage that is not given"),
+        "a control": (chain(stage("f", controls=X | Y), stage("g")), "stages.f.controls.y: not stored"),
+        "the sense": (CHAIN.mirrored(), 'objective.sense: stored "maximise", given "minimise"'),
+        "a norm": (chain(stage("f", controls=X, norm_bound=3.0), stage("g")), "norm_bound: stored 2.0, given 3.0"),
+    }
+    for network, message in others.values():
+        with pytest.raises(ArgumentError, match=f"the study 'alloy' is stored otherwise: .*{message}"):
+            opened(url, network=network)
+    with pytest.raises(ArgumentError, match=r"settings.seed: stored 0, given 1"):
+        opened(url, seed=1)
+    with pytest.raises(ArgumentError, match=r"settings.algorithm"):
+        opened(url, algorithm="cei")
+    with pytest.raises(ArgumentError, match=r"stages.f.controls.y"):
+        opened(url, network=others["a control"][0], amend=True)
+    assert opened(url).events == events
+
+
+def test_amending_takes_other_assumptions_from_now_on(url: str) -> None:
+    study = ran(opened(url), 2)
+    wider = chain(stage("f", controls=X, norm_bound=3.0), stage("g"))
+    amended = opened(url, network=wider, amend=True)
+    assert amended.trials == opened(url, network=None).trials
+    assert [event.kind for event in amended.events].count("amended") == 1
+    assert any("norm ≤ 3" in line for line in amended.certificate().assumptions)
+    assert opened(url, network=wider).events == amended.events  # it is what is stored now
+    with pytest.raises(StoreError, match="was amended by another process; open it again"):
+        study.ask()
+    assert asked(amended).number == 2
+    with pytest.raises(ArgumentError, match=r"stored 3.0, given 2.0"):
+        opened(url)
+
+
+def test_a_study_without_its_network(url: str) -> None:
+    network = chain(
+        stage("f", controls=X | {"n": Integer(1, 3), "t": Real(0.1, 9, log=True)}, outputs=["u", "n"], passes=["n"]),
+        stage("g", controls=Y),
+    ).mirrored()
+    process = Process(network, truth(network, 0))
+    study = ran(opened(url, network=network, algorithm="random_search", seed=7), 3, process)
+    again = opened(url, network=None)
+    assert again.trials == study.trials
+    again.tell(asked(again), process(study.trials[-1].controls))
+    assert asked(again).number == 4
+    with pytest.raises(ArgumentError, match=r"there is no study 'bronze' in this store \(it has \['alloy'\]\)"):
+        Study.open(url, "bronze")
+
+
+def test_a_formula_needs_the_network(url: str) -> None:
+    network = chain(stage("f", controls=X), Stage("g", known=True, lipschitz=2.0, function=lambda f: 2 * f))
+    study = opened(url, network=network)
+    with pytest.raises(ArgumentError, match="stage 'g' is a formula"):
+        opened(url, network=None)
+    assert study.tell(asked(study), {"f": 0.5}).value == 1.0
+    lines = exported(Store(url), "alloy")
+    with pytest.raises(StoreError, match=r"line 1: stage 'g' is a formula.*Nothing was imported"):
+        import_log(Store(url), "bronze", lines)
+    import_log(Store(url), "bronze", lines, network)
+    assert Study.open(url, "bronze", network).trials == study.trials
+
+
+def test_candidates_are_stored(url: str) -> None:
+    study = opened(url, candidates=Grid({"x": 3}), algorithm="random_search")
+    assert len({asked(opened(url, network=None)).controls["x"] for _ in range(3)}) == 3
+    assert study.ask() is None
+
+
+def test_studies_of_one_store_are_apart(url: str) -> None:
+    one, other = opened(url), Study.open(url, "bronze", CHAIN)
+    ran(one, 2)
+    assert (len(one.trials), len(other.trials)) == (2, 0)
+    assert Store(url).studies() == ["alloy", "bronze"]
+
+
+# ---- leases
+
+
+def test_a_trial_whose_lease_ran_out_is_handed_out_again(url: str) -> None:
+    study, other = opened(url, worker="one"), opened(url, worker="two")
+    trial = asked(study, lease=0.2)
+    time.sleep(0.25)
+    assert asked(other) == trial
+    assert not study.beat(trial)
+    told = study.tell(trial, PROCESS(trial.controls))  # late, and welcome
+    assert other.trials[0] == told
+    assert other.tell(trial, told.outputs) == told
+
+
+def test_a_lease_is_kept_by_signs_of_life(url: str) -> None:
+    study, other = opened(url, worker="one"), opened(url, worker="two")
+    trial = asked(study, lease=1.0)
+    for _ in range(4):
+        time.sleep(0.4)
+        assert study.beat(trial)
+        assert not other.beat(trial)
+    assert asked(other).number == 1
+
+
+def test_signs_of_life_in_the_background(url: str) -> None:
+    study, other = opened(url, worker="one"), opened(url, worker="two")
+    with study.beating(1.0):
+        trial = asked(study)
+        time.sleep(1.5)
+        assert asked(other).number == 1
+    time.sleep(1.1)
+    assert asked(other) == trial
+
+
+def test_without_a_lease_a_run_takes_as_long_as_it_likes(url: str) -> None:
+    study = opened(url)
+    trial = asked(study)
+    assert asked(opened(url)).number == 1
+    assert not study.beat(trial)  # there is none to be kept
+
+
+def test_a_worker_that_is_back_takes_up_its_trials(url: str) -> None:
+    study = opened(url, worker="one")
+    mine = [asked(study, lease=60.0) for _ in range(2)]
+    asked(study)  # without a lease: a week's work in a lab, perhaps
+    asked(opened(url, worker="two"), lease=60.0)
+    back = opened(url, worker="one")
+    assert back.take_up() == 2
+    assert [trial.state for trial in back.trials] == ["waiting", "waiting", "running", "running"]
+    assert [asked(back), asked(back)] == mine
+    assert asked(back).number == 4
+    assert opened(url, worker="three").take_up() == 0
+
+
+# ---- together
+
+
+@pytest.mark.parametrize("algorithm", ["random_search", "gpn_ucb"])
+def test_two_at_once_never_get_the_same_point_and_see_what_the_other_told(url: str, algorithm: str) -> None:
+    pair = [opened(url, worker=name, algorithm=algorithm) for name in ("one", "two")]
+    under_way: list[tuple[StoredStudy, Trial]] = []
+    for _ in range(4):
+        under_way += [(study, asked(study)) for study in pair]
+        for study, trial in under_way[-2:]:
+            study.tell(trial, PROCESS(trial.controls))
+            assert all(seen.trials[trial.number].state == "complete" for seen in pair)
+    assert len({trial.controls["x"] for _, trial in under_way}) == 8
+    assert [trial.number for _, trial in under_way] == list(range(8))
+    assert pair[0].trials == pair[1].trials == opened(url).trials
+
+
+# ---- what cannot be written did not happen
+
+
+@pytest.mark.parametrize("error", [StoreError("the disk is full"), KeyboardInterrupt(), MemoryError()])
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda study: study.ask(),
+        lambda study: study.ask(lease=5.0),
+        lambda study: study.tell(2, PROCESS(study.trials[2].controls)),
+        lambda study: study.tell_stage(2, "f", PROCESS(study.trials[2].controls)["f"]),
+        lambda study: study.enqueue_trial({"x": 0.125}),
+        lambda study: study.add_trial({"x": 0.125}, {"f": 0.5}),
+        lambda study: study.fail(2, "no reason"),
+        lambda study: study.take_up(),
+        lambda study: study.refute("no reason"),
+    ],
+    ids=["ask", "ask under a lease", "tell", "tell_stage", "enqueue", "add", "fail", "take_up", "refute"],
+)
+def test_what_was_not_written_did_not_happen(
+    url: str, monkeypatch: pytest.MonkeyPatch, act: Callable[[StoredStudy], Any], error: BaseException
+) -> None:
+    study = ran(opened(url), 2)
+    asked(study, lease=600.0)
+    study.certificate()
+    events, trials = study.events, study.trials
+    append = Log.append
+
+    def broken(log: Log, event: Event) -> None:
+        append(log, event)
+        raise error
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Log, "append", broken)
+        with pytest.raises(type(error)):
+            act(study)
+    assert (study.events, study.trials) == (events, trials)
+    other = opened(url)
+    assert other.trials == trials
+    assert study.certificate().gap == other.certificate().gap
+    act(study)
+    assert other.trials == study.trials
+    assert len(study.events) > len(events)
+
+
+def test_a_point_that_was_not_written_is_suggested_again(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    study = ran(opened(url), 2)
+    points = []
+    for _ in range(2):
+        with monkeypatch.context() as patched:
+
+            def refuse(_: Log, event: Event) -> None:
+                points.append(event.data["controls"])
+                raise StoreError("the disk is full")
+
+            patched.setattr(Log, "append", refuse)
+            with pytest.raises(StoreError, match="the disk is full"):
+                study.ask()
+    assert [*points, asked(study).controls] == [points[0]] * 3

@@ -1,0 +1,191 @@
+"""Many processes on one study: no point is given twice, no result is lost, and trials of the dead are run by others."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from cascada.errors import StoreError
+from cascada.network import chain
+from cascada.study import Study
+from cascada.study.store import Store
+from cascada.study.stored import StoredStudy
+from tests.network.cases import X, Y, stage
+from tests.study.servers import postgres
+
+WORKERS, EACH = 8, 40
+NETWORK = chain(stage("f", controls=X | Y))
+SCRIPT = """
+import sys, time
+from cascada.study import Study
+
+url, worker, many, last = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+study = Study.open(url, "alloy", worker=worker)
+done = 0
+while done < many and (last == 0 or sum(t.state == "complete" for t in study.trials) < last):
+    trial = study.ask(lease=1.0 if last else None)
+    if worker.startswith("mortal") and done == 5:
+        print("under way", trial.number, flush=True)
+        time.sleep(600)
+    study.tell(trial, {"f": 0.25 * trial.controls["x"]})
+    done += 1
+print("done", done, flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    with postgres() as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A store with an empty study."""
+    if request.param == "sqlite":
+        place = f"sqlite:///{tmp_path}/studies.db"
+    else:
+        whole: str = request.getfixturevalue("server")  # skips the test where there is none
+        import psycopg  # type: ignore[import-not-found, unused-ignore]
+
+        name = f"test_{time.monotonic_ns()}"
+        with psycopg.connect(whole, autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {name}")
+        place = whole.removesuffix("postgres") + name
+    Study.open(place, "alloy", NETWORK, algorithm="random_search")
+    return place
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Starts processes that run a script with some arguments, and ends those that are left."""
+    begun: list[subprocess.Popen[str]] = []
+    root = str(Path(__file__).parents[2])
+
+    def start(script: str, *arguments: object) -> subprocess.Popen[str]:
+        path = tmp_path / f"script{len(begun)}.py"
+        path.write_text(script)
+        command = [sys.executable, str(path), *map(str, arguments)]
+        environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": root}
+        pipe = subprocess.PIPE
+        begun.append(subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment))
+        return begun[-1]
+
+    yield start
+    for process in begun:
+        if process.returncode is None:
+            process.kill()
+            process.communicate()
+
+
+Start = Callable[..., subprocess.Popen[str]]
+
+
+def ended(process: subprocess.Popen[str]) -> int:
+    """How many trials a worker ran."""
+    said, errors = process.communicate(timeout=300)
+    assert process.returncode == 0, errors
+    return int(said.split()[-1])
+
+
+def check(study: StoredStudy) -> None:
+    """So many points, all different, each told once and as it was run."""
+    trials, events = study.trials, study.events
+    assert [event.number for event in events] == list(range(len(events)))
+    assert [trial.number for trial in trials] == list(range(len(trials)))
+    assert len({tuple(trial.controls.values()) for trial in trials}) == len(trials)
+    told = Counter(event.trial for event in events if event.kind == "told")
+    assert told == Counter(trial.number for trial in trials if trial.state == "complete")
+    complete = [trial for trial in trials if trial.state == "complete"]
+    assert all(trial.outputs == {"f": (0.25 * trial.controls["x"],)} for trial in complete)
+
+
+def test_many_processes_at_once(url: str, start: Start) -> None:
+    workers = [start(SCRIPT, url, f"worker {i}", EACH, 0) for i in range(WORKERS)]
+    assert [ended(worker) for worker in workers] == [EACH] * WORKERS
+    study = Study.open(url, "alloy")
+    check(study)
+    assert [trial.state for trial in study.trials] == ["complete"] * (WORKERS * EACH)
+    asked = Counter(event.data["worker"] for event in study.events if event.kind == "asked")
+    assert asked == {f"worker {i}": EACH for i in range(WORKERS)}
+
+
+def test_the_trials_of_killed_workers_are_run_by_others(url: str, start: Start) -> None:
+    last = WORKERS * EACH
+    workers = [start(SCRIPT, url, f"{'mortal' if i < 3 else 'worker'} {i}", 10**6, last) for i in range(WORKERS)]
+    lost = []
+    for worker in workers[:3]:
+        assert worker.stdout is not None
+        said = worker.stdout.readline()
+        assert said.startswith("under way"), worker.communicate()
+        lost.append(int(said.split()[-1]))
+        worker.send_signal(signal.SIGKILL)
+        worker.communicate()
+    ran = [ended(worker) for worker in workers[3:]]
+    study = Study.open(url, "alloy")
+    check(study)
+    assert len(lost) == 3
+    assert {study.trials[number].state for number in lost} == {"complete"}
+    assert set(lost) <= {event.trial for event in study.events if event.kind == "expired"}
+    complete = sum(trial.state == "complete" for trial in study.trials)
+    assert last <= complete <= last + len(ran)  # a worker that looks before the last is told may run one more
+    assert complete <= sum(ran) + 5 * 3  # on a slow machine a lease runs out under a live worker, too
+
+
+def test_studies_created_at_once_are_one(url: str, start: Start) -> None:
+    script = """
+import sys
+from cascada.study import Study
+from tests.study.test_together import NETWORK
+
+study = Study.open(sys.argv[1], "bronze", NETWORK, algorithm="random_search")
+study.tell(study.ask(), {"f": 0.5})
+print(1)
+"""
+    makers = [start(script, url) for _ in range(4)]
+    assert [ended(maker) for maker in makers] == [1] * 4
+    study = Study.open(url, "bronze")
+    assert [event.kind for event in study.events].count("created") == 1
+    assert len({tuple(trial.controls.values()) for trial in study.trials}) == 4
+    assert Store(url).studies() == ["alloy", "bronze"]
+
+
+def test_a_worker_of_the_same_name_that_is_alive_is_left_alone(url: str, start: Start) -> None:
+    script = """
+import sys, time
+from cascada.study import Study
+
+print(Study.open(sys.argv[1], "alloy", worker="one").ask(lease=600.0).number, flush=True)
+time.sleep(600)
+"""
+    holder = start(script, url)
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == "0\n"
+    study = Study.open(url, "alloy", worker="one")
+    events = study.events
+    with pytest.raises(StoreError, match="a worker named 'one' is running trial 0"):
+        study.take_up()
+    assert study.events == events
+    holder.kill()
+    holder.communicate()
+    assert study.take_up() == 1
+    trial = study.ask()
+    assert trial is not None
+    assert trial.number == 0
+
+
+@pytest.mark.parametrize("name", ["Légierung № 7 — αβγ 合金", "'; DROP TABLE cascada_events; --", '%s {} \\ "x"'])
+def test_names_come_back_as_they_were_given(url: str, name: str) -> None:
+    study = Study.open(url, name, NETWORK)
+    study.note("'; DROP TABLE cascada_events; -- \x00 \ud800")
+    study.fail(study.enqueue_trial({"x": 0.1, "y": 1e-300}), "naïve \x00 'reason'")
+    again = Study.open(url, name)
+    assert again.trials == study.trials
+    assert again.trials[0].reason == "naïve \x00 'reason'"
+    assert Store(url).studies() == ["alloy", name]
