@@ -215,5 +215,5 @@ def _check_range(control: Any, low: Any, high: Any) -> None:
 def _as_number(value: Any, name: str) -> float:
     try:
         return float(value)
-    except (TypeError, ValueError):
-        raise ArgumentError(f"control {name!r} must be a number; got {value!r}.") from None
+    except (TypeError, ValueError, OverflowError):
+        raise ArgumentError(f"control {name!r} must be a number; got {value!r:.100}.") from None

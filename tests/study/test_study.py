@@ -350,3 +350,15 @@ def test_a_study_of_an_unknown_control() -> None:
     network: Network = chain(stage("f", controls=X | Y))
     with pytest.raises(ArgumentError, match="missing: y, unknown: 'z'"):
         Study(network).enqueue({"x": 0.0, "z": 1.0})
+
+
+def test_huge_and_strange_arguments_are_refused() -> None:
+    network = chain(stage("f", controls={"x": Real(0.0, 1.0)}))
+    with pytest.raises(ArgumentError, match="tolerance"):
+        Study(network, tolerance=10**400)
+    study = Study(network)
+    with pytest.raises(ArgumentError):
+        study.enqueue({"x": 10**400})
+    trial = study.enqueue({"x": 0.5})
+    with pytest.raises(ArgumentError, match="name the stage"):
+        study.tell_stage(trial, [1], 1.0)  # type: ignore[arg-type]

@@ -49,6 +49,13 @@ def observed(beliefs: Beliefs, before: Trial, outputs: Mapping[str, Any]) -> Tri
     return replace(before, outputs=known, value=value, state="complete", reason=None)
 
 
+def stage_name(stage: Any) -> str:
+    """The name of a stage that outputs are told of."""
+    if not isinstance(stage, str):
+        raise ArgumentError(f"name the stage by its name; got {stage!r:.300}.")
+    return stage
+
+
 def _check_copies(network: Network, trial: Trial, outputs: Mapping[str, tuple[float, ...]]) -> None:
     """Refuse a passed-on output that differs from the input that it should be a copy of."""
     known = {("", name): float(value) for name, value in trial.controls.items()}

@@ -1,5 +1,6 @@
 """The options of a study, refused where they make no sense."""
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ def check_options(on_violation: Any, tolerance: Any, seed: Any, horizon: Any) ->
     if on_violation not in ("stop", "enlarge"):
         raise ArgumentError(f"on_violation must be 'stop' or 'enlarge'; got {on_violation!r}.")
     number = isinstance(tolerance, int | float | np.number) and not isinstance(tolerance, bool)
-    if tolerance is not None and not (number and np.isfinite(tolerance) and tolerance >= 0):
+    if tolerance is not None and not (number and 0 <= tolerance <= sys.float_info.max):
         raise ArgumentError(f"tolerance must be a number of at least 0, or None; got {tolerance!r}.")
     if not _whole(seed) or seed < 0:
         raise ArgumentError(f"seed must be a whole number of at least 0; got {seed!r}.")

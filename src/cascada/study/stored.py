@@ -15,6 +15,7 @@ from cascada.network import Network, StagePrediction
 from cascada.search import Certificate
 from cascada.study.events import Event, Kind
 from cascada.study.fold import Fold
+from cascada.study.observing import stage_name
 from cascada.study.recommendation import Recommendation
 from cascada.study.store import Log, Store
 from cascada.study.study import Study
@@ -111,7 +112,7 @@ class StoredStudy:
 
     def tell_stage(self, trial: Trial | int, stage: str, outputs: Any) -> Trial:
         """Tell the outputs of one stage as they come in."""
-        return self.tell(trial, {stage: outputs})
+        return self.tell(trial, {stage_name(stage): outputs})
 
     def fail(self, trial: Trial | int, reason: str) -> Trial:
         """Say that a run failed; the stages that were observed are kept and used."""
@@ -341,12 +342,13 @@ class StoredStudy:
         return self._fold.trials[number]
 
     def _end(self, trial: Trial | int, kind: Kind, reason: str) -> Trial:
+        reason = str(reason)
         with self._held() as log:
             before = self._trial(trial_number(trial))
             if before.state == "complete":
                 raise ContradictionError(f"trial {before.number} is complete: it cannot be {kind} any more.")
             if before.state != kind or before.reason != reason:
-                self._happen(log, kind, before.number, {"reason": str(reason)})
+                self._happen(log, kind, before.number, {"reason": reason})
                 log.release(before.number)
             return self._fold.trials[before.number]
 

@@ -26,7 +26,7 @@ from cascada.search import (
 )
 from cascada.space import CandidatesLike, as_candidates
 from cascada.study.listed import Listed
-from cascada.study.observing import observed
+from cascada.study.observing import observed, stage_name
 from cascada.study.options import check_options
 from cascada.study.recommendation import Recommendation, recommendation_at, recommended_point
 from cascada.study.trial import Trial, best_of, trial_number
@@ -121,7 +121,7 @@ class Study:
 
     def tell_stage(self, trial: Trial | int, stage: str, outputs: Any) -> Trial:
         """Tell the outputs of one stage as they come in."""
-        return self.tell(trial, {stage: outputs})
+        return self.tell(trial, {stage_name(stage): outputs})
 
     def fail(self, trial: Trial | int, reason: str) -> Trial:
         """Say that a run failed; the stages that were observed are kept and used."""
