@@ -46,8 +46,9 @@ lint: $(STAMP) ## ruff, ruff format --check, mypy --strict
 	$(BIN)/ruff format --check $(SOURCES)
 	$(BIN)/mypy $(SOURCES)
 
-soundness: $(STAMP) ## check that every bound contains the truth, and write docs/soundness.md
+soundness: $(STAMP) ## check that every bound contains the truth (docs/soundness.md), and that 200 kills lose nothing
 	$(BIN)/python -m tests.soundness --write docs/soundness.md
+	CASCADA_KILLS=200 $(BIN)/python -m pytest -q tests/study/test_kill.py
 
 bench: $(STAMP) ## measure speed and the runs to a proven gap, and write docs/performance.md (20 minutes)
 	$(BIN)/python -m benchmarks.posterior --write docs/performance.md

@@ -131,6 +131,16 @@ def test_ascent_is_repeatable_and_ordered() -> None:
     assert values[0] >= max(values) - 1e-2
 
 
+@pytest.mark.parametrize("name", [name for name in NETWORKS if name != "block kernel"])
+def test_values_alone_are_the_same_values(name: str) -> None:
+    beliefs = observed(name)[2]
+    joint, domain, draw = Joint(beliefs), beliefs.network.domain, rng(6)
+    free = joint.size - domain.dimension
+    x = snapped(domain, draw.uniform(domain.lower, domain.upper, (50, domain.dimension)))
+    at = np.hstack([x, draw.uniform(-1, 1, (50, free))])
+    np.testing.assert_allclose(joint.values(at), joint(at)[0], rtol=1e-9, atol=1e-12)
+
+
 @pytest.mark.parametrize("name", ["chain", "graph", "passes and integers", "multi-output chain"])
 def test_the_joint_gradient_is_that_of_differences(name: str) -> None:
     beliefs = observed(name)[2]
