@@ -519,3 +519,62 @@ def test_a_point_that_was_not_written_is_suggested_again(url: str, monkeypatch: 
             with pytest.raises(StoreError, match="the disk is full"):
                 study.ask()
     assert [*points, asked(study).controls] == [points[0]] * 3
+
+
+# ---- interrupted at the wrong moment
+
+
+def test_an_interrupt_while_learning_forgets_nothing(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    study = ran(opened(url, algorithm="gpn_ucb"), 4)
+    trial = asked(study)
+    study.tell(trial, PROCESS(trial.controls))
+
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Study, "tell", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            study.certificate()
+    assert study.certificate().evaluations == 5
+    another = opened(copied(url, Path(url.removeprefix("sqlite:///") + "2")))
+    assert asked(study).controls == asked(another).controls
+
+
+def test_what_was_not_written_can_be_told_again(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    study = opened(url)
+    trial = asked(study)
+
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Log, "append", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            study.tell(trial, PROCESS(trial.controls))
+    assert study.trials[0].state == "running"
+    assert study.tell(trial, PROCESS(trial.controls)).state == "complete"
+    assert [event.kind for event in study.events] == ["created", "asked", "told"]
+
+
+def test_a_study_that_was_amended_meanwhile_is_not_gone_on_with(url: str) -> None:
+    study = ran(opened(url), 2)
+    other = chain(stage("f", controls=X, norm_bound=50.0), stage("g"))
+    opened(url, network=other, amend=True)
+    with pytest.raises(StoreError, match="amended"):
+        study.ask()
+    assert asked(opened(url, network=other)).number == 2
+
+
+def test_a_run_that_the_store_did_not_take_is_told_again(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    study, append, failures = opened(url), Log.append, iter([True])
+
+    def locked(log: Log, event: Event) -> None:
+        if event.kind == "told" and next(failures, False):
+            raise StoreError("cannot write the store: database is locked.")
+        append(log, event)
+
+    monkeypatch.setattr(Log, "append", locked)
+    with pytest.raises(StoreError, match="locked"):
+        run_stored(study, truth(CHAIN, 1), budget=3, progress=False)
+    assert [trial.state for trial in study.trials] == ["complete"]

@@ -76,11 +76,10 @@ def open_study(
         Study(network, **options)  # refuses what makes no sense before anything is written
         if stored is None:
             _create(store, name, description)
-            stored = stored_description(store, name)  # another process may have been quicker
-            assert stored is not None, "it was just created"
+        described, stored = _last_description(store, name)  # another process may have been quicker
         if canonical(stored) != canonical(description):
-            _amend(store, name, stored, description, amend)
-        return StoredStudy(store, name, network, options, worker)
+            described = _amend(store, name, described, stored, description, amend)
+        return StoredStudy(store, name, network, options, described, worker)
     except BaseException:
         store.close()
         raise
@@ -98,13 +97,16 @@ _DEFAULTS: Mapping[str, Any] = {
 
 def stored_description(store: Store, name: str) -> dict[str, Any] | None:
     """What a study is, by its log; None if there is none of this name."""
+    return None if store.id_of(name) is None else _last_description(store, name)[1]
+
+
+def _last_description(store: Store, name: str) -> tuple[int, dict[str, Any]]:
+    """What a study is, and the number of the event that says so."""
     study = store.id_of(name)
-    if study is None:
-        return None
-    found = [event.data for event in store.events(study, kinds=("created", "amended"))]
+    found = [] if study is None else store.events(study, kinds=("created", "amended"))
     if not found:
         raise StoreError(f"the log of the study {name!r} does not begin with its creation: it is no log of cascada.")
-    return checked_description(found[-1])
+    return found[-1].number, checked_description(found[-1].data)
 
 
 def checked_description(data: Any) -> dict[str, Any]:
@@ -125,7 +127,10 @@ def _create(store: Store, name: str, description: dict[str, Any]) -> None:
             log.append(Event(0, "created", None, description, time.time()))
 
 
-def _amend(store: Store, name: str, stored: Mapping[str, Any], description: dict[str, Any], amend: bool) -> None:
+def _amend(
+    store: Store, name: str, described: int, stored: Mapping[str, Any], description: dict[str, Any], amend: bool
+) -> int:
+    """Write down what the study is from now on; the number of that event."""
     found = "; ".join(differences(stored, description))
     if not amendable(stored, description):
         raise ArgumentError(f"the study {name!r} is stored otherwise: {found}. Open it as it is, or take another name.")
@@ -137,7 +142,11 @@ def _amend(store: Store, name: str, stored: Mapping[str, Any], description: dict
     study = store.id_of(name)
     assert study is not None, "it has a description"
     with store.hold(study) as log:
-        log.append(Event(len(log.since(0)), "amended", None, description, time.time()))
+        events = log.since(0)
+        if any(event.kind == "amended" and event.number > described for event in events):
+            raise StoreError(f"the study {name!r} was amended by another process at the same time; open it again.")
+        log.append(Event(len(events), "amended", None, description, time.time()))
+    return len(events)
 
 
 def study_options(

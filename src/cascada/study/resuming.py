@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import cast
 
-from cascada.errors import ArgumentError
+from cascada.errors import ArgumentError, RefutedError
 from cascada.network import Process
 from cascada.network.evaluation import Functions
 from cascada.study.progress import progress_bar
@@ -45,7 +45,10 @@ def run_stored(
             status = "tolerance"
         elif left > 0:
             same = cast(Study, study)  # all that a runner asks of a study, a stored one has
-            status = run_trials(same, process, left, (*callbacks, enough), show, None)
+            try:
+                status = run_trials(same, process, left, (*callbacks, enough), show, None)
+            except RefutedError:  # it was before, and a bound had to be computed to see it
+                status = "refuted"
     if status == "stopped" and ended() >= budget:
         status = "budget"
     certificate = study.certificate()

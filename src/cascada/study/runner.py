@@ -7,6 +7,7 @@ result. A run that is paid for is not thrown away: what was finished before an i
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
+from contextlib import suppress
 from functools import partial
 from pickle import PicklingError
 
@@ -79,6 +80,7 @@ class _Run:
     def __init__(self, trial: Trial, process: Process, executor: Executor | None) -> None:
         self.trial = trial
         self._future: Future[Outputs] | None = None
+        self._outputs: Outputs | None = None  # of a run here, kept until it is told
         self._here = partial(process, trial.controls)
         if executor is None:
             return
@@ -95,7 +97,9 @@ class _Run:
     def result(self) -> Outputs:
         """The outputs; `StageError` when a stage failed, `_Lost` when the run was, `BrokenExecutor` when all are."""
         if self._future is None:
-            return self._here()
+            if self._outputs is None:
+                self._outputs = self._here()
+            return self._outputs
         try:
             return self._future.result()
         except (StageError, BrokenExecutor):
@@ -113,7 +117,9 @@ class _Run:
     @property
     def finished(self) -> bool:
         """Whether there is a result or an error already."""
-        return self._future is not None and self._future.done() and not self._future.cancelled()
+        if self._future is None:
+            return self._outputs is not None
+        return self._future.done() and not self._future.cancelled()
 
     def cancel(self) -> None:
         """Do not start the run, if it has not been started."""
@@ -133,8 +139,9 @@ def _tell(study: Study, run: _Run) -> bool:
         except _Lost as error:
             study.fail(trial, str(error))
     except ContradictionError as error:
-        study.fail(trial, str(error))
         study.refute(str(error))
+        with suppress(ContradictionError):  # somebody else may have completed it
+            study.fail(trial, str(error))
         return True
     return False
 

@@ -8,6 +8,7 @@ synchronisation: what was committed survives a power cut.
 import json
 import os
 import socket
+import sqlite3
 import time
 import weakref
 from collections.abc import Collection, Iterator
@@ -105,7 +106,7 @@ class Store:
     def __init__(self, url: str) -> None:
         self.url = _checked_url(url)
         with _said("open"):
-            self._engine = sa.create_engine(self.url, connect_args=_options(self.url))
+            self._engine = sa.create_engine(self.url, connect_args=_options(self.url), pool_pre_ping=True)
         weakref.finalize(self, self._engine.dispose)  # nobody has to close a store
         self._reading = self._engine.execution_options(cascada_reads=True)
         if self._engine.dialect.name == "sqlite":
@@ -159,7 +160,10 @@ class Store:
         with _said("write"), self._engine.begin() as connection:
             row = sa.select(_studies.c.id).where(_studies.c.id == study)
             connection.execute(row.with_for_update())  # SQLite holds the whole file instead
+            began = time.time()
             yield Log(connection, study)
+            if self._engine.dialect.name == "sqlite":
+                _prolong(connection, began)
 
     def events(self, study: int, number: int = 0, kinds: Collection[Kind] | None = None) -> list[Event]:
         """The events of a study from this number on; those of some kinds, or all."""
@@ -205,6 +209,14 @@ def _read(connection: sa.Connection, study: int, number: int, kinds: Collection[
         return [Event(row.number, row.kind, row.trial, json.loads(row.data), row.at) for row in rows]
     except (ValueError, TypeError) as error:
         raise StoreError(f"the log of a study in this store is damaged: {error}.") from error
+
+
+def _prolong(connection: sa.Connection, began: float) -> None:
+    """Leases run on by the time for which the file was held, where that was long: nobody could give a sign of life."""
+    spent = time.time() - began
+    before = (_leases.c.until >= began) & (_leases.c.until - _leases.c.seconds < began)
+    starved = before & (_leases.c.seconds < 4.0 * spent)
+    connection.execute(_leases.update().where(starved).values(until=_leases.c.until + spent))
 
 
 def _this_process() -> str:
@@ -262,7 +274,15 @@ def _options(url: sa.URL) -> dict[str, Any]:
 
 def _prepare_sqlite(connection: Any, _: Any) -> None:
     connection.isolation_level = None  # transactions begin where we say so: pysqlite would begin them too late
-    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+    for left in range(100, -1, -1):  # of all pragmas, this one does not wait for another process that does the same
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            break
+        except sqlite3.OperationalError:
+            if not left:
+                raise
+            time.sleep(0.05)
+    for pragma in ("synchronous=FULL", "foreign_keys=ON"):
         connection.execute(f"PRAGMA {pragma}")
 
 

@@ -6,11 +6,11 @@ others appended. Both follow from the log alone: another process, or the same on
 
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, TypeVar
 
-from cascada.errors import ArgumentError, ContradictionError, StoreError
+from cascada.errors import ArgumentError, CascadaError, ContradictionError, StoreError
 from cascada.network import Network, StagePrediction
 from cascada.search import Certificate
 from cascada.study.events import Event, Kind
@@ -23,6 +23,8 @@ from cascada.study.trial import Trial, best_of, trial_number
 
 _LONGEST_LEASE = 1e9  # seconds: thirty years
 
+_Found = TypeVar("_Found")
+
 
 class StoredStudy:
     """Ask and tell as in `Study`, in a store, with others; made by `Study.open`."""
@@ -33,6 +35,7 @@ class StoredStudy:
         name: str,
         network: Network,
         options: Mapping[str, Any],
+        described: int,
         worker: str = "main",
     ) -> None:
         self.name, self.network, self.worker = name, network, worker
@@ -41,9 +44,9 @@ class StoredStudy:
         if found is None:
             raise StoreError(f"there is no study {name!r} in this store; it has {store.studies() or 'none'}.")
         self._id = found
-        self._asked_by_engine: int | None = None
+        self._asking = False  # whether the engine may know of a trial that is not written yet
         self._lease: float | None = None  # of trials asked for without another one
-        self._opened = store.count(found)  # events that were there when this study was opened as it is
+        self._described = described  # the number of the event that says what the study is
         self._forget()
         self.refresh()
 
@@ -71,10 +74,10 @@ class StoredStudy:
             trial = next((trial for trial in self._fold.trials if trial.state == "waiting"), None)
             if trial is None:
                 engine = self._engine
+                self._asking = True
                 trial = engine.ask()
                 if trial is None:
                     return None
-                self._asked_by_engine = trial.number
             controls = {name: trial.controls[name] for name in self.network.domain.names}
             self._happen(log, "asked", trial.number, {"controls": controls, "worker": self.worker, "lease": lease})
             log.lease(trial.number, self.worker, lease)
@@ -181,8 +184,12 @@ class StoredStudy:
 
     def refresh(self) -> None:
         """Take notice of what others appended."""
-        for event in self._store.events(self._id, self._fold.count):
-            self._take(event)
+        try:
+            for event in self._store.events(self._id, self._fold.count):
+                self._take(event)
+        except BaseException:
+            self._forget()
+            raise
 
     @property
     def trials(self) -> tuple[Trial, ...]:
@@ -207,8 +214,7 @@ class StoredStudy:
 
     def certificate(self, **limits: Any) -> Certificate:
         """How good the best run is: see `Study.certificate`."""
-        self.refresh()
-        return self._engine.certificate(**limits)
+        return self._judged(lambda engine: engine.certificate(**limits))
 
     def predict(self, controls: Mapping[str, Any]) -> dict[str, StagePrediction]:
         """Mean, sd and bounds of every stage at some controls."""
@@ -217,14 +223,12 @@ class StoredStudy:
 
     def recommendation(self, certificate: Certificate | None = None) -> Recommendation | None:
         """What the algorithm recommends in the end: see `Study.recommendation`."""
-        self.refresh()
-        return self._engine.recommendation(certificate)
+        return self._judged(lambda engine: engine.recommendation(certificate))
 
     @property
     def within_tolerance(self) -> bool:
         """Whether the gap is within the tolerance."""
-        self.refresh()
-        return self._engine.within_tolerance
+        return self._judged(lambda engine: engine.within_tolerance)
 
     @property
     def tolerance(self) -> float | None:
@@ -257,6 +261,17 @@ class StoredStudy:
 
     # ---- inside
 
+    def _judged(self, look: Callable[[Study], _Found]) -> _Found:
+        """What a look at the bounds finds; a contradiction that it shows is written down, for all to know."""
+        self.refresh()
+        engine = self._engine
+        known = set(engine.said_against)
+        found = look(engine)
+        for reason in engine.said_against:
+            if reason not in known:
+                self.refute(reason)
+        return found
+
     def _running(self) -> list[int]:
         """The trials that a worker of this name runs under a lease; one without may be a week's work in a lab."""
         workers = self._fold.workers
@@ -273,19 +288,20 @@ class StoredStudy:
     @contextmanager
     def _held(self) -> Iterator[Log]:
         """The log with all that others appended; what is raised inside leaves neither log nor memory changed."""
-        before = self._fold.count
+        before = None
         try:
             with self._store.hold(self._id) as log:
                 for event in log.since(self._fold.count):
                     self._take(event)
                 before = self._fold.count
                 yield log
-        except BaseException:
-            if self._fold.count != before or self._asked_by_engine is not None:
+        except BaseException as error:
+            refused = isinstance(error, CascadaError) and self._fold.count == before and not self._asking
+            if not refused:
                 self._forget()  # what was not written did not happen
             raise
         finally:
-            self._asked_by_engine = None
+            self._asking = False
 
     def _forget(self) -> None:
         self._fold = Fold(self.network)
@@ -302,7 +318,7 @@ class StoredStudy:
         log.append(event)
 
     def _take(self, event: Event) -> None:
-        if event.kind == "amended" and event.number >= self._opened:
+        if event.kind == "amended" and event.number > self._described:
             raise StoreError(f"the study {self.name!r} was amended by another process; open it again.")
         self._fold.apply(event)
         self._backlog.append(event)
@@ -312,9 +328,14 @@ class StoredStudy:
         """The study in memory, with all that the trials taught."""
         if self._made is None:
             self._made = Study(self.network, **self._options, replayable=True)
-        while self._backlog:
-            self._teach(self._made, self._backlog.pop(0))
-        return self._made
+        try:
+            while self._backlog:
+                self._teach(self._made, self._backlog[0])
+                del self._backlog[0]
+            return self._made
+        except BaseException:
+            self._forget()  # half taught: the log knows it all
+            raise
 
     def _teach(self, engine: Study, event: Event) -> None:
         if event.kind == "note" and "refuted" in event.data:

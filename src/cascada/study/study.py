@@ -83,12 +83,11 @@ class Study:
         self._leaves: Leaves | None = None  # the tree of the certificate, when the algorithm has none
         self._cells, self._seconds = 0, 0.0  # spent on all searches so far
         self._enlarged: list[str] = []  # bounds that were raised because data refuted them
-        self._refuted: list[str] = []  # what speaks against the assumptions, besides the beliefs' own evidence
+        self.said_against: list[str] = []  # the assumptions, besides the beliefs' own evidence
 
     def __repr__(self) -> str:
         best = self.best_trial
-        found = "no complete run" if best is None else f"best {best.value:.6g}"
-        return f"Study({self.network!r}; {len(self._trials)} trials, {found})"
+        return f"Study({self.network!r}; {len(self._trials)} trials, best {None if best is None else best.value})"
 
     @staticmethod
     def open(url: str, name: str, network: Network | None = None, **options: Any) -> "StoredStudy":
@@ -135,7 +134,8 @@ class Study:
 
     def refute(self, reason: str) -> None:
         """Say that an assumption is wrong (the process is not deterministic, say): nothing is proven from now on."""
-        self._refuted.append(reason)
+        if reason not in self.said_against:
+            self.said_against.append(reason)
         self._at_hand = None
 
     # ---- what is known
@@ -243,7 +243,7 @@ class Study:
     def _evidence(self) -> tuple[str, ...]:
         """All that speaks against the assumptions, in words."""
         formulas = [text for stage in self._beliefs.stages for text in formula_evidence(stage, self._told)]
-        return (*self._refuted, *formulas, *refutations(self._beliefs))
+        return (*self.said_against, *formulas, *refutations(self._beliefs))
 
     def _bound(self, limits: Limits | None, best: float) -> tuple[float, str]:
         """An upper bound of what is maximised over the whole domain, and what stopped the search for it."""
@@ -387,7 +387,7 @@ class Study:
             outside = () if self._evidence() else self._outside(values)
             self._beliefs = self._beliefs.append(values)  # a contradiction raises here: nothing is changed then
             if outside and not self._beliefs.evidence:  # else the evidence says it better
-                self._refuted += [f"Trial {trial.number}: {text}" for text in outside]
+                self.said_against += [f"Trial {trial.number}: {text}" for text in outside]
             self._told = np.concatenate([self._told, values])
             self._suggestion = None
             if self._on_violation == "enlarge" and self._beliefs.evidence:
