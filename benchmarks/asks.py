@@ -26,7 +26,7 @@ def told(problem: Problem, study: Study, count: int) -> Study:
     rng = np.random.default_rng(count)
     domain = problem.network.domain
     for row in rng.uniform(domain.lower, domain.upper, (count, domain.dimension)):
-        trial = study.enqueue(domain.named(row))
+        trial = study.enqueue_trial(domain.named(row))
         values = problem.values(row[None])[0]
         study.tell(trial, {node.stage.name: values[list(node.columns)] for node in problem.network.nodes})
     return study

@@ -50,7 +50,7 @@ def optuna_storage(folder: Path, trials: int) -> float:
     study = optuna.create_study(
         storage=f"sqlite:///{folder / 'optuna.db'}", sampler=optuna.samplers.RandomSampler(seed=0)
     )
-    space = {"x": optuna.distributions.FloatDistribution(-2.0, 2.0)}
+    space: dict[str, optuna.distributions.BaseDistribution] = {"x": optuna.distributions.FloatDistribution(-2.0, 2.0)}
     for i in range(trials):
         study.enqueue_trial({"x": -2 + 4 * i / trials})
     started = time.perf_counter()

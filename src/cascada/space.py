@@ -214,6 +214,8 @@ def _check_range(control: Any, low: Any, high: Any) -> None:
 
 def _as_number(value: Any, name: str) -> float:
     try:
+        if isinstance(value, bool | np.bool_ | str | bytes):  # float() takes them, and nobody meant them
+            raise TypeError
         return float(value)
     except (TypeError, ValueError, OverflowError):
         raise ArgumentError(f"control {name!r} must be a number; got {value!r:.100}.") from None

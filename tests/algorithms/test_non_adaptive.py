@@ -159,7 +159,7 @@ def test_minimising_returns_the_smallest_mean() -> None:
     result = minimise(CHAIN, FUNCTIONS, budget=9, candidates=GRID, algorithm=NonAdaptive())
     study = Study(CHAIN.mirrored(), candidates=GRID, algorithm=NonAdaptive(runs=9))
     for trial in result.trials:
-        study.tell(study.enqueue(trial.controls), trial.outputs)
+        study.tell(study.enqueue_trial(trial.controls), trial.outputs)
     mean = composite_mean(study.beliefs, rows)[:, CHAIN.objective_column]
     assert result.recommended == CHAIN.domain.named(rows[int(mean.argmin())])
 
@@ -168,7 +168,7 @@ def test_nothing_is_recommended_before_a_run_is_complete() -> None:
     assert NonAdaptive(runs=4).recommend(started()) is None
     study = Study(CHAIN, algorithm=NonAdaptive(runs=4))
     assert (study.recommended(), study.recommendation()) == (None, None)
-    study.tell_stage(study.enqueue({"x": 0.0, "y": 0.0}), "f", 0.1)
+    study.tell_stage(study.enqueue_trial({"x": 0.0, "y": 0.0}), "f", 0.1)
     assert study.recommended() is None
 
 
@@ -216,8 +216,8 @@ def test_failures_pending_runs_and_runs_of_ones_own_do_not_disturb_the_design() 
     """A failed point is not run again, a pending one not asked for twice, and the rest of the design is run."""
     wanted = design(CHAIN.domain, 9).tolist()
     study = Study(CHAIN, algorithm=NonAdaptive(), horizon=9)
-    study.tell(study.enqueue({"x": 0.123, "y": 0.456}), PROCESS({"x": 0.123, "y": 0.456}))
-    study.enqueue(dict(zip("xy", wanted[3], strict=True)))  # runs, and is one of the design's
+    study.tell(study.enqueue_trial({"x": 0.123, "y": 0.456}), PROCESS({"x": 0.123, "y": 0.456}))
+    study.enqueue_trial(dict(zip("xy", wanted[3], strict=True)))  # runs, and is one of the design's
     asked = []
     while (trial := study.ask()) is not None:
         asked.append(list(trial.controls.values()))

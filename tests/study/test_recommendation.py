@@ -186,7 +186,7 @@ def test_the_mean_is_the_composite_mean_and_the_parts_add_up() -> None:
         assert found.assumptions == result.certificate.assumptions
         study = Study(CHAIN)
         for trial in result.trials:
-            study.tell(study.enqueue(trial.controls), trial.outputs)
+            study.tell(study.enqueue_trial(trial.controls), trial.outputs)
         point = np.array([list(found.controls.values())])
         assert found.mean == pytest.approx(composite_mean(study.beliefs, point)[0, CHAIN.objective_column])
         text = str(found)
@@ -247,7 +247,7 @@ def test_raised_bounds_make_it_estimated() -> None:
 
 def test_before_a_complete_run_nothing_is_known() -> None:
     study = Study(CHAIN, algorithm=At((0.5, 0.25)))
-    study.tell_stage(study.enqueue({"x": 0.0, "y": 0.0}), "f", 0.1)
+    study.tell_stage(study.enqueue_trial({"x": 0.0, "y": 0.0}), "f", 0.1)
     found = study.recommendation()
     assert found is not None
     assert (found.controls, found.gap, found.bound) == ({"x": 0.5, "y": 0.25}, None, None)

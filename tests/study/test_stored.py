@@ -211,7 +211,7 @@ def test_the_certificate_is_that_of_a_study_in_memory(
     stored = ran(opened(url, network=process.network, algorithm=algorithm), 7, process)
     memory = Study(process.network, algorithm=algorithm)
     for trial in stored.trials:
-        memory.tell(memory.enqueue(trial.controls), trial.outputs)
+        memory.tell(memory.enqueue_trial(trial.controls), trial.outputs)
     again = opened(url, network=process.network)
     expected = memory.certificate(**limits)
     for study in (stored, again):
@@ -235,6 +235,76 @@ def test_nothing_is_asked_when_the_gap_is_small_enough(url: str) -> None:
     study = ran(opened(url), 1)
     assert opened(url, tolerance=100.0).ask() is None
     assert asked(study).number == 1
+
+
+def test_several_trials_at_once(url: str) -> None:
+    study, memory = opened(url), Study(CHAIN, replayable=True)
+    trials = study.ask(3)
+    assert [trial.number for trial in trials] == [0, 1, 2]
+    assert len({trial.controls["x"] for trial in trials}) == 3
+    assert [trial.controls for trial in memory.ask(3)] == [trial.controls for trial in trials]
+    assert opened(url).trials == tuple(trials)
+    listed = Study.open(url, "listed", CHAIN, candidates=Grid({"x": 3}), algorithm="random_search")
+    assert [len(listed.ask(2)), len(listed.ask(2)), len(listed.ask(2))] == [2, 1, 0]
+    assert len(listed.trials) == 3
+
+
+@pytest.mark.parametrize("n", [0, -1, 1.0, True, "2"])
+def test_nonsense_for_a_number_of_trials(url: str, n: Any) -> None:
+    for study in (opened(url), Study(CHAIN)):
+        with pytest.raises(ArgumentError, match="a whole number of trials, at least 1"):
+            study.ask(n)
+        assert study.trials == ()
+
+
+def test_all_trials_asked_for_are_written_or_none(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    study = opened(url)
+    expected = [trial.controls for trial in Study(CHAIN, replayable=True).ask(2)]
+    append, left = Log.append, [1]
+
+    def failing(log: Log, event: Event) -> None:
+        if not left:
+            raise StoreError("the disk is full")
+        left.pop()
+        append(log, event)
+
+    monkeypatch.setattr(Log, "append", failing)
+    with pytest.raises(StoreError, match="the disk is full"):
+        study.ask(2)
+    monkeypatch.undo()
+    assert study.trials == opened(url).trials == ()
+    assert [trial.controls for trial in study.ask(2)] == expected
+
+
+def test_a_limit_counts_new_trials_alone(url: str) -> None:
+    study = opened(url, algorithm="random_search")
+    assert len(study.ask(5, limit=2)) == 2
+    assert study.ask(limit=2) is None
+    assert study.enqueue_trial({"x": 0.5}).number == 2
+    assert asked(study, limit=2).number == 2  # it is there already
+    assert asked(study, limit=4).number == 3
+
+
+def test_the_tolerance_changes_no_point(url: str, tmp_path: Path) -> None:
+    ran(opened(url), 3)
+    elsewhere = copied(url, tmp_path / "copy.db")
+    assert asked(opened(url, tolerance=0.05)) == asked(opened(elsewhere))
+
+
+def test_what_was_fitted_is_in_the_log(url: str) -> None:
+    study = ran(opened(url, network=UNKNOWN.network), 7, UNKNOWN)
+    fits = [event.data for event in study.events if event.kind == "calibrated"]
+    assert len(fits) == 6  # before every ask but the first
+    last = fits[-1]["g.g"]
+    assert last["acting"]["observations"] == 6
+    assert set(last) == {"acting", "judging"}
+    assert last["acting"]["kernel"]["lengthscale"] != fits[0]["g.g"]["acting"]["kernel"]["lengthscale"]
+    events = study.events
+    trial = asked(opened(url, network=UNKNOWN.network))  # another process: the same fits, written once
+    assert [event.kind for event in study.events[len(events) :]] == ["calibrated", "asked"]
+    study.fail(trial, "no reason")
+    assert asked(study).number == 8
+    assert [event.kind for event in study.events[len(events) :]] == ["calibrated", "asked", "failed", "asked"]
 
 
 # ---- resuming
@@ -348,6 +418,24 @@ def test_amending_takes_other_assumptions_from_now_on(url: str) -> None:
         opened(url)
 
 
+def test_an_amended_study_with_formulas_is_imported_with_the_network_it_has_now(url: str) -> None:
+    def network(norm_bound: float) -> Network:
+        formula = Stage("g", known=True, lipschitz=2.0, function=lambda f: 2 * f)
+        return chain(stage("f", controls=X, norm_bound=norm_bound), formula)
+
+    ran(opened(url, network=network(2.0)), 1, Process(network(2.0), [lambda x: 0.1 * x]))
+    amended = opened(url, network=network(3.0), amend=True)
+    lines = exported(Store(url), "alloy")
+    with pytest.raises(StoreError, match=r"line 4: the description is not that of the network.*Nothing was imported"):
+        import_log(Store(url), "bronze", lines, network(2.0))
+    import_log(Store(url), "bronze", lines, network(3.0))
+    assert asked(Study.open(url, "bronze", network(3.0))) == asked(amended)
+    moved = [line.replace('"high": 2.0', '"high": 2.5') if '"amended"' in line else line for line in lines]
+    assert moved != lines
+    with pytest.raises(StoreError, match=r"line 4: a study cannot be amended like this: .*high.*Nothing was imported"):
+        import_log(Store(url), "silver", moved, network(3.0))
+
+
 def test_a_study_without_its_network(url: str) -> None:
     network = chain(
         stage("f", controls=X | {"n": Integer(1, 3), "t": Real(0.1, 9, log=True)}, outputs=["u", "n"], passes=["n"]),
@@ -441,6 +529,24 @@ def test_a_worker_that_is_back_takes_up_its_trials(url: str) -> None:
     assert [asked(back), asked(back)] == mine
     assert asked(back).number == 4
     assert opened(url, worker="three").take_up() == 0
+
+
+def test_trials_under_a_lease_wait_in_the_store_that_they_are_imported_to(url: str) -> None:
+    study = opened(url, worker="far away")
+    trial, other = asked(study, lease=1000.0), asked(study)
+    import_log(Store(url), "bronze", exported(Store(url), "alloy"))
+    copy = Study.open(url, "bronze", CHAIN)
+    assert [t.state for t in copy.trials] == ["running", "running"]
+    assert [t.number for t in copy.ask(2)] == [trial.number, other.number + 1]  # nobody gives signs of life here
+    assert asked(study).number == other.number + 1  # but there
+
+
+def test_a_store_is_opened_and_read_while_another_process_writes(url: str) -> None:
+    study = ran(opened(url), 1)
+    with study._held():  # as long as a suggestion takes
+        other = Store(url)
+        assert other.studies() == ["alloy"]
+        assert opened(url).best_trial == study.best_trial
 
 
 # ---- together

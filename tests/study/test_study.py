@@ -56,7 +56,7 @@ def test_trials_may_be_told_by_number_and_as_numbers_lists_or_dicts() -> None:
 
 def test_stages_are_told_as_they_come_in() -> None:
     study = Study(CHAIN)
-    trial = study.enqueue({"x": 0.5})
+    trial = study.enqueue_trial({"x": 0.5})
     study.tell_stage(trial, "f", 0.25)
     assert (study.trials[0].state, study.trials[0].outputs) == ("running", {"f": (0.25,)})
     assert study.predict({"x": 0.5})["f"].upper == pytest.approx(0.25)
@@ -68,7 +68,7 @@ def test_stages_are_told_as_they_come_in() -> None:
 
 def test_a_stage_told_before_its_parent_is_used_once_the_parent_is_told() -> None:
     study = Study(CHAIN)
-    trial = study.enqueue({"x": 0.5})
+    trial = study.enqueue_trial({"x": 0.5})
     assert study.tell_stage(trial, "g", 1.0).value == 1.0  # the objective is known; g's input is not
     assert study.predict({"x": 0.5})["g"].upper == pytest.approx(2.0)
     study.tell_stage(trial, "f", 0.25)
@@ -80,7 +80,7 @@ def test_partial_runs_lower_the_bound() -> None:
     study = ran(3)
     before = study.certificate(cells=2000).bound
     for x in np.linspace(-1.93, 1.71, 9):
-        study.tell_stage(study.enqueue({"x": x}), "f", PROCESS({"x": x})["f"])
+        study.tell_stage(study.enqueue_trial({"x": x}), "f", PROCESS({"x": x})["f"])
     after = study.certificate(cells=2000).bound
     assert before is not None
     assert after is not None
@@ -93,11 +93,11 @@ def test_partial_runs_lower_the_bound() -> None:
 def test_enqueued_trials_are_checked_and_run_like_others() -> None:
     network = chain(stage("f", controls=X | {"n": Integer(1, 3)}))
     study = Study(network)
-    trial = study.enqueue({"n": 2, "x": 1})
+    trial = study.enqueue_trial({"n": 2, "x": 1})
     assert trial.controls == {"x": 1.0, "n": 2}
     assert study.tell(trial, {"f": 0.5}).value == 0.5
     with pytest.raises(ArgumentError, match="whole numbers"):
-        study.enqueue({"n": 1.5, "x": 1})
+        study.enqueue_trial({"n": 1.5, "x": 1})
     assert len(study.trials) == 1
 
 
@@ -122,9 +122,9 @@ def test_asking_beside_a_trial_that_shares_a_control_with_an_earlier_one() -> No
     process = Process(network, truth(network, 0))
     study = Study(network, candidates=Grid({"x": 3, "y": 3}))
     for x, y in [(-2.0, -2.0), (0.0, 0.0), (2.0, 2.0)]:
-        trial = study.enqueue({"x": x, "y": y})
+        trial = study.enqueue_trial({"x": x, "y": y})
         study.tell(trial, process(trial.controls))
-    study.enqueue({"x": 0.0, "y": 2.0})
+    study.enqueue_trial({"x": 0.0, "y": 2.0})
     assert len({tuple(trial.controls.values()) for trial in (*study.trials, asked(study))}) == 5
 
 
@@ -144,7 +144,7 @@ def test_telling_the_same_again_changes_nothing() -> None:
 @pytest.mark.parametrize("stages", [{"f": 0.75}, {"f": 0.25, "g": 2.0}])
 def test_a_contradiction_is_refused_with_both_values(stages: dict[str, float]) -> None:
     study = Study(CHAIN)
-    trial = study.tell(study.enqueue({"x": 0.5}), {"f": 0.25, "g": 1.0})
+    trial = study.tell(study.enqueue_trial({"x": 0.5}), {"f": 0.25, "g": 1.0})
     beliefs = study.beliefs
     name, value = list(stages.items())[-1]
     before = trial.outputs[name][0]
@@ -158,7 +158,7 @@ def test_a_contradiction_is_refused_with_both_values(stages: dict[str, float]) -
 
 def test_two_trials_that_contradict_each_other_are_refused() -> None:
     study = Study(CHAIN)
-    first, second = study.enqueue({"x": 0.5}), study.enqueue({"x": 0.5})
+    first, second = study.enqueue_trial({"x": 0.5}), study.enqueue_trial({"x": 0.5})
     told = study.tell(first, {"f": 0.25, "g": 1.0})
     beliefs = study.beliefs
     with pytest.raises(ContradictionError, match=r"output \[0.75\] instead of \[0.25\]"):
@@ -171,7 +171,7 @@ def test_two_trials_that_contradict_each_other_are_refused() -> None:
 def test_a_passed_output_that_is_no_copy_is_refused() -> None:
     network = chain(stage("f", controls=X, outputs=["u", "x"], passes=["x"]), stage("g"))
     study = Study(network)
-    trial = study.enqueue({"x": 0.5})
+    trial = study.enqueue_trial({"x": 0.5})
     with pytest.raises(ContradictionError, match="'x'"):
         study.tell(trial, {"f": [0.1, 0.75]})
     assert study.tell(trial, {"f": [0.1, 0.5]}).outputs == {"f": (0.1, 0.5)}
@@ -209,7 +209,7 @@ def test_unknown_trials_are_refused(number: int) -> None:
 
 def test_a_failed_trial_keeps_what_was_seen() -> None:
     study = Study(CHAIN)
-    trial = study.enqueue({"x": 0.5})
+    trial = study.enqueue_trial({"x": 0.5})
     study.tell_stage(trial, "f", 0.25)
     failed = study.fail(trial, "the furnace broke")
     assert (failed.state, failed.reason, failed.outputs) == ("failed", "the furnace broke", {"f": (0.25,)})
@@ -240,7 +240,7 @@ def test_the_best_trial_is_the_earliest_with_the_largest_value() -> None:
     for network, best in ((CHAIN, 1), (CHAIN.mirrored(), 2)):
         study = Study(network)
         for x, value in zip((-1.0, 0.0, 1.0, 2.0), values, strict=True):
-            study.tell(study.enqueue({"x": x}), {"g": value})
+            study.tell(study.enqueue_trial({"x": x}), {"g": value})
         assert study.best_trial == study.trials[best]
 
 
@@ -284,7 +284,7 @@ def test_a_certificate_over_candidates_is_their_largest_bound() -> None:
 
 def test_refuting_data_are_kept_and_the_certificate_says_so() -> None:
     study = Study(CHAIN)
-    told = study.tell(study.enqueue({"x": 0.5}), {"f": 7.5, "g": 1.0})
+    told = study.tell(study.enqueue_trial({"x": 0.5}), {"f": 7.5, "g": 1.0})
     assert study.trials == (told,)
     certificate = study.certificate()
     assert (certificate.kind, certificate.gap, certificate.bound, study.gap) == ("refuted", None, None, None)
@@ -322,7 +322,7 @@ def test_candidates_of_a_logarithmic_control_are_run_as_given() -> None:
     values = [0.3, 0.7, 1.1, 7.3, 29.9]
     network = chain(stage("f", controls={"t": Real(0.1, 30, log=True)}))
     study = Study(network, candidates=[[v] for v in values])
-    study.tell(study.enqueue({"t": 7.3}), {"f": 0.1})
+    study.tell(study.enqueue_trial({"t": 7.3}), {"f": 0.1})
     while (trial := study.ask()) is not None:
         study.tell(trial, {"f": 0.1})
     assert sorted(trial.controls["t"] for trial in study.trials) == values
@@ -349,7 +349,7 @@ def test_bad_options_are_refused(options: dict[str, Any], message: str) -> None:
 def test_a_study_of_an_unknown_control() -> None:
     network: Network = chain(stage("f", controls=X | Y))
     with pytest.raises(ArgumentError, match="missing: y, unknown: 'z'"):
-        Study(network).enqueue({"x": 0.0, "z": 1.0})
+        Study(network).enqueue_trial({"x": 0.0, "z": 1.0})
 
 
 def test_huge_and_strange_arguments_are_refused() -> None:
@@ -358,7 +358,39 @@ def test_huge_and_strange_arguments_are_refused() -> None:
         Study(network, tolerance=10**400)
     study = Study(network)
     with pytest.raises(ArgumentError):
-        study.enqueue({"x": 10**400})
-    trial = study.enqueue({"x": 0.5})
+        study.enqueue_trial({"x": 10**400})
+    trial = study.enqueue_trial({"x": 0.5})
     with pytest.raises(ArgumentError, match="name the stage"):
         study.tell_stage(trial, [1], 1.0)  # type: ignore[arg-type]
+
+
+def test_runs_of_the_past_are_added_whole_or_in_part() -> None:
+    study = Study(CHAIN)
+    whole = study.add_trial({"x": 0.5}, PROCESS({"x": 0.5}))
+    part = study.add_trial({"x": 1.0}, {"f": PROCESS({"x": 1.0})["f"]})
+    assert (whole.state, part.state) == ("complete", "abandoned")
+    assert study.trials == (whole, part)
+    assert len(study.trials_dataframe()) == 2
+    prediction = study.predict({"x": 1.0})["f"]
+    np.testing.assert_allclose(prediction.mean, part.outputs["f"], atol=1e-6)  # what was seen of it is used
+
+
+def test_a_past_run_that_contradicts_another_leaves_no_trace() -> None:
+    study = Study(CHAIN)
+    study.add_trial({"x": 0.5}, PROCESS({"x": 0.5}))
+    before = study.trials, study.certificate()
+    with pytest.raises(ContradictionError):
+        study.add_trial({"x": 0.5}, {"f": 0.987, "g": 0.1})
+    with pytest.raises(ArgumentError):
+        study.add_trial({"x": 0.5}, {"f": "much"})
+    assert (study.trials, study.certificate()) == before
+
+
+def test_an_abandoned_trial_is_no_longer_waited_for() -> None:
+    study = Study(CHAIN)
+    first = asked(study)
+    assert study.abandon(first).state == "abandoned"
+    assert asked(study).controls != first.controls
+    complete = study.add_trial({"x": 0.25}, PROCESS({"x": 0.25}))
+    with pytest.raises(ContradictionError, match="cannot be abandoned"):
+        study.abandon(complete)

@@ -126,11 +126,16 @@ def _parts(node: Node) -> list[Node]:
 
 
 def _data(part: Node, told: Array) -> tuple[Array, Array]:
-    """The inputs (n, d) and modelled outputs (n, p) of the runs in which all of them were observed."""
+    """The inputs (n, d) and modelled outputs (n, p) of the runs in which all of them were observed, each once.
+
+    A run that is told stage by stage has a row in `told` for every time something was told of it.
+    """
     columns = [part.columns[part.stage.outputs.index(output)] for output in part.stage.modelled]
     X, Y = told[:, list(part.inputs)], told[:, columns]
     seen = np.isfinite(X).all(axis=1) & np.isfinite(Y).all(axis=1)
-    return X[seen], Y[seen]
+    X, Y = X[seen], Y[seen]
+    once = np.sort(np.unique(np.hstack([X, Y]), axis=0, return_index=True)[1])
+    return X[once], Y[once]
 
 
 def _ranges(network: Network, part: Node, told: Array) -> Array:
@@ -149,8 +154,11 @@ def _ranges(network: Network, part: Node, told: Array) -> Array:
 
 
 def _fitted(inputs: Array, outputs: Array, ranges: Array, settings: Calibration, before: Fit | None) -> Fit:
-    enough = before is not None and _ALWAYS <= len(inputs) < _GROWTH * before.count
-    return before if before is not None and enough else fit_output(inputs, outputs, ranges, settings, before)
+    if before is not None:
+        same = 0 < len(inputs) == before.count  # what was told is of other stages
+        if same or _ALWAYS <= len(inputs) < _GROWTH * before.count:
+            return before
+    return fit_output(inputs, outputs, ranges, settings, before)
 
 
 def _posterior(node: Node, inputs: Array, outputs: Array, jitter: float) -> Posterior | OperatorPosterior:

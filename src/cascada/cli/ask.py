@@ -7,7 +7,6 @@ import typer
 
 from cascada.cli.output import print_json, settings, trial_json
 from cascada.cli.stored import Json, Spec, Storage, StudyName, opened
-from cascada.errors import CascadaError
 from cascada.study import Trial
 
 
@@ -33,17 +32,9 @@ def ask(
 
     For example: cascada ask --storage sqlite:///alloy.db --study alloy --spec alloy.py:network
     """
-    found, wanted = opened(storage, study, spec, create=True), count or 1
-    trials: list[Trial] = []
-    try:
-        while len(trials) < wanted and (trial := found.ask(lease=lease)) is not None:
-            trials.append(trial)
-    except CascadaError:
-        if trials:  # they are in the store, so they are said
-            _print(trials, count, json_output)
-        raise
+    trials = opened(storage, study, spec, create=True).ask(count or 1, lease=lease)
     _print(trials, count, json_output)
-    if len(trials) < wanted:
+    if len(trials) < (count or 1):
         typer.echo("No other point is worth a run." if trials else "No point is worth a run.", err=True)
 
 

@@ -35,4 +35,5 @@ def _number(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise ArgumentError(f"VALUES must be numbers; got {text!r}.") from None
+        wrong = f"there is no option {text}, and" if text.startswith("-") else f"{text!r} is no number:"
+        raise ArgumentError(f"{wrong} VALUES must be numbers.") from None

@@ -59,7 +59,10 @@ class Belief:
         """The belief after some more observations."""
         if self.joint_radius is not None:
             raise ArgumentError("append to the BallBelief that this belief was taken from: the joint radius changes.")
-        return Belief(self.posterior.append(X, Y), self.norm_bound, self.lipschitz, self.tight, None, self.output_error)
+        posterior, squares = self.posterior.append(X, Y), self.squared_errors
+        if squares is not None:  # of the new ones, no more is known than ε
+            squares = squares + (posterior.count - self.posterior.count) * self.output_error**2
+        return Belief(posterior, self.norm_bound, self.lipschitz, self.tight, None, self.output_error, squares)
 
     def with_output_error(self, error: Array) -> "Belief":
         """The same belief with observed outputs that may be off by this much, (p,): the last digit of large numbers."""

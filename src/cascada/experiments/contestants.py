@@ -46,7 +46,7 @@ class StudyContestant:
         if asked is None or asked.controls != controls:
             if asked is not None:
                 self._study.fail(asked, "another point was run in its place")
-            asked = self._study.enqueue(controls)
+            asked = self._study.enqueue_trial(controls)
         self._study.tell(asked, outputs)
 
     def certificate(self) -> Certificate | None:

@@ -32,6 +32,8 @@ class Stage:
     * `known`: the function is a cheap formula, evaluated and never modelled; bounds come from its values and
       `lipschitz`, or from `interval`, called with (low, high) pairs and returning such a pair (or a list of pairs).
     * `function`: called with the inputs by name; may be given to `maximise` instead.
+    * `timeout`: seconds after which a call of the function has failed; `retries`: how often a call that failed is
+      repeated before the run has failed.
     """
 
     name: str
@@ -46,6 +48,8 @@ class Stage:
     known: bool
     function: Callable[..., Any] | None
     interval: Callable[..., Any] | None
+    timeout: float | None
+    retries: int
 
     def __init__(
         self,
@@ -61,6 +65,8 @@ class Stage:
         known: bool = False,
         function: Callable[..., Any] | None = None,
         interval: Callable[..., Any] | None = None,
+        timeout: float | None = None,
+        retries: int = 0,
     ) -> None:
         def fail(text: str) -> ArgumentError:
             return ArgumentError(f"stage {name!r}: {text}")
@@ -124,6 +130,10 @@ class Stage:
         offsets = np.asarray(offset, dtype=np.float64)
         if offsets.ndim > 1 or (offsets.ndim == 1 and offsets.shape != (modelled,)) or not np.all(np.isfinite(offsets)):
             raise fail(f"offset must be one finite number or one per modelled output ({modelled}); got {offset!r}.")
+        if timeout is not None and (not _number(timeout) or not 0 < timeout < np.inf):
+            raise fail(f"timeout must be a number of seconds above 0, or None; got {timeout!r}.")
+        if not _number(retries) or not isinstance(retries, int) or retries < 0:
+            raise fail(f"retries must be a whole number, 0 or more; got {retries!r}.")
         values = {
             "name": name,
             "controls": dict(controls or {}),
@@ -137,6 +147,8 @@ class Stage:
             "known": bool(known),
             "function": function,
             "interval": interval,
+            "timeout": None if timeout is None else float(timeout),
+            "retries": retries,
         }
         for field, value in values.items():
             object.__setattr__(self, field, value)
@@ -184,3 +196,7 @@ class Stage:
     def joint(self) -> bool:
         """Whether the outputs share one norm."""
         return isinstance(self.kernel, OperatorKernel)
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -7,7 +7,7 @@ are JSON: no pickles, and floats that come back to the last bit (Python writes t
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 from cascada.errors import StoreError
 
@@ -21,10 +21,11 @@ Kind = Literal[
     "failed",
     "abandoned",
     "expired",  # nobody was heard of in time: the trial waits again
+    "calibrated",  # kernels and means that were fitted, and that points are chosen by from now on
     "note",
 ]
 KINDS: frozenset[str] = frozenset(get_args(Kind))
-_OF_TRIALS = KINDS - {"created", "amended", "note"}
+_OF_TRIALS = KINDS - {"created", "amended", "calibrated", "note"}
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ def event_from(fields: Any) -> Event:
         raise StoreError(f"data must be an object, got {data!r}")
     if isinstance(at, bool) or not isinstance(at, int | float) or not abs(at) < 1e15:
         raise StoreError(f"at must be a number of seconds, got {at!r:.100}")
-    return Event(number, kind, trial, data, float(at))  # type: ignore[arg-type]
+    return Event(number, cast(Kind, kind), trial, data, float(at))
 
 
 def _whole(value: Any) -> bool:

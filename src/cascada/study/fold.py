@@ -27,7 +27,8 @@ class Fold:
         self.network = network
         self.trials: list[Trial] = []
         self.count = 0  # events so far
-        self.workers: dict[int, str] = {}  # who was the last to ask for a trial, where that was under a lease
+        self.workers: dict[int, str] = {}  # who runs a trial under a lease
+        self.fits: Mapping[str, Any] = {}  # what was fitted last
         self._nothing = _beliefs(network)
         self._seen: dict[tuple[str, bytes], tuple[int, tuple[float, ...]]] = {}  # by stage and inputs
 
@@ -49,13 +50,15 @@ class Fold:
             raise StoreError(f"its number should be {self.count}.")
         if (event.kind == "created") != (event.number == 0):
             raise StoreError("a log begins with 'created', once.")
+        if event.kind == "calibrated":
+            self.fits = event.data
         if event.trial is None:
             return
         self._apply_to_trial(event, event.trial)
-        if event.kind == "asked":
+        if self.trials[event.trial].state != "running":
             self.workers.pop(event.trial, None)
-            if event.data.get("lease") is not None:
-                self.workers[event.trial] = str(event.data["worker"])
+        elif event.kind == "asked" and event.data.get("lease") is not None:
+            self.workers[event.trial] = str(event.data["worker"])
 
     def _apply_to_trial(self, event: Event, number: int) -> None:
         if number == len(self.trials) and event.kind in ("enqueued", "asked"):

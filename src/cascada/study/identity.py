@@ -13,6 +13,7 @@ import numpy as np
 
 from cascada.algorithms import Algorithm
 from cascada.arrays import Array
+from cascada.calibration import Fit
 from cascada.errors import ArgumentError
 from cascada.kernels import BlockKernel
 from cascada.network import Network, Stage
@@ -40,6 +41,18 @@ def describe_algorithm(algorithm: str | Algorithm) -> Any:
     if not isinstance(algorithm, str | Algorithm):
         raise ArgumentError(f"algorithm must be a name or have the methods suggest and recommend; got {algorithm!r}.")
     return _plain(algorithm, "algorithm", whole=True)
+
+
+def described_fits(fits: Mapping[tuple[str, str], Fit]) -> dict[str, Any]:
+    """What was fitted to outputs: the kernel and mean that points are chosen by, and those of the gap if others."""
+    return {
+        f"{stage}.{output}": {
+            part: {"kernel": _plain(model.kernel, "kernel"), "offset": model.offset, "observations": fit.count}
+            for part, model in (("acting", fit.likely), ("judging", fit.cautious))
+        }
+        for (stage, output), fit in fits.items()
+        if fit.count
+    }
 
 
 def canonical(description: Any) -> str:

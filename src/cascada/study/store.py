@@ -6,8 +6,6 @@ synchronisation: what was committed survives a power cut.
 """
 
 import json
-import os
-import socket
 import sqlite3
 import time
 import weakref
@@ -20,6 +18,7 @@ import sqlalchemy as sa
 
 from cascada.errors import ArgumentError, StoreError
 from cascada.study.events import Event, Kind, encode
+from cascada.study.processes import is_gone, this_process
 
 SCHEMA = 1
 _WAIT = 600.0  # seconds for another process to let go of the database: a suggestion may take long
@@ -55,7 +54,7 @@ _leases = sa.Table(
     sa.Column("study", sa.Integer, sa.ForeignKey("cascada_studies.id"), primary_key=True),
     sa.Column("trial", sa.Integer, primary_key=True),
     sa.Column("worker", sa.Text, nullable=False),
-    sa.Column("process", sa.Text, nullable=False),  # host and process id
+    sa.Column("process", sa.Text, nullable=False),  # as `this_process` names it
     sa.Column("seconds", sa.Float(53), nullable=False),
     sa.Column("until", sa.Float(53), nullable=False),
 )
@@ -80,9 +79,9 @@ class Log:
         """Who runs a trial now; None: for as long as it takes."""
         self.release(trial)
         if seconds is not None:
-            row = {"study": self._study, "trial": trial, "worker": worker, "process": _this_process()}
+            row = {"study": self._study, "trial": trial, "worker": worker, "process": this_process()}
             row |= {"seconds": seconds}
-            self._connection.execute(_leases.insert(), row | {"until": time.time() + seconds})
+            self._connection.execute(_leases.insert(), row | {"until": _now(self._connection) + seconds})
 
     def release(self, trial: int) -> None:
         """Nobody needs to give signs of life for a trial any more."""
@@ -91,13 +90,14 @@ class Log:
     def alive(self, worker: str) -> list[int]:
         """The trials that a live process of this name runs under a lease: not past its time, nor known to be dead."""
         theirs = sa.select(_leases).where(_leases.c.study == self._study, _leases.c.worker == worker)
-        rows = self._connection.execute(theirs.where(_leases.c.until >= time.time()))
-        return [int(row.trial) for row in rows if not _dead(row.process)]
+        rows = self._connection.execute(theirs.where(_leases.c.until >= _now(self._connection)))
+        return [int(row.trial) for row in rows if not is_gone(row.process)]
 
-    def expired(self) -> list[int]:
-        """The trials whose lease ran out."""
-        late = sa.select(_leases.c.trial).where(_leases.c.study == self._study, _leases.c.until < time.time())
-        return [int(row.trial) for row in self._connection.execute(late.order_by(_leases.c.trial))]
+    def leased(self) -> set[int]:
+        """The trials whose lease has not run out."""
+        now = _now(self._connection)
+        held = sa.select(_leases.c.trial).where(_leases.c.study == self._study, _leases.c.until >= now)
+        return set(self._connection.execute(held).scalars())
 
 
 class Store:
@@ -112,20 +112,36 @@ class Store:
         if self._engine.dialect.name == "sqlite":
             sa.event.listen(self._engine, "connect", _prepare_sqlite)
             sa.event.listen(self._engine, "begin", _begin_sqlite)
-        with _said("open"), self._engine.begin() as connection:
-            if self._engine.dialect.name == "postgresql":  # two processes that both create the tables
-                connection.execute(sa.text("SELECT pg_advisory_xact_lock(74027)"))
-            _metadata.create_all(connection)
-            known = connection.execute(sa.select(_about.c.value).where(_about.c.key == "schema")).scalar()
-            if known is None:
-                connection.execute(_about.insert(), {"key": "schema", "value": str(SCHEMA)})
-                known = str(SCHEMA)
+        with _said("open"):
+            known = self._schema() or self._created()
         if known != str(SCHEMA):
             self.close()
             raise StoreError(
                 f"this store has schema {known}, and this version of cascada knows schema {SCHEMA}; use the version "
                 f"that wrote it, or a newer one."
             )
+
+    def _schema(self) -> str | None:
+        """The schema of the store, without waiting for whoever writes to it; None if there is none yet."""
+        with self._reading.connect() as connection:
+            if not sa.inspect(connection).has_table(_about.name):
+                return None
+            return connection.execute(sa.select(_about.c.value).where(_about.c.key == "schema")).scalar()
+
+    def _created(self) -> str:
+        """The schema of a store whose tables are created here, or by another process at the same time."""
+        with self._engine.begin() as connection:
+            self._lock_creation(connection)
+            _metadata.create_all(connection)
+            known = connection.execute(sa.select(_about.c.value).where(_about.c.key == "schema")).scalar()
+            if known is None:
+                connection.execute(_about.insert(), {"key": "schema", "value": str(SCHEMA)})
+            return known or str(SCHEMA)
+
+    def _lock_creation(self, connection: sa.Connection) -> None:
+        """Let only one process create tables or studies; SQLite's transactions do so by themselves."""
+        if self._engine.dialect.name == "postgresql":
+            connection.execute(sa.text("SELECT pg_advisory_xact_lock(74027)"))
 
     def close(self) -> None:
         """Let go of the database."""
@@ -146,8 +162,7 @@ class Store:
         """The log of a new study, in one transaction with what is appended to it; None if the name is taken."""
         checked_name(name)
         with _said("write"), self._engine.begin() as connection:
-            if self._engine.dialect.name == "postgresql":
-                connection.execute(sa.text("SELECT pg_advisory_xact_lock(74027)"))
+            self._lock_creation(connection)
             if connection.execute(sa.select(_studies.c.id).where(_studies.c.name == name)).scalar() is not None:
                 yield None
                 return
@@ -182,12 +197,12 @@ class Store:
 
     def beat_all(self, study: int, worker: str) -> bool:
         """A sign of life for all trials that this process runs."""
-        this = (_leases.c.study == study) & (_leases.c.worker == worker) & (_leases.c.process == _this_process())
+        this = (_leases.c.study == study) & (_leases.c.worker == worker) & (_leases.c.process == this_process())
         return self._beat(this)
 
     def _beat(self, which: sa.ColumnElement[bool]) -> bool:
         with _said("write"), self._engine.begin() as connection:
-            later = _leases.update().where(which).values(until=time.time() + _leases.c.seconds)
+            later = _leases.update().where(which).values(until=_now(connection) + _leases.c.seconds)
             return bool(connection.execute(later).rowcount)
 
 
@@ -211,32 +226,19 @@ def _read(connection: sa.Connection, study: int, number: int, kinds: Collection[
         raise StoreError(f"the log of a study in this store is damaged: {error}.") from error
 
 
+def _now(connection: sa.Connection) -> float:
+    """Seconds since 1970 by the clock of the database where it has one: those of several machines may differ."""
+    if connection.dialect.name == "sqlite":
+        return time.time()
+    return float(connection.execute(sa.select(sa.extract("epoch", sa.func.clock_timestamp()))).scalar_one())
+
+
 def _prolong(connection: sa.Connection, began: float) -> None:
     """Leases run on by the time for which the file was held, where that was long: nobody could give a sign of life."""
     spent = time.time() - began
     before = (_leases.c.until >= began) & (_leases.c.until - _leases.c.seconds < began)
     starved = before & (_leases.c.seconds < 4.0 * spent)
     connection.execute(_leases.update().where(starved).values(until=_leases.c.until + spent))
-
-
-def _this_process() -> str:
-    return f"{socket.gethostname()}:{os.getpid()}"
-
-
-def _dead(process: str) -> bool:
-    """Whether a process is surely gone, or is this one."""
-    host, _, number = process.rpartition(":")
-    if host != socket.gethostname():
-        return False
-    if int(number) == os.getpid():
-        return True
-    try:
-        os.kill(int(number), 0)
-    except ProcessLookupError:
-        return True
-    except PermissionError:  # alive, and somebody else's
-        return False
-    return False
 
 
 @contextmanager

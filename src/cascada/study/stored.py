@@ -4,24 +4,25 @@ A process keeps the trials, and an in-memory `Study` that has learned from them,
 others appended. Both follow from the log alone: another process, or the same one after a crash, gets the same point.
 """
 
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from typing import Any, TypeVar
+from contextlib import contextmanager
+from itertools import islice
+from typing import Any, TypeVar, overload
 
 from cascada.errors import ArgumentError, CascadaError, ContradictionError, StoreError
 from cascada.network import Network, StagePrediction
 from cascada.search import Certificate
 from cascada.study.events import Event, Kind
 from cascada.study.fold import Fold
+from cascada.study.frame import trials_dataframe
+from cascada.study.identity import described_fits
+from cascada.study.leases import checked_lease, signs_of_life
 from cascada.study.observing import stage_name
 from cascada.study.recommendation import Recommendation
 from cascada.study.store import Log, Store
 from cascada.study.study import Study
-from cascada.study.trial import Trial, best_of, trial_number
-
-_LONGEST_LEASE = 1e9  # seconds: thirty years
+from cascada.study.trial import Trial, best_of, how_many, trial_number
 
 _Found = TypeVar("_Found")
 
@@ -57,31 +58,29 @@ class StoredStudy:
 
     # ---- asking and telling
 
-    def ask(self, *, lease: float | None = None) -> Trial | None:
+    @overload
+    def ask(self, *, lease: float | None = None, limit: int | None = None) -> Trial | None: ...
+
+    @overload
+    def ask(self, n: int, *, lease: float | None = None, limit: int | None = None) -> list[Trial]: ...
+
+    def ask(
+        self, n: int | None = None, *, lease: float | None = None, limit: int | None = None
+    ) -> Trial | list[Trial] | None:
         """A trial to run, written down before it is returned; None when no point is worth a run.
 
         First those that wait: enqueued ones, and ones whose `lease` ran out. A lease in seconds says that whoever runs
-        the trial gives a sign of life (`beat`) in time; without one a run may take as long as it likes.
+        the trial gives a sign of life (`beat`) in time; without one a run may take as long as it likes. With `n`, a
+        list of up to so many trials, all of them written or none. `limit`: no new trial if the study has so many.
         """
         lease = self._lease if lease is None else lease
         if lease is not None:
-            _check_lease(lease)
+            checked_lease(lease)
+        wanted = 1 if n is None else how_many(n)
         with self._held() as log:
-            for number in log.expired():
-                log.release(number)
-                if self._fold.trials[number].state == "running":
-                    self._happen(log, "expired", number, {})
-            trial = next((trial for trial in self._fold.trials if trial.state == "waiting"), None)
-            if trial is None:
-                engine = self._engine
-                self._asking = True
-                trial = engine.ask()
-                if trial is None:
-                    return None
-            controls = {name: trial.controls[name] for name in self.network.domain.names}
-            self._happen(log, "asked", trial.number, {"controls": controls, "worker": self.worker, "lease": lease})
-            log.lease(trial.number, self.worker, lease)
-            return self._fold.trials[trial.number]
+            self._expire(log)
+            trials = list(islice(iter(lambda: self._ask(log, lease, limit), None), wanted))
+        return trials if n is not None else trials[0] if trials else None
 
     def enqueue_trial(self, controls: Mapping[str, Any]) -> Trial:
         """A trial at controls of your own choice; the next to be asked for."""
@@ -135,22 +134,11 @@ class StoredStudy:
     @contextmanager
     def beating(self, lease: float) -> Iterator[None]:
         """While this lasts, trials are asked for under a lease, and signs of life are given for them."""
-        _check_lease(lease)
-        ended = threading.Event()
-
-        def beat() -> None:
-            while not ended.wait(lease / 3):
-                with suppress(StoreError):  # a store that is away comes back, or the lease runs out
-                    self._store.beat_all(self._id, self.worker)
-
-        thread = threading.Thread(target=beat, name="cascada heartbeat", daemon=True)
-        before, self._lease = self._lease, lease
-        thread.start()
+        before, self._lease = self._lease, checked_lease(lease)
         try:
-            yield
+            with signs_of_life(lambda: self._store.beat_all(self._id, self.worker), lease):
+                yield
         finally:
-            ended.set()
-            thread.join()
             self._lease = before
 
     def close(self) -> None:
@@ -253,37 +241,54 @@ class StoredStudy:
 
     def trials_dataframe(self) -> Any:
         """All trials as a pandas DataFrame."""
-        try:
-            import pandas  # type: ignore[import-untyped, unused-ignore]
-        except ImportError:
-            raise ArgumentError("trials_dataframe needs pandas: pip install pandas.") from None
-        return pandas.DataFrame([self._record(trial) for trial in self.trials])
+        return trials_dataframe(self.network, self.trials)
 
     # ---- inside
+
+    def _expire(self, log: Log) -> None:
+        """Let trials wait again whose lease ran out, or was left behind in another store."""
+        held = log.leased()
+        for number in [n for n in self._fold.workers if n not in held]:
+            log.release(number)
+            self._happen(log, "expired", number, {})
+
+    def _ask(self, log: Log, lease: float | None, limit: int | None) -> Trial | None:
+        trial = next((trial for trial in self._fold.trials if trial.state == "waiting"), None)
+        if trial is None:
+            if limit is not None and len(self._fold.trials) >= limit:
+                return None
+            engine = self._engine
+            self._asking = True
+            self._note_calibration(log, engine)
+            trial = engine.ask()
+            if trial is None:
+                return None
+        controls = {name: trial.controls[name] for name in self.network.domain.names}
+        self._happen(log, "asked", trial.number, {"controls": controls, "worker": self.worker, "lease": lease})
+        log.lease(trial.number, self.worker, lease)
+        return self._fold.trials[trial.number]
+
+    def _note_calibration(self, log: Log, engine: Study) -> None:
+        """Write down the fits that the next point rests on, if they are new."""
+        calibrated = engine.knowledge.calibrated
+        fits = {} if calibrated is None else described_fits(calibrated.fits)
+        if fits != self._fold.fits:
+            self._happen(log, "calibrated", None, fits)
 
     def _judged(self, look: Callable[[Study], _Found]) -> _Found:
         """What a look at the bounds finds; a contradiction that it shows is written down, for all to know."""
         self.refresh()
         engine = self._engine
-        known = set(engine.said_against)
+        known = set(engine.knowledge.said_against)
         found = look(engine)
-        for reason in engine.said_against:
+        for reason in engine.knowledge.said_against:
             if reason not in known:
                 self.refute(reason)
         return found
 
     def _running(self) -> list[int]:
         """The trials that a worker of this name runs under a lease; one without may be a week's work in a lab."""
-        workers = self._fold.workers
-        return [t.number for t in self._fold.trials if t.state == "running" and workers.get(t.number) == self.worker]
-
-    def _record(self, trial: Trial) -> dict[str, Any]:
-        outputs = {
-            f"{stage}.{output}": value
-            for stage, values in trial.outputs.items()
-            for output, value in zip(self.network.node(stage).stage.outputs, values, strict=True)
-        }
-        return {"number": trial.number, "state": trial.state, "value": trial.value, **trial.controls, **outputs}
+        return [number for number, worker in self._fold.workers.items() if worker == self.worker]
 
     @contextmanager
     def _held(self) -> Iterator[Log]:
@@ -343,7 +348,7 @@ class StoredStudy:
         if event.trial is None:
             return
         if event.trial == len(engine.trials):
-            engine.enqueue(event.data["controls"])
+            engine.enqueue_trial(event.data["controls"])
         elif event.kind in ("observed", "told"):
             try:
                 engine.tell(event.trial, event.data["outputs"])
@@ -377,8 +382,3 @@ class StoredStudy:
         if not 0 <= number < len(self._fold.trials):
             raise ArgumentError(f"there is no trial {number}; {len(self._fold.trials)} were asked for.")
         return self._fold.trials[number]
-
-
-def _check_lease(lease: Any) -> None:
-    if isinstance(lease, bool) or not isinstance(lease, int | float) or not 0 < lease <= _LONGEST_LEASE:
-        raise ArgumentError(f"lease must be a number of seconds above 0, or None; got {lease!r:.100}.")

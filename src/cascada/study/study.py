@@ -3,33 +3,26 @@
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
 from cascada.algorithms import GPNEI, GPNUCB, Algorithm, Context, NonAdaptive, Suggestion, by_name
 from cascada.arrays import Array
-from cascada.calibration import Calibration, calibrate, together
+from cascada.calibration import Calibration, together
 from cascada.errors import ArgumentError, ContradictionError, RefutedError
 from cascada.gp.rounding import SMALLEST_JITTER
-from cascada.network import Beliefs, Network, StagePrediction, enlarged, prior_beliefs, run_values
-from cascada.network.consistency import formula_evidence, impossible
-from cascada.search import (
-    Candidates,
-    Certificate,
-    Leaves,
-    Limits,
-    assumptions,
-    contradiction_slack,
-    refutations,
-    search,
-)
+from cascada.network import Beliefs, Network, StagePrediction
+from cascada.search import Candidates, Certificate, Leaves, Limits, assumptions, contradiction_slack, search
 from cascada.space import CandidatesLike, as_candidates
+from cascada.study.frame import trials_dataframe
+from cascada.study.knowledge import Knowledge
 from cascada.study.listed import Listed
 from cascada.study.observing import observed, stage_name
 from cascada.study.options import check_options
 from cascada.study.recommendation import Recommendation, recommendation_at, recommended_point
-from cascada.study.trial import Trial, best_of, trial_number
+from cascada.study.trial import State, Trial, best_of, how_many, trial_number
 
 if TYPE_CHECKING:
     from cascada.study.stored import StoredStudy
@@ -70,20 +63,15 @@ class Study:
         domain = network.domain
         self._listed = None if candidates is None else Listed.of(as_candidates(candidates, domain), domain)
         self._candidates = None if self._listed is None else self._listed.coordinates
-        self._jitter, self._on_violation = jitter, on_violation
         self._trials: list[Trial] = []
         self._taken: set[bytes] = set()  # their points, as `point_key`
-        self._told = nothing = np.empty((0, network.width))
         self._calibration = calibration or Calibration()  # for a network without norms
-        self._calibrated = calibrate(network, nothing, self._calibration, jitter) if network.estimated else None
-        self._beliefs = prior_beliefs(network, jitter) if self._calibrated is None else self._calibrated.judging
+        self._knowledge = Knowledge(network, self._calibration, jitter, on_violation)
         self._suggestion: Suggestion | None = None  # for the present data, with nothing pending
         self._at_hand: Certificate | None = None  # for the present data
         self._cache: Any = None  # what the algorithm's last suggestion left behind
         self._leaves: Leaves | None = None  # the tree of the certificate, when the algorithm has none
         self._cells, self._seconds = 0, 0.0  # spent on all searches so far
-        self._enlarged: list[str] = []  # bounds that were raised because data refuted them
-        self.said_against: list[str] = []  # the assumptions, besides the beliefs' own evidence
 
     def __repr__(self) -> str:
         best = self.best_trial
@@ -98,25 +86,38 @@ class Study:
 
     # ---- asking and telling
 
-    def ask(self) -> Trial | None:
-        """A new trial to run, or None when no point is worth a run (the tolerance is reached, or all were run)."""
-        pending = [trial for trial in self._trials if trial.state in ("waiting", "running")]
-        found = self._evidence()
-        if found:
-            raise RefutedError(" ".join(found))
-        suggestion = self._suggest() if not pending else self._suggest_beside(pending)
-        if suggestion.point is None:
-            return None
-        return self._add(self.network.domain.named(self._in_user_units(suggestion.point)))
+    @overload
+    def ask(self) -> Trial | None: ...
 
-    def enqueue(self, controls: Mapping[str, Any]) -> Trial:
-        """A new trial at controls of your own choice."""
+    @overload
+    def ask(self, n: int) -> list[Trial]: ...
+
+    def ask(self, n: int | None = None) -> Trial | list[Trial] | None:
+        """A new trial to run, or None when no point is worth a run (the tolerance is reached, or all were run).
+
+        With `n`, a list of up to so many trials, to be run side by side.
+        """
+        if n is not None:
+            return list(islice(iter(self._ask, None), how_many(n)))
+        return self._ask()
+
+    def enqueue_trial(self, controls: Mapping[str, Any]) -> Trial:
+        """A new trial at controls of your own choice, to be run by you."""
         return self._add(self.network.domain.named(self.network.domain.row(controls)))
+
+    def add_trial(self, controls: Mapping[str, Any], outputs: Mapping[str, Any]) -> Trial:
+        """A run of the past, with all or some of its outputs."""
+        before = Trial(len(self._trials), self.network.domain.named(self.network.domain.row(controls)))
+        told = self._learned(before, outputs)
+        self._add(dict(before.controls))
+        self._trials[told.number] = told
+        return told if told.state == "complete" else self.abandon(told, "added without its objective")
 
     def tell(self, trial: Trial | int, outputs: Mapping[str, Any]) -> Trial:
         """Tell the outputs of every stage, or of those that were observed; with the objective the trial is complete."""
-        told = observed(self._beliefs, self._get(trial), outputs)
-        return self._store(told, [name for name in outputs if name not in self._get(trial).outputs])
+        told = self._learned(self._get(trial), outputs)
+        self._trials[told.number] = told
+        return told
 
     def tell_stage(self, trial: Trial | int, stage: str, outputs: Any) -> Trial:
         """Tell the outputs of one stage as they come in."""
@@ -124,18 +125,15 @@ class Study:
 
     def fail(self, trial: Trial | int, reason: str) -> Trial:
         """Say that a run failed; the stages that were observed are kept and used."""
-        before = self._get(trial)
-        if before.state == "complete":
-            raise ContradictionError(f"trial {before.number} is complete: it cannot fail any more.")
-        failed = replace(before, state="failed", reason=reason)
-        self._trials[before.number] = failed
-        self._suggestion = None  # it may be the point that failed
-        return failed
+        return self._end(trial, "failed", reason)
+
+    def abandon(self, trial: Trial | int, reason: str = "abandoned") -> Trial:
+        """Say that a trial will not be run; the stages that were observed are kept and used."""
+        return self._end(trial, "abandoned", reason)
 
     def refute(self, reason: str) -> None:
         """Say that an assumption is wrong (the process is not deterministic, say): nothing is proven from now on."""
-        if reason not in self.said_against:
-            self.said_against.append(reason)
+        self._knowledge.refute(reason)
         self._at_hand = None
 
     # ---- what is known
@@ -148,16 +146,25 @@ class Study:
     @property
     def beliefs(self) -> Beliefs:
         """What is believed of every stage."""
-        return self._beliefs
+        return self._knowledge.judging
+
+    @property
+    def knowledge(self) -> Knowledge:
+        """What the runs taught, and what speaks against the assumptions."""
+        return self._knowledge
 
     @property
     def best_trial(self) -> Trial | None:
         """The complete trial with the best objective; the earliest where several are equal."""
         return best_of(self._trials, self.network.sign)
 
+    def trials_dataframe(self) -> Any:
+        """All trials as a pandas DataFrame."""
+        return trials_dataframe(self.network, self._trials)
+
     def predict(self, controls: Mapping[str, Any]) -> dict[str, StagePrediction]:
         """Mean, sd and bounds of every stage at some controls."""
-        return together(self.network, self._beliefs.predict(controls))
+        return together(self.network, self.beliefs.predict(controls))
 
     @property
     def gap(self) -> float | None:
@@ -167,7 +174,7 @@ class Study:
     @property
     def refuted(self) -> bool:
         """Whether the data speak against the assumptions, as far as is known without a bound."""
-        return bool(self._evidence())
+        return self._knowledge.kind == "refuted"
 
     @property
     def adaptive(self) -> bool:
@@ -195,13 +202,12 @@ class Study:
 
     def _certify(self, limits: Limits | None) -> Certificate:
         best = self._best()
-        if self._evidence() or not np.isfinite(best) or self._learning:
+        if self.refuted or not np.isfinite(best) or self._learning:
             return self._certificate(None, best, "no bound")
         try:
             bound, stopped = self._bound(limits, best)
         except RefutedError as error:
-            if self._calibrated is None:  # else what contradicts the data is an estimate of ours
-                self.refute(str(error))
+            self._knowledge.refuted_by(error)
             return self._certificate(None, best, "no bound")
         return self._certificate(max(bound, best), best, stopped)
 
@@ -222,12 +228,12 @@ class Study:
         if certificate is None or (certificate.kind, certificate.assumptions) != (now.kind, now.assumptions):
             certificate = self.certificate()  # bounds survive more data, but not a changed assumption
         try:
-            return recommendation_at(self._beliefs, controls, self._candidates, certificate)
+            return recommendation_at(self.beliefs, controls, self._candidates, certificate)
         except RefutedError as error:
-            if self._calibrated is None:  # as in `_certify`
-                self.refute(str(error))
+            self._knowledge.refuted_by(error)
+            self._at_hand = None
             nothing = self._certificate(None, self._best(), "no bound")
-            return recommendation_at(self._beliefs, controls, self._candidates, nothing)
+            return recommendation_at(self.beliefs, controls, self._candidates, nothing)
 
     # ---- inside
 
@@ -240,22 +246,17 @@ class Study:
         trial = self.best_trial
         return -np.inf if trial is None or trial.value is None else self.network.sign * trial.value
 
-    def _evidence(self) -> tuple[str, ...]:
-        """All that speaks against the assumptions, in words."""
-        formulas = [text for stage in self._beliefs.stages for text in formula_evidence(stage, self._told)]
-        return (*self.said_against, *formulas, *refutations(self._beliefs))
-
     def _bound(self, limits: Limits | None, best: float) -> tuple[float, str]:
         """An upper bound of what is maximised over the whole domain, and what stopped the search for it."""
         # Nobody else's bound is called proven; and a calibrated network is judged by other beliefs than it acts on.
-        own = type(self.algorithm) is GPNUCB and self._calibrated is None
+        own = type(self.algorithm) is GPNUCB and not self.network.estimated
         if own and limits is None:
             suggestion = self._suggest()
             if suggestion.bound is not None:
                 return self._checked(suggestion.bound, best), suggestion.stopped
         started = time.monotonic()
         if self._candidates is not None:
-            upper = Candidates.of(self._candidates).follow(self._beliefs).upper(self._beliefs)
+            upper = Candidates.of(self._candidates).follow(self.beliefs).upper(self.beliefs)
             self._count(len(upper), started)
             return self._checked(float(upper.max()), best), "every candidate"
         leaves = self._cache if own and isinstance(self._cache, Leaves) else self._leaves
@@ -263,7 +264,7 @@ class Study:
             leaves = Leaves.root(self.network.domain)
         wanted = Limits(self.tolerance or 0.0, cells=2_000) if limits is None else limits
         at = self._context(()).best_point
-        outcome = search(self._beliefs, leaves, best, len(self._told), wanted, prove=True, best_point=at)
+        outcome = search(self.beliefs, leaves, best, len(self._knowledge.told), wanted, prove=True, best_point=at)
         if limits is None:
             self._leaves = outcome.leaves
         self._count(outcome.cells, started)
@@ -281,22 +282,34 @@ class Study:
         self._seconds += time.monotonic() - started
 
     def _certificate(self, bound: float | None, best: float, stopped: str) -> Certificate:
-        sign, some, found = self.network.sign, np.isfinite(best), self._evidence()
+        sign, some, known = self.network.sign, np.isfinite(best), self._knowledge
         over = "the box of controls" if self._candidates is None else f"the {len(self._candidates):,} candidates"
         return Certificate(
-            kind="refuted" if found else "estimated" if self._calibrated or self._enlarged else "proven",
+            kind=known.kind,
             best=sign * best if some else None,
             bound=None if bound is None else sign * bound,
             gap=None if bound is None else bound - best,
             evaluations=sum(trial.value is not None for trial in self._trials),
-            assumptions=(*assumptions(self._beliefs), *self._enlarged),
-            evidence=found,
+            assumptions=(*assumptions(self.beliefs), *known.enlarged),
+            evidence=known.evidence(),
             cells=self._cells,
             seconds=self._seconds,
             stopped=stopped,
             over=over,
             maximised=sign > 0,
         )
+
+    def _ask(self) -> Trial | None:
+        found = self._knowledge.evidence()
+        if found:
+            raise RefutedError(" ".join(found))
+        if self._replayable and self.within_tolerance:
+            return None
+        pending = [trial for trial in self._trials if trial.state in ("waiting", "running")]
+        suggestion = self._suggest() if not pending else self._suggest_beside(pending)
+        if suggestion.point is None:
+            return None
+        return self._add(self.network.domain.named(self._in_user_units(suggestion.point)))
 
     def _suggest(self) -> Suggestion:
         """The suggestion for the data told so far; computed once, so that asking twice changes nothing."""
@@ -310,7 +323,7 @@ class Study:
         try:
             suggestion = self._chooser.suggest(context, self._generator())
         except RefutedError:
-            if self._calibrated is None:
+            if not self.network.estimated:
                 raise
             # An estimate of ours contradicts the data; this algorithm does not rest on bounds.
             suggestion = GPNEI().suggest(replace(context, cache=None), self._generator())
@@ -320,7 +333,7 @@ class Study:
     @property
     def _learning(self) -> bool:
         """Whether too little is known for estimates to mean anything."""
-        return self._calibrated is not None and len(self._trials) < self._calibration.first(self.network)
+        return self.network.estimated and len(self._trials) < self._calibration.first(self.network)
 
     @property
     def _chooser(self) -> Algorithm:
@@ -329,19 +342,18 @@ class Study:
         return design if self._learning and self.adaptive else self.algorithm
 
     def _context(self, pending: Sequence[Trial]) -> Context:
-        domain = self.network.domain
-        rows = np.array([[trial.controls[name] for name in domain.names] for trial in pending], dtype=float)
+        known = self._knowledge
+        # A gap that may not stop the study, or is not judged by these beliefs, is no reason to stop searching. Nor is
+        # one in a study that is replayed, with another tolerance perhaps: its points must not depend on it.
+        blind = self._replayable or self.network.estimated or (known.enlarged and not self.stop_on_estimated)
         return Context(
-            beliefs=self._beliefs if self._calibrated is None else self._calibrated.acting,
-            told=self._told,
-            pending=run_values(self.network, rows.reshape(-1, domain.dimension), [trial.outputs for trial in pending]),
+            beliefs=known.acting,
+            told=known.told,
+            pending=known.pending(pending),
             candidates=self._candidates,
             best=self._best(),
             trial=len(self._trials),
-            # A gap that may not stop the study, or is not judged by these beliefs, is no reason to stop searching.
-            tolerance=0.0
-            if self._calibrated or (self._enlarged and not self.stop_on_estimated)
-            else self.tolerance or 0.0,
+            tolerance=0.0 if blind else self.tolerance or 0.0,
             cache=self._cache,
             taken=frozenset(self._taken),
             horizon=self.horizon,
@@ -364,36 +376,20 @@ class Study:
             return self._trials[number]
         raise ArgumentError(f"there is no trial {number}; {len(self._trials)} were asked for.")
 
-    def _recalibrate(self, values: Array) -> None:
-        told = np.concatenate([self._told, values])
-        options = self._calibration, self._jitter, self._calibrated
-        self._calibrated = calibrate(self.network, told, *options, enlarge=self._on_violation == "enlarge")  # may raise
-        self._told, self._beliefs, self._suggestion = told, self._calibrated.judging, None
-        self._enlarged += self._calibrated.changes
-        self._cache = self._leaves = None  # their bounds rest on other kernels
-
-    def _outside(self, values: Array) -> tuple[str, ...]:
-        """What is wrong with a run (1, V), in words, before it is learned from."""
-        try:
-            return impossible(self._beliefs, values)
-        except RefutedError as error:  # nothing at all is possible any more: the run is kept, and that is said
-            return (str(error),)
-
-    def _store(self, trial: Trial, fresh: Sequence[str]) -> Trial:
-        values = run_values(self.network, self.network.domain.row(trial.controls)[None], [trial.outputs])
-        if fresh and self._calibrated is not None:
-            self._recalibrate(values)
-        elif fresh:
-            outside = () if self._evidence() else self._outside(values)
-            self._beliefs = self._beliefs.append(values)  # a contradiction raises here: nothing is changed then
-            if outside and not self._beliefs.evidence:  # else the evidence says it better
-                self.said_against += [f"Trial {trial.number}: {text}" for text in outside]
-            self._told = np.concatenate([self._told, values])
+    def _learned(self, before: Trial, outputs: Mapping[str, Any]) -> Trial:
+        """A trial with these outputs too, once all that follows from them is learned; else nothing is changed."""
+        told = observed(self.beliefs, before, outputs)
+        if any(name not in before.outputs for name in outputs):
+            if self._knowledge.learn(told):
+                self._cache = self._leaves = None  # their bounds rest on what is not assumed any more
             self._suggestion = None
-            if self._on_violation == "enlarge" and self._beliefs.evidence:
-                self._beliefs, changes = enlarged(self._beliefs, self._told, self._jitter)
-                self._enlarged += changes
-                self._cache = self._leaves = None  # their bounds rest on what was refuted
-        self._trials[trial.number] = trial
         self._at_hand = None
-        return trial
+        return told
+
+    def _end(self, trial: Trial | int, state: State, reason: str) -> Trial:
+        before = self._get(trial)
+        if before.state == "complete":
+            raise ContradictionError(f"trial {before.number} is complete: it cannot be {state} any more.")
+        ended = self._trials[before.number] = replace(before, state=state, reason=reason)
+        self._suggestion = None  # it may be the point that failed
+        return ended

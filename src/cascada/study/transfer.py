@@ -3,14 +3,15 @@
 import csv
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from cascada.errors import ArgumentError, CascadaError, StoreError
 from cascada.network import Network
 from cascada.study.events import Event, event_from
 from cascada.study.fold import Fold
-from cascada.study.identity import describe, differences
+from cascada.study.identity import amendable, describe, differences
 from cascada.study.opening import checked_description, study_options
 from cascada.study.rebuilding import network_from
 from cascada.study.store import Store
@@ -42,30 +43,45 @@ def import_log(store: Store, name: str, lines: Iterable[str], network: Network |
 
 def _checked(lines: Iterable[str], network: Network | None) -> list[Event]:
     events: list[Event] = []
-    fold: Fold | None = None
+    description: dict[str, Any] | None = None  # the last one: what the study is
+    described = 0  # its line
     for number, line in enumerate(lines, 1):
-        try:
+        with _at_line(number):
             event = event_from(_parsed(line))
+            if description is None and event.kind != "created":
+                raise StoreError("a log begins with 'created'")
             if event.kind in ("created", "amended"):
-                checked_description(event.data)
-            if fold is None:
-                if event.kind != "created":
-                    raise StoreError("a log begins with 'created'")
-                fold = Fold(_described(event.data, network))
-            fold.apply(event)
-        except (CascadaError, LookupError, ArithmeticError, AttributeError, TypeError, ValueError) as error:
-            said = (
-                str(error).rstrip(".") if isinstance(error, CascadaError) else f"no description of a study: {error!r}"
-            )
-            raise StoreError(f"line {number}: {said}. Nothing was imported.") from error
-        events.append(event)
-    if not events:
+                description, described = _amended(description, checked_description(event.data)), number
+            events.append(event)
+    if description is None:
         raise StoreError("the file has no events. Nothing was imported.")
+    with _at_line(described):
+        fold = Fold(_described(description, network))
+    for number, event in enumerate(events, 1):
+        with _at_line(number):
+            fold.apply(event)
     return events
 
 
+@contextmanager
+def _at_line(number: int) -> Iterator[None]:
+    """Errors with the line that is wrong."""
+    try:
+        yield
+    except (CascadaError, LookupError, ArithmeticError, AttributeError, TypeError, ValueError) as error:
+        said = str(error).rstrip(".") if isinstance(error, CascadaError) else f"no description of a study: {error!r}"
+        raise StoreError(f"line {number}: {said}. Nothing was imported.") from error
+
+
+def _amended(before: dict[str, Any] | None, after: dict[str, Any]) -> dict[str, Any]:
+    """A description that may follow another one, or be the first."""
+    if before is not None and not amendable(before, after):
+        raise StoreError(f"a study cannot be amended like this: {'; '.join(differences(before, after))}")
+    return after
+
+
 def _described(description: Any, network: Network | None) -> Network:
-    """The network of a log's first event, which must be one that cascada writes."""
+    """The network of a description, which must be one that cascada writes."""
     made = network or network_from(description)
     if (made.sign > 0) != (description["objective"]["sense"] == "maximise"):
         made = made.mirrored()

@@ -33,3 +33,10 @@ def best_of(trials: Iterable[Trial], sign: int) -> Trial | None:
     """The complete trial with the best objective; the earliest where several are equal."""
     complete = (trial for trial in trials if trial.value is not None)
     return max(complete, key=lambda trial: sign * trial.value, default=None)  # type: ignore[operator]
+
+
+def how_many(n: Any) -> int:
+    """A number of trials to ask for, at least 1."""
+    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
+        raise ArgumentError(f"ask for a whole number of trials, at least 1; got {n!r:.100}.")
+    return n
