@@ -18,7 +18,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: demo test postgresql lint soundness bench reproduce clean help
+.PHONY: demo test postgresql compiler lint soundness bench reproduce clean help
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | \
@@ -28,7 +28,7 @@ help: ## list the targets
 demo: $(STAMP) ## run the main job on a small built-in process
 	@$(BIN)/cascada demo
 
-test: lint postgresql ## lint, then run every test
+test: lint postgresql compiler ## lint, then run every test
 	$(BIN)/python -m pytest -n 2 -q
 
 # The server that some tests start for themselves, on a port of their own.
@@ -41,6 +41,16 @@ postgresql:
 	    echo 'PostgreSQL is not installed: its tests are skipped. (On Debian and Ubuntu: apt install postgresql)'; \
 	  fi; }
 
+# For the example with a stage in C.
+compiler:
+	@command -v cc >/dev/null || { \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    echo 'Installing a C compiler ...'; \
+	    apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y gcc libc6-dev >/dev/null; \
+	  else \
+	    echo 'There is no C compiler: its test is skipped. (On Debian and Ubuntu: apt install gcc libc6-dev)'; \
+	  fi; }
+
 lint: $(STAMP) ## ruff, ruff format --check, mypy --strict
 	$(BIN)/ruff check $(SOURCES)
 	$(BIN)/ruff format --check $(SOURCES)
@@ -50,12 +60,14 @@ soundness: $(STAMP) ## check that every bound contains the truth (docs/soundness
 	$(BIN)/python -m tests.soundness --write docs/soundness.md
 	CASCADA_KILLS=200 $(BIN)/python -m pytest -q tests/study/test_kill.py
 
-bench: $(STAMP) ## measure speed and the runs to a proven gap, and write docs/performance.md (half an hour)
+bench: $(STAMP) ## measure speed and the runs to a proven gap, and write docs/performance.md (an hour)
 	$(BIN)/python -m benchmarks.posterior --write docs/performance.md
 	$(BIN)/python -m benchmarks.asks --write docs/performance.md
 	$(BIN)/python -m benchmarks.steps --write docs/performance.md
 	$(BIN)/python -m benchmarks.ask_growth --write docs/performance.md
 	$(BIN)/python -m benchmarks.proof --write docs/performance.md
+	$(BIN)/python -m benchmarks.parallel --write docs/parallel.md
+	$(BIN)/python -m benchmarks.batch --write docs/parallel.md
 
 reproduce: $(STAMP) ## reproduce the paper's experiments, and write docs/reproduction.md (10 minutes)
 	$(BIN)/cascada reproduce --out build/reproduction
@@ -76,6 +88,6 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
 	@echo 'Filling $(VENV) ...'
 	@$(BIN)/python -m pip install --quiet --constraint constraints.txt hatchling editables
-	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-build-isolation --editable '.[dev,paper,postgres,problems]'
+	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-build-isolation --editable '.[dask,dev,optuna,paper,postgres,problems]'
 	@rm -f $(VENV)/.installed-*
 	@touch $@

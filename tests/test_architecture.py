@@ -49,6 +49,9 @@ HEAVY = (
     "pydantic",
     "matplotlib",
     "plotly",
+    "optuna",
+    "distributed",
+    "cloudpickle",
 )
 
 MAX_LINES = 400

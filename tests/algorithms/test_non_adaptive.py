@@ -217,7 +217,7 @@ def test_failures_pending_runs_and_runs_of_ones_own_do_not_disturb_the_design() 
     wanted = design(CHAIN.domain, 9).tolist()
     study = Study(CHAIN, algorithm=NonAdaptive(), horizon=9)
     study.tell(study.enqueue_trial({"x": 0.123, "y": 0.456}), PROCESS({"x": 0.123, "y": 0.456}))
-    study.enqueue_trial(dict(zip("xy", wanted[3], strict=True)))  # runs, and is one of the design's
+    study.begin_trial(dict(zip("xy", wanted[3], strict=True)))  # runs, and is one of the design's
     asked = []
     while (trial := study.ask()) is not None:
         asked.append(list(trial.controls.values()))

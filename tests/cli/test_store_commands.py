@@ -183,9 +183,25 @@ def test_run_takes_what_is_stored_and_refuses_what_differs(call: Call, folder: P
 def test_run_leaves_alone_what_the_lab_asked_for(call: Call) -> None:
     mine = found(call("ask", "--study", "alloy", "--spec", "alloy.py:network", "--json"))
     ran = found(call("run", "alloy.py:network", "--budget", "2", "--json"))
-    assert [trial["state"] for trial in ran["trials"]] == ["running", "complete", "complete"]
+    assert [trial["state"] for trial in ran["trials"]] == ["running", "complete"]  # two in all
     assert ran["trials"][0] == mine
-    assert "runs        3 (1 running)" in call("run", "alloy.py:network", "--budget", "2").output
+    assert "runs        2 (1 running)" in call("run", "alloy.py:network", "--budget", "2").output
+
+
+def test_a_trial_that_fails_or_is_given_up_or_chosen(call: Call) -> None:
+    study = ("--study", "alloy")
+    found(call("ask", *study, "--spec", "alloy.py:network", "-n", "2", "--json"))
+    assert found(call("fail", *study, "0", "the furnace broke", "--json"))["reason"] == "the furnace broke"
+    assert "trial 1 abandoned: too dangerous" in call("abandon", *study, "1", "too dangerous").output
+    wanted = {"dose": 0.5, "heat": -0.25}
+    assert "trial 2 waits" in call("enqueue", *study, json.dumps(wanted)).output
+    asked = found(call("ask", *study, "--json"))
+    assert (asked["number"], asked["controls"]) == (2, wanted)
+    states = [trial["state"] for trial in found(call("trials", *study, "--json"))]
+    assert states == ["failed", "abandoned", "running"]
+    refused(call("enqueue", *study, "0.5"), 2, "give the controls as a dict")
+    refused(call("enqueue", *study, "{"), 2, "must be a JSON object")
+    refused(call("fail", *study, "7", "no reason"), 2, "there is no trial 7")
 
 
 def test_a_study_that_minimises(call: Call) -> None:

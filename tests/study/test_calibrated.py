@@ -132,7 +132,7 @@ def test_minimising_is_maximising_the_negative() -> None:
 
 def test_with_an_executor() -> None:
     with ThreadPoolExecutor(2) as executor:
-        elsewhere = run(TINY, PROCESSES["kinks"][1], executor=executor)
+        elsewhere = run(TINY, PROCESSES["kinks"][1], executor=executor, jobs=1)
     here = run(TINY, PROCESSES["kinks"][1])
     check_estimated(elsewhere)
     assert [trial.controls for trial in elsewhere.trials] == [trial.controls for trial in here.trials]
@@ -269,7 +269,7 @@ def test_what_is_told_is_kept() -> None:
 def test_a_contradiction_is_refused_and_changes_nothing() -> None:
     study = told_study()
     first = study.trials[0]
-    again = study.enqueue_trial(first.controls)
+    again = study.begin_trial(first.controls)
     before, asked = study.predict({"x": 0.0, "y": 0.0}), study.certificate()
     with pytest.raises(ContradictionError):
         study.tell(again, {"f": [first.outputs["f"][0] + 1.0, first.outputs["f"][1]], "g": 0.0})

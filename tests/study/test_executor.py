@@ -3,6 +3,7 @@
 import multiprocessing
 import pickle
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from typing import Any
@@ -71,7 +72,9 @@ def test_processes_and_threads_give_what_is_given_here(
     for optimise in (maximise, minimise):
         plain = optimise(NETWORK, FUNCTIONS, budget=6, algorithm=algorithm, seed=2)
         for executor in (workers, threads, Here()):
-            same(optimise(NETWORK, FUNCTIONS, budget=6, algorithm=algorithm, seed=2, executor=executor), plain)
+            jobs = 1 if algorithm == GPNUCB() else None  # it learns from one run before it chooses the next
+            options: dict[str, Any] = {"algorithm": algorithm, "seed": 2, "executor": executor, "jobs": jobs}
+            same(optimise(NETWORK, FUNCTIONS, budget=6, **options), plain)
 
 
 @pytest.mark.parametrize("functions", [[heat, too_hot], [broken, quench]], ids=["late", "early"])
@@ -115,19 +118,63 @@ def test_all_runs_of_a_design_are_under_way_at_once(threads: ThreadPoolExecutor)
         assert states(result) == ["complete"] * 8
 
 
-def test_an_adaptive_algorithm_waits_for_every_run(threads: ThreadPoolExecutor) -> None:
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_no_more_runs_are_under_way_than_are_wanted(threads: ThreadPoolExecutor, jobs: int) -> None:
     under_way, most = 0, 0
 
     def counted(x: float, y: float) -> float:
         nonlocal under_way, most
         under_way += 1
         most = max(most, under_way)
+        time.sleep(0.02)
         value = heat(x, y)
         under_way -= 1
         return value
 
-    result = maximise(NETWORK, [counted, quench], budget=5, executor=threads)
-    assert (states(result), most) == (["complete"] * 5, 1)
+    result = maximise(NETWORK, [counted, quench], budget=5, executor=threads, jobs=jobs)
+    assert states(result) == ["complete"] * 5
+    assert most == jobs
+
+
+def test_an_adaptive_algorithm_has_a_run_for_every_worker(threads: ThreadPoolExecutor) -> None:
+    barrier = threading.Barrier(4)
+
+    def together(x: float, y: float) -> float:
+        barrier.wait(SECONDS)
+        return heat(x, y)
+
+    result = maximise(NETWORK, [together, quench], budget=8, executor=threads)
+    assert states(result) == ["complete"] * 8
+    assert len({tuple(trial.controls.values()) for trial in result.trials}) == 8
+
+
+def test_a_free_worker_gets_a_new_point_at_once(threads: ThreadPoolExecutor) -> None:
+    """The first run ends only after three others, two of which were asked for after it was under way."""
+    others = threading.Semaphore(0)
+    calls: list[float] = []
+
+    def first_is_slow(x: float, y: float) -> float:
+        calls.append(x)
+        if len(calls) == 1:
+            assert all(others.acquire(timeout=SECONDS) for _ in range(3))
+        else:
+            others.release()
+        return heat(x, y)
+
+    result = maximise(NETWORK, [first_is_slow, quench], budget=4, executor=threads, jobs=2)
+    assert states(result) == ["complete"] * 4
+
+
+def test_an_executor_of_unknown_size_needs_the_number_of_runs() -> None:
+    with pytest.raises(ArgumentError, match="say how many runs Here may have under way at once: jobs="):
+        maximise(NETWORK, FUNCTIONS, budget=3, executor=Here())
+    assert states(maximise(NETWORK, FUNCTIONS, budget=3, executor=Here(), jobs=2)) == ["complete"] * 3
+
+
+@pytest.mark.parametrize("jobs", [0, -1, 1.5, True, "2"])
+def test_nonsense_for_jobs_is_refused(jobs: Any) -> None:
+    with pytest.raises(ArgumentError, match="jobs must be a whole number of runs at once"):
+        maximise(NETWORK, FUNCTIONS, budget=3, jobs=jobs)
 
 
 def test_trials_are_told_in_the_order_of_their_numbers(threads: ThreadPoolExecutor) -> None:

@@ -24,7 +24,6 @@ from cascada.kernels import SquaredExponential
 from cascada.network import Stage, chain
 from cascada.space import Real
 from cascada.study import Study
-from cascada.study.resuming import run_stored
 
 def heat(x, y):
     time.sleep(0.02)
@@ -41,7 +40,7 @@ network = chain(Stage("heat", controls=controls, kernel=SE, norm_bound=2.0), Sta
 url, budget = sys.argv[1:]
 print("importing is over", flush=True)
 study = Study.open(url, "alloy", network, seed=5)
-result = run_stored(study, {"heat": heat, "quench": quench}, budget=int(budget), progress=False)
+result = study.optimise({"heat": heat, "quench": quench}, budget=int(budget), progress=False)
 print(result.status, flush=True)
 """
 

@@ -16,7 +16,6 @@ from cascada.calibration import Calibration
 from cascada.errors import ArgumentError, CascadaError, ContradictionError, StoreError
 from cascada.network import Network, chain
 from cascada.study import Study
-from cascada.study.resuming import run_stored
 from cascada.study.store import Store
 from cascada.study.stored import StoredStudy
 from cascada.study.transfer import add_runs, exported, import_log
@@ -131,7 +130,7 @@ def test_nonsense_for_a_lease(study: StoredStudy, lease: Any) -> None:
     fine = lease is None or (isinstance(lease, int | float) and not isinstance(lease, bool) and 0 < lease <= 1e9)
     if not fine:
         assert refused(study, lambda: study.ask(lease=lease))
-        assert refused(study, lambda: run_stored(study, {"f": abs, "g": abs}, budget=1, lease=lease)) or lease is None
+        assert refused(study, lambda: study.optimise({"f": abs, "g": abs}, budget=1, lease=lease)) or lease is None
 
 
 @fuzzed

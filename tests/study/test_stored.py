@@ -15,7 +15,6 @@ from cascada.network import Network, Process, Stage, chain
 from cascada.space import Grid, Integer, Real
 from cascada.study import Study, Trial
 from cascada.study.events import Event
-from cascada.study.resuming import run_stored
 from cascada.study.store import Log, Store
 from cascada.study.stored import StoredStudy
 from cascada.study.transfer import add_runs, exported, import_log
@@ -368,14 +367,14 @@ def test_an_imported_study_goes_on_as_the_exported_one(url: str, tmp_path: Path,
 
 
 def test_a_study_run_in_one_go_and_one_run_in_pieces_are_the_same(url: str, tmp_path: Path) -> None:
-    whole = run_stored(opened(url), truth(CHAIN, 1), budget=6, progress=False)
+    whole = opened(url).optimise(truth(CHAIN, 1), budget=6, progress=False)
     pieces = f"sqlite:///{tmp_path}/pieces.db"
     for budget in (2, 3, 6):
-        result = run_stored(opened(pieces), truth(CHAIN, 1), budget=budget, progress=False)
+        result = opened(pieces).optimise(truth(CHAIN, 1), budget=budget, progress=False)
         assert (len(result.trials), result.status) == (budget, "budget")
     assert result.trials == whole.trials
     assert result.best == whole.best
-    assert run_stored(opened(pieces), truth(CHAIN, 1), budget=6, progress=False).trials == whole.trials
+    assert opened(pieces).optimise(truth(CHAIN, 1), budget=6, progress=False).trials == whole.trials
 
 
 # ---- opening
@@ -673,7 +672,7 @@ def test_a_study_that_was_amended_meanwhile_is_not_gone_on_with(url: str) -> Non
 
 
 def test_a_run_that_the_store_did_not_take_is_told_again(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    study, append, failures = opened(url), Log.append, iter([True])
+    study, append, failures = opened(url), Log.append, iter([True, True])
 
     def locked(log: Log, event: Event) -> None:
         if event.kind == "told" and next(failures, False):
@@ -682,5 +681,5 @@ def test_a_run_that_the_store_did_not_take_is_told_again(url: str, monkeypatch: 
 
     monkeypatch.setattr(Log, "append", locked)
     with pytest.raises(StoreError, match="locked"):
-        run_stored(study, truth(CHAIN, 1), budget=3, progress=False)
+        study.optimise(truth(CHAIN, 1), budget=3, progress=False)
     assert [trial.state for trial in study.trials] == ["complete"]

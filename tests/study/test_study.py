@@ -56,7 +56,7 @@ def test_trials_may_be_told_by_number_and_as_numbers_lists_or_dicts() -> None:
 
 def test_stages_are_told_as_they_come_in() -> None:
     study = Study(CHAIN)
-    trial = study.enqueue_trial({"x": 0.5})
+    trial = study.begin_trial({"x": 0.5})
     study.tell_stage(trial, "f", 0.25)
     assert (study.trials[0].state, study.trials[0].outputs) == ("running", {"f": (0.25,)})
     assert study.predict({"x": 0.5})["f"].upper == pytest.approx(0.25)
@@ -124,7 +124,7 @@ def test_asking_beside_a_trial_that_shares_a_control_with_an_earlier_one() -> No
     for x, y in [(-2.0, -2.0), (0.0, 0.0), (2.0, 2.0)]:
         trial = study.enqueue_trial({"x": x, "y": y})
         study.tell(trial, process(trial.controls))
-    study.enqueue_trial({"x": 0.0, "y": 2.0})
+    study.begin_trial({"x": 0.0, "y": 2.0})
     assert len({tuple(trial.controls.values()) for trial in (*study.trials, asked(study))}) == 5
 
 

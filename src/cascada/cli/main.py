@@ -20,13 +20,17 @@ __all__ = ["COMMANDS", "app"]
 
 #: Name of a command → ``module:function``; the function's signature is the command's options.
 COMMANDS: Mapping[str, str] = {
+    "abandon": "cascada.cli.ending:abandon",
     "add": "cascada.cli.add:add",
     "ask": "cascada.cli.ask:ask",
     "bench": "cascada.cli.bench:bench",
     "best": "cascada.cli.best:best",
     "demo": "cascada.cli.demo:demo",
+    "enqueue": "cascada.cli.enqueue:enqueue",
     "export": "cascada.cli.export:export",
+    "fail": "cascada.cli.ending:fail",
     "import": "cascada.cli.import_:import_",
+    "new": "cascada.cli.new:new",
     "problems": "cascada.cli.problems:problems",
     "reproduce": "cascada.cli.reproduce:reproduce",
     "run": "cascada.cli.run:run",
@@ -34,6 +38,7 @@ COMMANDS: Mapping[str, str] = {
     "tell": "cascada.cli.tell:tell",
     "tell-stage": "cascada.cli.tell_stage:tell_stage",
     "trials": "cascada.cli.trials:trials",
+    "worker": "cascada.cli.worker:worker",
 }
 
 #: Commands whose arguments may be negative numbers, which look like options.

@@ -7,15 +7,16 @@ from typing import Annotated
 import typer
 
 from cascada.algorithms import NAMES
-from cascada.cli.output import as_json, print_json, summary
+from cascada.cli.running import Dask, Jobs, at_work, print_result
 from cascada.cli.spec import load
 from cascada.cli.stored import Json, Storage, described, given
-from cascada.study import Result, Study, maximise
+from cascada.study import Study, maximise
 
 
 def run(
     spec: Annotated[
-        str, typer.Argument(metavar="SPEC", help="A built-in problem, package.module:object, or file.py:object.")
+        str,
+        typer.Argument(metavar="SPEC", help="A built-in problem, file.toml, file.py:object or package.module:object."),
     ],
     algorithm: Annotated[
         str | None,
@@ -33,6 +34,8 @@ def run(
         typer.Option(help="Seed of the algorithm's random choices.", show_default="0, or that of the stored study"),
     ] = None,
     minimize: Annotated[bool, typer.Option("--minimise", help="Minimise the objective instead.")] = False,
+    jobs: Jobs = None,
+    dask: Dask = None,
     storage: Storage = None,
     study: Annotated[
         str | None,
@@ -51,53 +54,47 @@ def run(
     With --storage every run is kept: the same command goes on after an interrupt, and one with a larger budget does
     more runs.
 
-    For example: cascada run my_process.py:network --tolerance 0.01
+    For example: cascada run my_process.py:network --tolerance 0.01 --jobs 4
     """
     sys.path.insert(0, "")  # an algorithm "module:Class" may live in this folder
-    network = load(spec).mirrored() if minimize else load(spec)
-    if storage is None:
-        if study is not None:
-            given(storage)
-        result = maximise(
+    network = load(spec)
+    if minimize and network.sign > 0:
+        network = network.mirrored()
+    with at_work(jobs, dask) as workers:
+        options = workers | {"budget": budget, "progress": not json_output}
+        if storage is None:
+            if study is not None:
+                given(storage)
+            found = maximise(
+                network,
+                algorithm=algorithm or "auto",
+                tolerance=tolerance,
+                stop_on_estimated=stop_on_estimated,
+                seed=seed or 0,
+                **options,
+            )
+            print_result(found, None, json_output)
+            return
+        name = study or _name(spec)
+        stored = described(storage, name, create=True)
+        opened = Study.open(
+            storage,
+            name,
             network,
-            budget=budget,
-            algorithm=algorithm or "auto",
+            algorithm=algorithm,
+            seed=seed,
+            horizon=budget if stored is None else None,  # a later budget may be larger: what was planned for stands
             tolerance=tolerance,
             stop_on_estimated=stop_on_estimated,
-            seed=seed or 0,
-            progress=not json_output,
+            worker=worker,
+            amend=amend,
         )
-        _print(result, None, json_output)
-        return
-    from cascada.study.resuming import run_stored
-
-    name = study or _name(spec)
-    stored = described(storage, name, create=True)
-    opened = Study.open(
-        storage,
-        name,
-        network,
-        algorithm=algorithm,
-        seed=seed,
-        horizon=budget if stored is None else None,  # a later budget may be larger: what was planned for stands
-        tolerance=tolerance,
-        stop_on_estimated=stop_on_estimated,
-        worker=worker,
-        amend=amend,
-    )
-    _print(run_stored(opened, budget=budget, progress=not json_output), name, json_output)
-
-
-def _print(result: Result, study: str | None, json_output: bool) -> None:
-    if json_output:
-        print_json(as_json(result) | ({} if study is None else {"study": study}))
-    else:
-        typer.echo(summary(result) + ("" if study is None else f"\n\nAll of it is in the study {study!r}."))
-    if result.best is None or result.status == "refuted":
-        raise typer.Exit(1)
+        print_result(opened.optimise(**options), name, json_output)
 
 
 def _name(spec: str) -> str:
     """The name of a study of which only the process is given: the problem's, or that of the file or module."""
     place, colon, _ = spec.rpartition(":")
-    return spec if not colon else PurePath(place).stem if place.endswith(".py") else place.rpartition(".")[2]
+    if not colon:
+        return PurePath(spec).stem if spec.endswith(".toml") else spec
+    return PurePath(place).stem if place.endswith(".py") else place.rpartition(".")[2]

@@ -1,4 +1,4 @@
-"""SPEC on the command line: a built-in problem, `package.module:object`, or `file.py:object`."""
+"""SPEC on the command line: a built-in problem, `package.module:object`, `file.py:object`, or `file.toml`."""
 
 import sys
 from importlib import import_module
@@ -7,20 +7,28 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import cloudpickle  # type: ignore[import-untyped, unused-ignore]
+
 from cascada.errors import ArgumentError
 from cascada.network import Network
 from cascada.problems import PROBLEMS, Problem, by_name
 
 
 def load(spec: str) -> Network:
-    """The network that a SPEC names: a Network with all functions, a Problem, or a callable that returns one."""
+    """The network that a SPEC names: a Network with all functions, a Problem, a callable that returns one, a file."""
+    if spec.lower().endswith(".toml"):
+        from cascada.cli.toml_spec import load_toml  # pydantic: only where it is needed
+
+        return load_toml(Path(spec))
     place, colon, name = spec.rpartition(":")
+    if place.lower().endswith(".toml"):
+        raise ArgumentError(f"a TOML file is a whole process: say {place}, without a colon; got {spec!r}.")
     if not colon:
         if spec in PROBLEMS:
             return by_name(spec).network
         raise ArgumentError(
-            f"SPEC must be a built-in problem (see `cascada problems`), 'package.module:object' or 'file.py:object'; "
-            f"got {spec!r}."
+            f"SPEC must be a built-in problem (see `cascada problems`), 'package.module:object', 'file.py:object' or "
+            f"'file.toml' (`cascada new file.toml` writes one to start from); got {spec!r}."
         )
     module = _load_file(Path(place)) if place.endswith(".py") else _import(place)
     try:
@@ -67,4 +75,5 @@ def _load_file(path: Path) -> ModuleType:
     module = module_from_spec(spec)
     sys.modules[path.stem] = module
     spec.loader.exec_module(module)
+    cloudpickle.register_pickle_by_value(module)  # workers on other machines do not have the file
     return module

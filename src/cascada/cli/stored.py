@@ -56,7 +56,13 @@ def store_at(storage: str | None, *, create: bool = False) -> "Store":
 
 
 def opened(
-    storage: str | None, study: str, spec: str | None = None, *, create: bool = False, worker: str = WORKER
+    storage: str | None,
+    study: str,
+    spec: str | None = None,
+    *,
+    create: bool = False,
+    worker: str = WORKER,
+    horizon: int | None = None,
 ) -> "StoredStudy":
     """A study that is in the store; with `create` and a SPEC also one that is not yet."""
     from cascada.study import Study
@@ -67,7 +73,7 @@ def opened(
     stored = described(storage, study, create=create)
     if stored is not None and network is not None:
         network = _as_stored(network, stored["objective"]["sense"])
-    return Study.open(given(storage), study, network, worker=worker)
+    return Study.open(given(storage), study, network, worker=worker, horizon=horizon)
 
 
 def described(storage: str | None, study: str, *, create: bool = False) -> dict[str, Any] | None:

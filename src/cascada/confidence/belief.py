@@ -66,7 +66,11 @@ class Belief:
 
     def with_output_error(self, error: Array) -> "Belief":
         """The same belief with observed outputs that may be off by this much, (p,): the last digit of large numbers."""
-        return Belief(self.posterior, self.norm_bound, self.lipschitz, self.tight, self.joint_radius, error)
+        squares = self.squared_errors
+        if squares is not None:  # each error is larger by no more than ε is
+            more = np.sqrt(self.posterior.count) * np.maximum(error - self.output_error, 0.0)
+            squares = (np.sqrt(squares) + more) ** 2
+        return Belief(self.posterior, self.norm_bound, self.lipschitz, self.tight, self.joint_radius, error, squares)
 
     @property
     def kernel(self) -> Stationary:

@@ -2,6 +2,7 @@
 
 from cascada.network.ball_form import ball_regions, ball_upper
 from cascada.network.beliefs import Beliefs, StageBelief, run_values
+from cascada.network.command import Command, CommandError
 from cascada.network.enclosure import (
     Enclosure,
     Form,
@@ -19,6 +20,8 @@ from cascada.network.stage import Stage
 
 __all__ = [
     "Beliefs",
+    "Command",
+    "CommandError",
     "Enclosure",
     "Form",
     "Network",

@@ -3,11 +3,16 @@
 import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from numbers import Real as RealNumber
 from typing import Any
 
 from cascada.errors import ArgumentError, CascadaError
+from cascada.network.command import Command, CommandError
 from cascada.network.network import Network, Node
+from cascada.network.time_limit import TimedOut, called_within
+
+LARGEST = 1e100  # of what a stage may give
 
 Outputs = dict[str, tuple[float, ...]]  # stage → its outputs
 Functions = Sequence[Callable[..., Any]] | Mapping[str, Callable[..., Any]] | Callable[..., Any] | None
@@ -44,20 +49,60 @@ class Process:
 
     def __call__(self, controls: Mapping[str, float]) -> Outputs:
         """The outputs of every stage; `StageError` keeps those of the stages before the one that failed."""
+        return self.run(controls)
+
+    def run(
+        self,
+        controls: Mapping[str, float],
+        done: Mapping[str, tuple[float, ...]] | None = None,
+        *,
+        began: Callable[[str], None] | None = None,
+        ended: Callable[[str, tuple[float, ...]], None] | None = None,
+        limited: bool = True,
+    ) -> Outputs:
+        """The same, without the stages that were `done` before, and saying which stage begins and which has ended.
+
+        Not `limited`: time-outs are somebody else's business, who can stop this process.
+        """
         if self._whole is not None:
             return self._run_whole(controls)
         values = [controls[name] for name in self.network.controls]  # by column
         outputs: Outputs = {}
         for node in self.network.nodes:
-            stage = node.stage
-            inputs = {name: values[j] for name, j in zip(node.input_names, node.inputs, strict=True)}
-            try:
-                result = self._functions[stage.name](**inputs)
-                outputs[stage.name] = as_outputs_of(node, result)
-            except Exception as error:  # the function is the user's: it may raise anything
-                raise StageError(stage.name, controls, reason(error), outputs) from error
-            values += outputs[stage.name]
+            name = node.stage.name
+            if done is not None and name in done:
+                outputs[name] = tuple(done[name])
+            else:
+                if began is not None:
+                    began(name)
+                inputs = {name: values[j] for name, j in zip(node.input_names, node.inputs, strict=True)}
+                try:
+                    outputs[name] = self._outputs(node, inputs, limited)
+                except Exception as error:  # the function is the user's: it may raise anything
+                    tries = f" (in the last of {node.stage.retries + 1} tries)" if node.stage.retries else ""
+                    raise StageError(name, controls, reason(error) + tries, outputs) from error
+                if ended is not None:
+                    ended(name, outputs[name])
+            values += outputs[name]
         return outputs
+
+    def stops_itself(self, stage: str) -> bool:
+        """Whether a stage ends by itself once its time is over, with all that it started."""
+        return isinstance(self._functions.get(stage), Command)
+
+    def _outputs(self, node: Node, inputs: Mapping[str, float], limited: bool) -> tuple[float, ...]:
+        """What the function of a stage gives, tried as often as the stage allows."""
+        stage, function = node.stage, self._functions[node.stage.name]
+        for _ in range(stage.retries):
+            with suppress(Exception):  # the last try says what is wrong
+                return as_outputs_of(node, self._called(node, function, inputs, limited))
+        return as_outputs_of(node, self._called(node, function, inputs, limited))
+
+    def _called(self, node: Node, function: Callable[..., Any], inputs: Mapping[str, float], limited: bool) -> Any:
+        seconds = node.stage.timeout
+        if seconds is None or not limited or self.stops_itself(node.stage.name):
+            return function(**inputs)
+        return called_within(seconds, function, inputs)
 
     def _run_whole(self, controls: Mapping[str, float]) -> Outputs:
         assert self._whole is not None, "only called for a single evaluate function"
@@ -88,7 +133,7 @@ def as_outputs_of(node: Node, result: Any) -> tuple[float, ...]:
     names = node.stage.outputs
     if isinstance(result, Mapping):
         if set(result) != set(names):
-            raise UnusableResult(f"must return the outputs {', '.join(names)}; got {', '.join(map(str, result))}")
+            raise UnusableResult(f"must return the outputs {', '.join(names)}; got {', '.join(map(str, result)):.200}")
         result = [result[name] for name in names]
     elif isinstance(result, str | bytes) or not hasattr(result, "__len__"):
         result = [result]
@@ -107,14 +152,18 @@ def as_outputs_of(node: Node, result: Any) -> tuple[float, ...]:
         except OverflowError:  # a whole number beyond all floats
             finite = False
         if not finite:
-            raise UnusableResult(f"returned {value!r} for {name!r}, which is not finite")
+            raise UnusableResult(f"returned {value!r:.50} for {name!r}, which is not finite")
+        if abs(float(value)) > LARGEST:  # its square would not be finite
+            raise UnusableResult(f"returned {value!r:.50} for {name!r}, which is larger than {LARGEST:g}")
         numbers.append(float(value))
     return tuple(numbers)
 
 
 def reason(error: Exception) -> str:
     """What a stage did wrong; the text continues "stage 'x' …"."""
-    return str(error) if isinstance(error, UnusableResult) else f"raised {type(error).__name__}: {error}"
+    if isinstance(error, UnusableResult | TimedOut):
+        return str(error)
+    return f"failed: {error}" if isinstance(error, CommandError) else f"raised {type(error).__name__}: {error}"
 
 
 def _check_signature(node: Node, function: Callable[..., Any]) -> None:

@@ -84,8 +84,8 @@ def _imagined(stage: StageBelief, values: Array) -> StageBelief:
         return replace(after, belief=replace(after.belief, lipschitz=steep[None]))
     assert after.belief.lipschitz is not None, "evidence is against a given constant"
     lipschitz = [steep.get(j, given) for j, given in enumerate(after.belief.lipschitz)]
-    belief = Belief(after.belief.posterior, after.belief.norm_bound, lipschitz, after.belief.tight)
-    return replace(after, belief=belief)
+    kept = after.belief.tight, None, after.belief.output_error, after.belief.squared_errors
+    return replace(after, belief=Belief(after.belief.posterior, after.belief.norm_bound, lipschitz, *kept))
 
 
 AnyPrediction = Prediction | OperatorPrediction

@@ -1,12 +1,13 @@
 """One program and all that it starts, as a process group: fed, listened to within bounds, and ended as a whole.
 
-Programs misbehave: they hang, flood their pipes, leave children behind, never read. Whatever one does, a call here takes
-little memory, ends in time, and leaves nothing of the group running. What moves into another session is out of reach.
+Programs misbehave: they hang, flood their pipes, leave children behind, never read. Whatever one does, a call here ends
+in time, takes little memory, and leaves nothing of the group running. What moves into another session is out of reach.
 
 Nothing outside of a study is remembered, except here, what is under way: `stop_all` must find it from any thread.
 """
 
 import atexit
+import errno
 import os
 import selectors
 import signal
@@ -58,9 +59,14 @@ def run_group(argv: Sequence[str], folder: str | None, text: bytes, timeout: flo
     return Ended(how, group.code, bytes(group.output), bytes(group.errors))
 
 
-def stop_all() -> None:
-    """Kill all programs that are under way in this process; the calls that wait for them raise."""
+def stop_all(*, for_good: bool = False) -> None:
+    """Kill all programs that are under way in this process; the calls that wait for them raise.
+
+    `for_good`: no other one starts, as a call that is tried again would, while this process comes to its end.
+    """
+    global _closed  # noqa: PLW0603
     with _lock:
+        _closed = _closed or for_good
         for pid in _under_way:
             _send(pid, signal.SIGKILL)
 
@@ -71,6 +77,8 @@ class _Group:
     def __init__(self, argv: Sequence[str], folder: str | None) -> None:
         pipe = subprocess.PIPE
         with _lock:  # so that `stop_all` never misses one
+            if _closed:
+                raise OSError(errno.ECANCELED, "all was stopped, because the process that starts it comes to its end")
             self._process = subprocess.Popen(
                 argv, bufsize=0, stdin=pipe, stdout=pipe, stderr=pipe, cwd=folder, start_new_session=True
             )
@@ -157,6 +165,7 @@ class _Group:
 
 
 _under_way: set[int] = set()  # leaders, whose ids are those of their groups
+_closed = False
 _lock = threading.RLock()  # a signal's handler may call `stop_all` while this thread holds it
 
 

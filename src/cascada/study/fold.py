@@ -14,10 +14,11 @@ from cascada.errors import ArgumentError, CascadaError, ContradictionError, Stor
 from cascada.gp.rounding import SMALLEST_JITTER
 from cascada.network import Beliefs, Network, Node, prior_beliefs, run_values
 from cascada.study.events import Event
+from cascada.study.leases import checked_lease
 from cascada.study.observing import observed
 from cascada.study.trial import State, Trial
 
-_AFTER: Mapping[str, State] = {"failed": "failed", "abandoned": "abandoned", "expired": "waiting"}
+_ENDS: Mapping[str, State] = {"failed": "failed", "abandoned": "abandoned"}
 
 
 class Fold:
@@ -58,6 +59,7 @@ class Fold:
         if self.trials[event.trial].state != "running":
             self.workers.pop(event.trial, None)
         elif event.kind == "asked" and event.data.get("lease") is not None:
+            checked_lease(event.data["lease"])
             self.workers[event.trial] = str(event.data["worker"])
 
     def _apply_to_trial(self, event: Event, number: int) -> None:
@@ -68,13 +70,20 @@ class Fold:
             raise StoreError(f"there is no trial {number}; {len(self.trials)} were asked for.")
         trial = self.trials[number]
         if event.kind in ("observed", "told"):
-            self._set(self.told(trial, event.data["outputs"]))
+            after = self.told(trial, event.data["outputs"])
+            if after == trial or (event.kind == "told") != (after.state == "complete"):
+                raise StoreError(f"what it says of trial {number} is {'nothing new' if after == trial else 'not all'}.")
+            self._set(after)
         elif event.kind == "asked" and trial.state == "waiting":
+            if self.controls(event.data["controls"]) != trial.controls:
+                raise StoreError(f"trial {number} waits with other controls, {dict(trial.controls)}.")
             self.trials[number] = replace(trial, state="running")
-        elif trial.state == "complete" or event.kind in ("asked", "enqueued"):
-            raise StoreError(f"trial {trial.number} is {trial.state}.")
+        elif event.kind == "expired" and trial.state == "running":
+            self.trials[number] = replace(trial, state="waiting")
+        elif event.kind in _ENDS and trial.state != "complete":
+            self.trials[number] = replace(trial, state=_ENDS[event.kind], reason=_text(event.data.get("reason")))
         else:
-            self.trials[number] = replace(trial, state=_AFTER[event.kind], reason=event.data.get("reason"))
+            raise StoreError(f"trial {number} is {trial.state}.")
 
     def controls(self, given: Any) -> dict[str, float | int]:
         """Named controls, checked against the domain."""
@@ -116,6 +125,12 @@ class Fold:
         self.trials[trial.number] = trial
         for _, key, outputs in self._observations(trial):
             self._seen.setdefault(key, (trial.number, outputs))
+
+
+def _text(reason: Any) -> str | None:
+    if reason is not None and not isinstance(reason, str):
+        raise StoreError(f"a reason is a text; got {reason!r:.100}.")
+    return reason
 
 
 def _first_state(event: Event) -> State:

@@ -1,59 +1,65 @@
 """Running a stored study: what was left open is finished first, and signs of life are given while it runs."""
 
+import time
 from collections.abc import Iterable
-from typing import cast
+from concurrent.futures import Executor
+from contextlib import suppress
 
-from cascada.errors import ArgumentError, RefutedError
+from cascada.errors import CascadaError, RefutedError
 from cascada.network import Process
 from cascada.network.evaluation import Functions
+from cascada.study.driving import check_run, chosen_workers, concluded, process_of
 from cascada.study.progress import progress_bar
 from cascada.study.result import Result, Status
 from cascada.study.runner import Callback, run_trials
 from cascada.study.stored import StoredStudy
-from cascada.study.study import Study
+from cascada.study.trial import Trial
 
 LEASE = 60.0  # seconds without a sign of life after which another worker may take a trial
+_LOOKS = 60  # so often during a lease it is looked whether others have finished, or let go of a trial
 
 
-def run_stored(
+def optimise_stored(
     study: StoredStudy,
-    functions: Functions = None,
+    functions: Functions | Process = None,
     *,
     budget: int,
+    jobs: int | None = None,
+    executor: Executor | None = None,
     callbacks: Iterable[Callback] = (),
     progress: bool = True,
     lease: float = LEASE,
 ) -> Result:
-    """Run the process until the study has `budget` trials that have ended, those of earlier days among them."""
-    if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
-        raise ArgumentError(f"budget must be a whole number of runs, at least 1; got {budget!r}.")
-    process = Process(study.network, functions)
+    """Run the process until the study has `budget` trials, those of earlier days and of other workers among them.
+
+    Every stage is told as soon as it has ended, but for those that an executor runs. A worker that has nothing left to
+    do waits for others that run the last trials: should one of them die, its trial is run here.
+    """
+    check_run(budget, jobs, executor)
+    process = process_of(study, functions)
     study.take_up()
+    last: Status = "budget"
 
-    def ended() -> int:
-        return sum(trial.state in ("complete", "failed", "abandoned") for trial in study.trials)
+    def ask() -> Trial | None:
+        return study.ask(limit=budget)
 
-    def enough(_: object) -> bool:  # others may be running trials of this study, too
-        return ended() >= budget
+    def observed(trial: Trial, stage: str, outputs: tuple[float, ...]) -> None:
+        with suppress(CascadaError):  # it is told again with the whole run, and what is wrong is said then
+            study.tell_stage(trial, stage, outputs)
 
-    left = budget - ended()
-    status: Status = "budget"
     with study.beating(lease), progress_bar(progress, budget) as show:
-        if study.refuted:
-            status = "refuted"
-        elif study.within_tolerance:
-            status = "tolerance"
-        elif left > 0:
-            same = cast(Study, study)  # all that a runner asks of a study, a stored one has
-            try:
-                status = run_trials(same, process, left, (*callbacks, enough), show, None)
-            except RefutedError:  # it was before, and a bound had to be computed to see it
-                status = "refuted"
-    if status == "stopped" and ended() >= budget:
-        status = "budget"
-    certificate = study.certificate()
-    if certificate.kind == "refuted" and status in ("budget", "exhausted"):
-        status = "refuted"
-    recommendation = study.recommendation(certificate)
-    recommended = None if recommendation is None else dict(recommendation.controls)
-    return Result(study.best_trial, recommended, certificate, study.trials, status, recommendation)
+        while True:
+            if study.refuted:
+                last = "refuted"
+            elif study.within_tolerance:
+                last = "tolerance"
+            else:
+                workers = chosen_workers(study, process, budget, jobs, executor, observed)
+                try:
+                    last = run_trials(study, ask, budget, workers, tuple(callbacks), show, in_order=False)
+                except RefutedError:  # it was before, and a bound had to be computed to see it
+                    last = "refuted"
+            if last != "budget" or not study.others_at_work():
+                break
+            time.sleep(lease / _LOOKS)
+    return concluded(study, last)

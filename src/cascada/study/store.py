@@ -193,12 +193,16 @@ class Store:
 
     def beat(self, study: int, trial: int, worker: str) -> bool:
         """A sign of life of whoever runs a trial; False if the trial is somebody else's by now."""
-        return self._beat((_leases.c.study == study) & (_leases.c.trial == trial) & (_leases.c.worker == worker))
+        return self._beat(self._own(study, worker) & (_leases.c.trial == trial))
 
     def beat_all(self, study: int, worker: str) -> bool:
         """A sign of life for all trials that this process runs."""
-        this = (_leases.c.study == study) & (_leases.c.worker == worker) & (_leases.c.process == this_process())
-        return self._beat(this)
+        return self._beat(self._own(study, worker))
+
+    def _own(self, study: int, worker: str) -> sa.ColumnElement[bool]:
+        """Leases of this process: another one may have the same name."""
+        mine = (_leases.c.worker == worker) & (_leases.c.process == this_process())
+        return (_leases.c.study == study) & mine
 
     def _beat(self, which: sa.ColumnElement[bool]) -> bool:
         with _said("write"), self._engine.begin() as connection:

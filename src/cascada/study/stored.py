@@ -1,55 +1,36 @@
 """A study in a store: everything that happens to it is in the log before anybody hears of it.
 
-A process keeps the trials, and an in-memory `Study` that has learned from them, and brings both up to date with what
-others appended. Both follow from the log alone: another process, or the same one after a crash, gets the same point.
+Its points follow from the log alone: another process, or the same one after a crash, gets the same next point.
 """
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import islice
-from typing import Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from cascada.errors import ArgumentError, CascadaError, ContradictionError, StoreError
-from cascada.network import Network, StagePrediction
+from cascada.algorithms import Algorithm
+from cascada.errors import ArgumentError, ContradictionError, RefutedError, StoreError
+from cascada.network import Process, StagePrediction
 from cascada.search import Certificate
 from cascada.study.events import Event, Kind
-from cascada.study.fold import Fold
+from cascada.study.following import Following
 from cascada.study.frame import trials_dataframe
 from cascada.study.identity import described_fits
 from cascada.study.leases import checked_lease, signs_of_life
 from cascada.study.observing import stage_name
 from cascada.study.recommendation import Recommendation
-from cascada.study.store import Log, Store
+from cascada.study.store import Log
 from cascada.study.study import Study
 from cascada.study.trial import Trial, best_of, how_many, trial_number
+
+if TYPE_CHECKING:
+    from cascada.network.evaluation import Functions
+    from cascada.study.result import Result
 
 _Found = TypeVar("_Found")
 
 
-class StoredStudy:
+class StoredStudy(Following):
     """Ask and tell as in `Study`, in a store, with others; made by `Study.open`."""
-
-    def __init__(
-        self,
-        store: Store,
-        name: str,
-        network: Network,
-        options: Mapping[str, Any],
-        described: int,
-        worker: str = "main",
-    ) -> None:
-        self.name, self.network, self.worker = name, network, worker
-        self._store, self._options = store, dict(options)
-        found = store.id_of(name)
-        if found is None:
-            raise StoreError(f"there is no study {name!r} in this store; it has {store.studies() or 'none'}.")
-        self._id = found
-        self._asking = False  # whether the engine may know of a trial that is not written yet
-        self._lease: float | None = None  # of trials asked for without another one
-        self._described = described  # the number of the event that says what the study is
-        self._forget()
-        self.refresh()
 
     def __repr__(self) -> str:
         best = self.best_trial
@@ -77,9 +58,15 @@ class StoredStudy:
         if lease is not None:
             checked_lease(lease)
         wanted = 1 if n is None else how_many(n)
-        with self._held() as log:
-            self._expire(log)
-            trials = list(islice(iter(lambda: self._ask(log, lease, limit), None), wanted))
+        if self._options["tolerance"] is not None:
+            self._judged(lambda engine: engine.within_tolerance)  # a contradiction that this shows is written down
+        try:
+            with self._held() as log:
+                self._expire(log)
+                trials = self._asked(log, wanted, lease, limit)
+        except RefutedError:
+            self.certificate()  # writes down what a bound showed
+            raise
         return trials if n is not None else trials[0] if trials else None
 
     def enqueue_trial(self, controls: Mapping[str, Any]) -> Trial:
@@ -163,21 +150,23 @@ class StoredStudy:
                 self._happen(log, "expired", number, {})
             return len(mine)
 
+    def others_at_work(self) -> bool:
+        """Whether somebody else runs a trial under a lease: one whose signs of life may end."""
+        self.refresh()
+        return any(worker != self.worker for worker in self._fold.workers.values())
+
+    def optimise(self, functions: "Functions | Process" = None, *, budget: int, **options: Any) -> "Result":
+        """Run the process until the study has `budget` trials: see `cascada.study.resuming.optimise_stored`."""
+        from cascada.study.resuming import optimise_stored  # which is made of ask and tell
+
+        return optimise_stored(self, functions, budget=budget, **options)
+
     def note(self, text: str) -> None:
         """Write a remark into the log."""
         with self._held() as log:
             self._happen(log, "note", None, {"text": str(text)})
 
     # ---- what is known
-
-    def refresh(self) -> None:
-        """Take notice of what others appended."""
-        try:
-            for event in self._store.events(self._id, self._fold.count):
-                self._take(event)
-        except BaseException:
-            self._forget()
-            raise
 
     @property
     def trials(self) -> tuple[Trial, ...]:
@@ -224,6 +213,11 @@ class StoredStudy:
         return self._engine.tolerance
 
     @property
+    def algorithm(self) -> Algorithm:
+        """What chooses the points."""
+        return self._engine.algorithm
+
+    @property
     def adaptive(self) -> bool:
         """Whether the algorithm looks at what was told."""
         return self._engine.adaptive
@@ -235,9 +229,8 @@ class StoredStudy:
         return self._engine.refuted
 
     def refute(self, reason: str) -> None:
-        """Say that an assumption is wrong: nothing is proven from now on."""
-        with self._held() as log:
-            self._happen(log, "note", None, {"refuted": str(reason)})
+        """Say that an assumption is wrong: nothing is proven from now on, whatever else may be assumed."""
+        self._refute({"refuted": str(reason)})
 
     def trials_dataframe(self) -> Any:
         """All trials as a pandas DataFrame."""
@@ -251,6 +244,16 @@ class StoredStudy:
         for number in [n for n in self._fold.workers if n not in held]:
             log.release(number)
             self._happen(log, "expired", number, {})
+
+    def _asked(self, log: Log, wanted: int, lease: float | None, limit: int | None) -> list[Trial]:
+        trials: list[Trial] = []
+        try:
+            while len(trials) < wanted and (trial := self._ask(log, lease, limit)) is not None:
+                trials.append(trial)
+        except RefutedError:
+            if not trials:
+                raise  # else those that waited are handed out: whoever asks again hears of it
+        return trials
 
     def _ask(self, log: Log, lease: float | None, limit: int | None) -> Trial | None:
         trial = next((trial for trial in self._fold.trials if trial.state == "waiting"), None)
@@ -283,79 +286,16 @@ class StoredStudy:
         found = look(engine)
         for reason in engine.knowledge.said_against:
             if reason not in known:
-                self.refute(reason)
+                self._refute({"refuted": reason, "assumed": self._described})
         return found
+
+    def _refute(self, data: dict[str, Any]) -> None:
+        with self._held() as log:
+            self._happen(log, "note", None, data)
 
     def _running(self) -> list[int]:
         """The trials that a worker of this name runs under a lease; one without may be a week's work in a lab."""
         return [number for number, worker in self._fold.workers.items() if worker == self.worker]
-
-    @contextmanager
-    def _held(self) -> Iterator[Log]:
-        """The log with all that others appended; what is raised inside leaves neither log nor memory changed."""
-        before = None
-        try:
-            with self._store.hold(self._id) as log:
-                for event in log.since(self._fold.count):
-                    self._take(event)
-                before = self._fold.count
-                yield log
-        except BaseException as error:
-            refused = isinstance(error, CascadaError) and self._fold.count == before and not self._asking
-            if not refused:
-                self._forget()  # what was not written did not happen
-            raise
-        finally:
-            self._asking = False
-
-    def _forget(self) -> None:
-        self._fold = Fold(self.network)
-        self._backlog: list[Event] = []  # events that the engine has not seen
-        self._made: Study | None = None
-
-    def _happen(self, log: Log, kind: Kind, trial: int | None, data: dict[str, Any]) -> None:
-        event = Event(self._fold.count, kind, trial, data, time.time())
-        try:
-            self._take(event)
-        except StoreError as error:  # the user's doing, not the log's
-            cause = error.__cause__
-            raise cause if isinstance(cause, ArgumentError | ContradictionError) else error from None
-        log.append(event)
-
-    def _take(self, event: Event) -> None:
-        if event.kind == "amended" and event.number > self._described:
-            raise StoreError(f"the study {self.name!r} was amended by another process; open it again.")
-        self._fold.apply(event)
-        self._backlog.append(event)
-
-    @property
-    def _engine(self) -> Study:
-        """The study in memory, with all that the trials taught."""
-        if self._made is None:
-            self._made = Study(self.network, **self._options, replayable=True)
-        try:
-            while self._backlog:
-                self._teach(self._made, self._backlog[0])
-                del self._backlog[0]
-            return self._made
-        except BaseException:
-            self._forget()  # half taught: the log knows it all
-            raise
-
-    def _teach(self, engine: Study, event: Event) -> None:
-        if event.kind == "note" and "refuted" in event.data:
-            engine.refute(str(event.data["refuted"]))
-        if event.trial is None:
-            return
-        if event.trial == len(engine.trials):
-            engine.enqueue_trial(event.data["controls"])
-        elif event.kind in ("observed", "told"):
-            try:
-                engine.tell(event.trial, event.data["outputs"])
-            except ContradictionError as error:  # it is in the log, so it is said, and not lost
-                engine.refute(str(error))
-        elif event.kind in ("failed", "abandoned"):
-            engine.fail(event.trial, str(event.data.get("reason")))
 
     def _observe(self, log: Log, number: int, outputs: Mapping[str, Any]) -> Trial:
         before = self._trial(number)
@@ -377,8 +317,3 @@ class StoredStudy:
                 self._happen(log, kind, before.number, {"reason": reason})
                 log.release(before.number)
             return self._fold.trials[before.number]
-
-    def _trial(self, number: int) -> Trial:
-        if not 0 <= number < len(self._fold.trials):
-            raise ArgumentError(f"there is no trial {number}; {len(self._fold.trials)} were asked for.")
-        return self._fold.trials[number]

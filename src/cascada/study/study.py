@@ -11,20 +11,23 @@ import numpy as np
 from cascada.algorithms import GPNEI, GPNUCB, Algorithm, Context, NonAdaptive, Suggestion, by_name
 from cascada.arrays import Array
 from cascada.calibration import Calibration, together
-from cascada.errors import ArgumentError, ContradictionError, RefutedError
+from cascada.errors import RefutedError
 from cascada.gp.rounding import SMALLEST_JITTER
-from cascada.network import Beliefs, Network, StagePrediction
+from cascada.network import Beliefs, Network, Process, StagePrediction
 from cascada.search import Candidates, Certificate, Leaves, Limits, assumptions, contradiction_slack, search
 from cascada.space import CandidatesLike, as_candidates
+from cascada.study.book import Book
 from cascada.study.frame import trials_dataframe
 from cascada.study.knowledge import Knowledge
 from cascada.study.listed import Listed
 from cascada.study.observing import observed, stage_name
 from cascada.study.options import check_options
 from cascada.study.recommendation import Recommendation, recommendation_at, recommended_point
-from cascada.study.trial import State, Trial, best_of, how_many, trial_number
+from cascada.study.trial import State, Trial, how_many
 
 if TYPE_CHECKING:
+    from cascada.network.evaluation import Functions
+    from cascada.study.result import Result
     from cascada.study.stored import StoredStudy
 
 # Keeps an algorithm's random numbers apart from those of a problem that was drawn with the same seed.
@@ -63,8 +66,7 @@ class Study:
         domain = network.domain
         self._listed = None if candidates is None else Listed.of(as_candidates(candidates, domain), domain)
         self._candidates = None if self._listed is None else self._listed.coordinates
-        self._trials: list[Trial] = []
-        self._taken: set[bytes] = set()  # their points, as `point_key`
+        self._book = Book(network)
         self._calibration = calibration or Calibration()  # for a network without norms
         self._knowledge = Knowledge(network, self._calibration, jitter, on_violation)
         self._suggestion: Suggestion | None = None  # for the present data, with nothing pending
@@ -75,7 +77,7 @@ class Study:
 
     def __repr__(self) -> str:
         best = self.best_trial
-        return f"Study({self.network!r}; {len(self._trials)} trials, best {None if best is None else best.value})"
+        return f"Study({self.network!r}; {len(self._book.trials)} trials, best {None if best is None else best.value})"
 
     @staticmethod
     def open(url: str, name: str, network: Network | None = None, **options: Any) -> "StoredStudy":
@@ -98,26 +100,26 @@ class Study:
         With `n`, a list of up to so many trials, to be run side by side.
         """
         if n is not None:
-            return list(islice(iter(self._ask, None), how_many(n)))
+            with self._book.all_or_none():
+                return list(islice(iter(self._ask, None), how_many(n)))
         return self._ask()
 
     def enqueue_trial(self, controls: Mapping[str, Any]) -> Trial:
-        """A new trial at controls of your own choice, to be run by you."""
-        return self._add(self.network.domain.named(self.network.domain.row(controls)))
+        """A trial at controls of your own choice; the next to be asked for."""
+        return self._book.add(self._book.new(controls, "waiting"))
+
+    def begin_trial(self, controls: Mapping[str, Any]) -> Trial:
+        """A trial at controls of your own choice that you run now."""
+        return self._book.add(self._book.new(controls))
 
     def add_trial(self, controls: Mapping[str, Any], outputs: Mapping[str, Any]) -> Trial:
         """A run of the past, with all or some of its outputs."""
-        before = Trial(len(self._trials), self.network.domain.named(self.network.domain.row(controls)))
-        told = self._learned(before, outputs)
-        self._add(dict(before.controls))
-        self._trials[told.number] = told
+        told = self._book.add(self._learned(self._book.new(controls), outputs))
         return told if told.state == "complete" else self.abandon(told, "added without its objective")
 
     def tell(self, trial: Trial | int, outputs: Mapping[str, Any]) -> Trial:
         """Tell the outputs of every stage, or of those that were observed; with the objective the trial is complete."""
-        told = self._learned(self._get(trial), outputs)
-        self._trials[told.number] = told
-        return told
+        return self._book.put(self._learned(self._book.get(trial), outputs))
 
     def tell_stage(self, trial: Trial | int, stage: str, outputs: Any) -> Trial:
         """Tell the outputs of one stage as they come in."""
@@ -131,6 +133,12 @@ class Study:
         """Say that a trial will not be run; the stages that were observed are kept and used."""
         return self._end(trial, "abandoned", reason)
 
+    def optimise(self, functions: "Functions | Process" = None, *, budget: int, **options: Any) -> "Result":
+        """Run the process until the study has `budget` trials: see `cascada.study.driving.optimise`."""
+        from cascada.study.driving import optimise  # which is made of ask and tell
+
+        return optimise(self, functions, budget=budget, **options)
+
     def refute(self, reason: str) -> None:
         """Say that an assumption is wrong (the process is not deterministic, say): nothing is proven from now on."""
         self._knowledge.refute(reason)
@@ -141,7 +149,7 @@ class Study:
     @property
     def trials(self) -> tuple[Trial, ...]:
         """All trials, in the order in which they were asked for."""
-        return tuple(self._trials)
+        return tuple(self._book.trials)
 
     @property
     def beliefs(self) -> Beliefs:
@@ -156,11 +164,11 @@ class Study:
     @property
     def best_trial(self) -> Trial | None:
         """The complete trial with the best objective; the earliest where several are equal."""
-        return best_of(self._trials, self.network.sign)
+        return self._book.best
 
     def trials_dataframe(self) -> Any:
         """All trials as a pandas DataFrame."""
-        return trials_dataframe(self.network, self._trials)
+        return trials_dataframe(self.network, self._book.trials)
 
     def predict(self, controls: Mapping[str, Any]) -> dict[str, StagePrediction]:
         """Mean, sd and bounds of every stage at some controls."""
@@ -201,8 +209,8 @@ class Study:
         return self._at_hand
 
     def _certify(self, limits: Limits | None) -> Certificate:
-        best = self._best()
-        if self.refuted or not np.isfinite(best) or self._learning:
+        best = self._book.best_value
+        if self.refuted or not np.isfinite(best) or self._guessing:
             return self._certificate(None, best, "no bound")
         try:
             bound, stopped = self._bound(limits, best)
@@ -224,7 +232,7 @@ class Study:
         controls = self.recommended()
         if controls is None:
             return None
-        now = self._certificate(None, self._best(), "no bound")
+        now = self._certificate(None, self._book.best_value, "no bound")
         if certificate is None or (certificate.kind, certificate.assumptions) != (now.kind, now.assumptions):
             certificate = self.certificate()  # bounds survive more data, but not a changed assumption
         try:
@@ -232,7 +240,7 @@ class Study:
         except RefutedError as error:
             self._knowledge.refuted_by(error)
             self._at_hand = None
-            nothing = self._certificate(None, self._best(), "no bound")
+            nothing = self._certificate(None, self._book.best_value, "no bound")
             return recommendation_at(self.beliefs, controls, self._candidates, nothing)
 
     # ---- inside
@@ -241,10 +249,6 @@ class Study:
         """A suggested point (d,) in user units; a candidate exactly as it was given, logarithms or not."""
         given = None if self._listed is None else self._listed.given(point)
         return self.network.domain.decode(point[None])[0] if given is None else given
-
-    def _best(self) -> float:
-        trial = self.best_trial
-        return -np.inf if trial is None or trial.value is None else self.network.sign * trial.value
 
     def _bound(self, limits: Limits | None, best: float) -> tuple[float, str]:
         """An upper bound of what is maximised over the whole domain, and what stopped the search for it."""
@@ -265,14 +269,16 @@ class Study:
         wanted = Limits(self.tolerance or 0.0, cells=2_000) if limits is None else limits
         at = self._context(()).best_point
         outcome = search(self.beliefs, leaves, best, len(self._knowledge.told), wanted, prove=True, best_point=at)
-        if limits is None:
+        if limits is None and not self._replayable:  # a tree that grew over many looks does not follow from the log
             self._leaves = outcome.leaves
         self._count(outcome.cells, started)
         return outcome.bound, outcome.stopped
 
     def _checked(self, bound: float, best: float) -> float:
         """A bound over all points that were run, refused when a run beats it."""
-        inside = self._listed is None or all(self.network.domain.row(t.controls) in self._listed for t in self._trials)
+        inside = self._listed is None or all(
+            self.network.domain.row(t.controls) in self._listed for t in self._book.trials
+        )
         if inside and bound < best - contradiction_slack(best):
             raise RefutedError(f"a run gave {best:.6g}, but by the assumptions no setting gives more than {bound:.6g}.")
         return bound
@@ -289,7 +295,7 @@ class Study:
             best=sign * best if some else None,
             bound=None if bound is None else sign * bound,
             gap=None if bound is None else bound - best,
-            evaluations=sum(trial.value is not None for trial in self._trials),
+            evaluations=sum(trial.value is not None for trial in self._book.trials),
             assumptions=(*assumptions(self.beliefs), *known.enlarged),
             evidence=known.evidence(),
             cells=self._cells,
@@ -300,16 +306,19 @@ class Study:
         )
 
     def _ask(self) -> Trial | None:
+        waiting = self._book.taken_up()
+        if waiting is not None:
+            return waiting
+        if self.within_tolerance:  # first, as this look at the bound may refute
+            return None
         found = self._knowledge.evidence()
         if found:
             raise RefutedError(" ".join(found))
-        if self._replayable and self.within_tolerance:
-            return None
-        pending = [trial for trial in self._trials if trial.state in ("waiting", "running")]
+        pending = self._book.running
         suggestion = self._suggest() if not pending else self._suggest_beside(pending)
         if suggestion.point is None:
             return None
-        return self._add(self.network.domain.named(self._in_user_units(suggestion.point)))
+        return self.begin_trial(self.network.domain.named(self._in_user_units(suggestion.point)))
 
     def _suggest(self) -> Suggestion:
         """The suggestion for the data told so far; computed once, so that asking twice changes nothing."""
@@ -331,9 +340,15 @@ class Study:
         return suggestion
 
     @property
+    def _guessing(self) -> bool:
+        """Whether too few runs were told for an estimated gap to mean anything."""
+        told = sum(trial.value is not None for trial in self.trials)
+        return self.network.estimated and told < self._calibration.first(self.network)
+
+    @property
     def _learning(self) -> bool:
-        """Whether too little is known for estimates to mean anything."""
-        return self.network.estimated and len(self._trials) < self._calibration.first(self.network)
+        """Whether the first points, which are a design, are still being asked for."""
+        return self.network.estimated and len(self._book.trials) < self._calibration.first(self.network)
 
     @property
     def _chooser(self) -> Algorithm:
@@ -351,30 +366,16 @@ class Study:
             told=known.told,
             pending=known.pending(pending),
             candidates=self._candidates,
-            best=self._best(),
-            trial=len(self._trials),
+            best=self._book.best_value,
+            trial=len(self._book.trials),
             tolerance=0.0 if blind else self.tolerance or 0.0,
             cache=self._cache,
-            taken=frozenset(self._taken),
+            taken=frozenset(self._book.taken),
             horizon=self.horizon,
         )
 
     def _generator(self) -> np.random.Generator:
-        return np.random.default_rng([_STREAM, self.seed, len(self._trials)])
-
-    def _add(self, controls: dict[str, float | int]) -> Trial:
-        domain, trial = self.network.domain, Trial(len(self._trials), controls)
-        self._trials.append(trial)
-        row = domain.row(controls)[None]
-        again = domain.decode(domain.encode(row))  # exp(ln x) may be the float next to x: both name the point
-        self._taken |= {(point + 0.0).tobytes() for point in (row, again)}
-        return trial
-
-    def _get(self, trial: Trial | int) -> Trial:
-        number = trial_number(trial)
-        if 0 <= number < len(self._trials):
-            return self._trials[number]
-        raise ArgumentError(f"there is no trial {number}; {len(self._trials)} were asked for.")
+        return np.random.default_rng([_STREAM, self.seed, len(self._book.trials)])
 
     def _learned(self, before: Trial, outputs: Mapping[str, Any]) -> Trial:
         """A trial with these outputs too, once all that follows from them is learned; else nothing is changed."""
@@ -387,9 +388,6 @@ class Study:
         return told
 
     def _end(self, trial: Trial | int, state: State, reason: str) -> Trial:
-        before = self._get(trial)
-        if before.state == "complete":
-            raise ContradictionError(f"trial {before.number} is complete: it cannot be {state} any more.")
-        ended = self._trials[before.number] = replace(before, state=state, reason=reason)
+        ended = self._book.end(trial, state, reason)
         self._suggestion = None  # it may be the point that failed
         return ended

@@ -1,0 +1,91 @@
+"""What it costs to choose points beside runs that are under way: regret with several runs at once against one.
+
+    python -m benchmarks.batch [--problems drop-wave,ackley,certified-chain] [--pending 4] [--seeds 10] [--budget 50]
+        [--write FILE.md]
+
+2(d + 1) uniform random runs, the same for both; then `--budget` runs of `auto`, with `--pending` runs under way at any
+time: the oldest is told, and a new point chosen. Prints the median regret of both, and their ratio. Of the certified
+chain every seed is another random process. On two free cores ten seeds take about a quarter of an hour.
+"""
+
+import argparse
+from itertools import product
+from pathlib import Path
+from statistics import median
+
+from benchmarks.environment import description, require_one_thread
+from benchmarks.markdown import table, write_section
+from cascada.experiments.bench_run import initial_points
+from cascada.experiments.pool import processes
+from cascada.network import Process
+from cascada.problems import Problem, by_name, certified
+from cascada.study import Study
+
+NAME = "benchmarks.batch"
+PROBLEMS = ("drop-wave", "ackley", "certified-chain")
+AIM = 2.0  # the largest ratio that is good
+
+
+def problem_of(name: str, seed: int) -> Problem:
+    """A built-in problem; of a certified family that of this seed."""
+    return certified("chain", seed=seed) if name == "certified-chain" else by_name(name)
+
+
+def regret(name: str, pending: int, seed: int, budget: int) -> float:
+    """How far the best run is from the optimum in the end, with so many runs at once."""
+    problem = problem_of(name, seed)
+    network, process = problem.network, Process(problem.network)
+    study = Study(network, seed=seed)
+    for point in initial_points(problem, 2 * (network.domain.dimension + 1), seed):
+        controls = network.domain.named(point)
+        study.add_trial(controls, process(controls))
+    under_way = study.ask(min(pending, budget))
+    begun = len(under_way)
+    while under_way:
+        oldest = under_way.pop(0)
+        study.tell(oldest, process(oldest.controls))
+        if begun < budget:
+            fresh = study.ask(1)
+            under_way += fresh
+            begun += len(fresh) or budget  # nothing is worth a run any more
+    best = study.best_trial
+    assert best is not None
+    assert best.value is not None
+    return network.sign * (problem.optimum[1] - best.value)
+
+
+def report(problems: list[str], pending: int, seeds: int, budget: int) -> str:
+    """The table, as Markdown."""
+    jobs = list(product(problems, (1, pending), range(seeds)))
+    with processes(2) as pool:
+        futures = {job: pool.submit(regret, *job, budget) for job in jobs}
+        found = {job: future.result() for job, future in futures.items()}
+    rows = []
+    for name in problems:
+        one, several = (median(found[name, at_once, seed] for seed in range(seeds)) for at_once in (1, pending))
+        ratio = max(several, 0.0) / max(one, 1e-300)
+        rows.append([name, f"{one:.3g}", f"{several:.3g}", f"{ratio:.2g}", "yes" if ratio <= AIM else "no"])
+    head = ["problem", "regret, one at a time", f"regret, {pending} at once", "ratio", f"at most {AIM:g}"]
+    command = f"python -m {NAME} --problems {','.join(problems)} --pending {pending} --seeds {seeds} --budget {budget}"
+    said = f"Median regret of {seeds} seeds after {budget} runs beyond the initial design. {description(['numpy'])}"
+    return f"    {command}\n\n{said}\n\n{table(head, rows)}"
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog=f"python -m {NAME}", description=__doc__)
+    parser.add_argument("--problems", default=",".join(PROBLEMS))
+    parser.add_argument("--pending", type=int, default=4)
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--budget", type=int, default=50)
+    parser.add_argument("--write", type=Path)
+    given = parser.parse_args()
+    require_one_thread()
+    text = report(given.problems.split(","), given.pending, given.seeds, given.budget)
+    print(text)
+    if given.write:
+        write_section(given.write, NAME, text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,42 @@
+"""`cascada new FILE.toml`: a file to start from."""
+
+import shlex
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cascada.cli.output import print_json
+from cascada.cli.stored import Json
+from cascada.errors import ArgumentError
+
+
+def new(
+    file: Annotated[Path, typer.Argument(metavar="FILE.toml", help="The file to write; it must not be there yet.")],
+    json_output: Json = False,
+) -> None:
+    """Write a description of a process to start from: two stages that are commands, with what each line means.
+
+    It runs as it is; put your own commands, controls and outputs in. --json prints the path.
+
+    For example: cascada new process.toml
+    """
+    if file.suffix.lower() != ".toml":
+        raise ArgumentError(
+            f"FILE.toml must end with .toml, so that `cascada run` knows what it is; got {str(file)!r}."
+        )
+    text = files("cascada.cli").joinpath("new.toml").read_text(encoding="utf-8")
+    try:
+        with file.open("x", encoding="utf-8") as new_file:  # x: only if there is nothing of this name
+            new_file.write(text.replace("FILE.toml", file.name))
+    except FileExistsError:
+        raise ArgumentError(f"{file} is already there, and is not overwritten. Give another name.") from None
+    except FileNotFoundError:
+        raise ArgumentError(f"there is no folder {file.parent}; create it first, or give another path.") from None
+    except OSError as error:
+        raise ArgumentError(f"cannot write {file}: {error.strerror or error}.") from None
+    if json_output:
+        print_json({"path": str(file)})
+    else:
+        typer.echo(f"{file} was written, and runs as it is:\n  cascada run {shlex.quote(str(file))}")

@@ -1,0 +1,59 @@
+"""What `cascada run` and `cascada worker` share: who runs the process, and how what was found is printed."""
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+import typer
+
+from cascada.cli.output import as_json, print_json, summary
+from cascada.study import Result
+
+Jobs = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="So many runs at once, in processes of their own.",
+        show_default="1, or with --dask as many as the cluster has threads",
+    ),
+]
+Dask = Annotated[str | None, typer.Option(metavar="ADDRESS", help="Run on a Dask cluster, as in tcp://10.0.0.1:8786.")]
+
+
+@contextmanager
+def at_work(jobs: int | None, dask: str | None) -> Iterator[dict[str, Any]]:
+    """Whoever runs the trials, as options of `optimise`."""
+    with _ended_like_an_interrupt():
+        if dask is None:
+            yield {"jobs": jobs}
+            return
+        from cascada.integrations.dask import dask_executor  # the cluster's client: only where one is wanted
+
+        with dask_executor(dask) as (executor, capacity):
+            yield {"jobs": jobs or capacity, "executor": executor}
+
+
+@contextmanager
+def _ended_like_an_interrupt() -> Iterator[None]:
+    """Let SIGTERM, by which schedulers of clusters and `kill` end a process, do what Ctrl-C does: lose nothing."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def print_result(result: Result, study: str | None, json_output: bool) -> None:
+    """Print what was found, and exit with 1 where that is nothing, or nothing to rely on."""
+    if json_output:
+        print_json(as_json(result) | ({} if study is None else {"study": study}))
+    else:
+        typer.echo(summary(result) + ("" if study is None else f"\n\nAll of it is in the study {study!r}."))
+    if result.best is None or result.status == "refuted":
+        raise typer.Exit(1)

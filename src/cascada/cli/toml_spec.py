@@ -1,0 +1,157 @@
+"""A process from a TOML file: its stages are commands."""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from cascada.cli.toml_tables import (
+    KERNELS,
+    ControlTable,
+    FileTable,
+    MaternTable,
+    Problems,
+    SquaredExponentialTable,
+    StageTable,
+    as_key,
+    shown,
+)
+from cascada.errors import ArgumentError
+from cascada.kernels import Matern, SquaredExponential
+from cascada.network import Network, Stage, chain
+from cascada.network.command import Command
+from cascada.space import Control, Integer, Real
+
+_LARGEST = 1 << 20  # bytes; a process of a hundred stages takes a twentieth of it
+
+
+def load_toml(path: Path) -> Network:
+    """The network that a file describes, with a `Command` for every stage; the error names all that is wrong with it.
+
+    A stage that names no parents follows the stage before it in the file, as in `chain`; `parents = []` means none.
+    Commands run in the file's folder.
+    """
+    document, problems = _parsed(path), Problems(str(path))
+    file = problems.read(FileTable, document, "")
+    tables = document.get("stage")
+    stages: list[Stage] = []
+    for i, table in enumerate(tables if isinstance(tables, list) else []):
+        name = table.get("name") if isinstance(table, dict) else None
+        problems.about = f"stage {name!r:.100}" if isinstance(name, str) else f"the [[stage]] number {i + 1}"
+        stage = _stage(table, f"stage[{i}]", path.resolve().parent, problems)
+        stages += [] if stage is None else [stage]
+    problems.raise_any()
+    assert file is not None, "or there were problems"
+    try:
+        network = chain(*stages, objective=file.objective)
+    except ArgumentError as error:
+        raise ArgumentError(f"{path}: {error}") from None
+    return network.mirrored() if file.sense == "minimise" else network
+
+
+def _stage(given: Any, path: str, folder: Path, problems: Problems) -> Stage | None:
+    """A stage, or None and what is wrong with it added."""
+    before = len(problems.found)
+    table = problems.read(StageTable, given, path)
+    inner = given if isinstance(given, dict) else {}
+    controls: dict[str, Control] = {}
+    if isinstance(inner.get("controls"), dict):
+        for name, one in inner["controls"].items():
+            control = _control(name, one, f"{path}.controls.{as_key(name)}", problems)
+            controls |= {} if control is None else {name: control}
+    kernel = _kernel(inner["kernel"], f"{path}.kernel", problems) if isinstance(inner.get("kernel"), dict) else None
+    if table is None or len(problems.found) > before:
+        return None
+    try:
+        return Stage(
+            table.name,
+            controls=controls,
+            outputs=table.outputs,
+            parents=table.parents,
+            kernel=kernel,
+            norm_bound=table.norm_bound,
+            lipschitz=table.lipschitz,
+            offset=table.offset,
+            passes=table.passes,
+            function=Command(table.command, folder, table.timeout),
+            timeout=table.timeout,
+            retries=table.retries,
+        )
+    except ArgumentError as error:
+        problems.add(path, f"is wrong: {str(error).removeprefix(f'stage {table.name!r}: ')}")
+        return None
+
+
+def _control(name: str, given: Any, path: str, problems: Problems) -> Control | None:
+    if not name.strip() or "." in name:
+        problems.add(path, "must have a name without dots")
+    if not isinstance(given, dict):
+        misplaced = ": what belongs to the stage stands above [stage.controls]"
+        hint = misplaced if name in StageTable.model_fields else ""
+        problems.add(path, f"must be a table such as {{ low = 0, high = 1 }}; got {shown(given)}{hint}")
+        return None
+    table = problems.read(ControlTable, given, path)
+    if table is None:
+        return None
+    try:
+        if table.type == "real":
+            return Real(table.low, table.high, table.log)
+        if table.log or not table.low.is_integer() or not table.high.is_integer():
+            raise ArgumentError(f"an integer control needs whole numbers as its range, and no log; got {shown(given)}.")
+        return Integer(int(table.low), int(table.high))
+    except ArgumentError as error:
+        problems.add(path, f"is wrong: {error}")
+        return None
+
+
+def _kernel(given: dict[str, Any], path: str, problems: Problems) -> Matern | SquaredExponential | None:
+    kind = given.get("type")
+    if not isinstance(kind, str) or kind not in KERNELS:
+        got = shown(kind) if "type" in given else "none"
+        problems.add(f"{path}.type", f"must be {' or '.join(map(shown, KERNELS))}; got {got}")
+        return None
+    table = problems.read(KERNELS[kind], given, path)
+    try:
+        if isinstance(table, MaternTable):
+            return Matern(table.nu, _scales(table.lengthscale), table.variance)
+        if isinstance(table, SquaredExponentialTable):
+            return SquaredExponential(_scales(table.lengthscale), table.variance)
+    except ArgumentError as error:
+        problems.add(path, f"is wrong: {error}")
+    return None
+
+
+def _scales(given: float | list[float]) -> float | tuple[float, ...]:
+    return tuple(given) if isinstance(given, list) else given
+
+
+def _parsed(path: Path) -> dict[str, Any]:
+    """The tables of a file."""
+    text = _text(path)
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        said = str(error).replace("Cannot overwrite a value", "A key is given twice")
+        end = f"at the end, line {text.rstrip().count(chr(10)) + 1}"
+        raise ArgumentError(f"{path} is not TOML: {said.replace('at end of document', end)}.") from None
+    except (ValueError, RecursionError) as error:  # numbers and tables without end
+        raise ArgumentError(f"{path} cannot be read as TOML: {error}.") from None
+
+
+def _text(path: Path) -> str:
+    """What is in the file; one that cannot be a description is not read to its end."""
+    content = b""
+    try:
+        if not path.exists():
+            raise ArgumentError(f"there is no file {path}; `cascada new {path}` writes one to start from.")
+        if not path.is_file():
+            raise ArgumentError(f"{path} must be a file; it is {'a folder' if path.is_dir() else 'something else'}.")
+        with path.open("rb") as file:
+            content = file.read(_LARGEST + 1)
+        if len(content) > _LARGEST:
+            raise ArgumentError(f"{path} is larger than {_LARGEST} bytes, and surely no description of a process.")
+        return content.decode("utf-8-sig")  # some editors put a mark at the beginning
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise ArgumentError(f"{path} must be text in UTF-8; line {line} is not: {error.reason}.") from None
+    except OSError as error:
+        raise ArgumentError(f"cannot read {path}: {error.strerror or error}.") from None

@@ -1,0 +1,142 @@
+"""The keys of a TOML file that describes a process, and what is said about wrong ones.
+
+Each table is checked by itself against a flat model: so all that is wrong in a file is said at once, each with its key,
+and in words of ours: `stage[1].controls.T1.low (stage 'grind') must be a number; got "350"`.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from cascada.errors import ArgumentError
+
+_NAMES = "a name or a list of names"
+_PER_OUTPUT = "a number, or a list with one for every output"
+_PER_INPUT = "a number above 0, or a list with one for every input"
+
+
+class Table(BaseModel):
+    """The base of all tables. The description of a key ends the sentence "… must be"."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+
+class FileTable(Table):
+    """The whole file."""
+
+    objective: str | None = Field(None, description='a name in quotation marks, "stage.output"')
+    sense: Literal["maximise", "minimise"] = Field("maximise", description='"maximise" or "minimise"')
+    stage: list[Any] = Field(min_length=1, description="a list of tables: each begins with [[stage]]")
+
+
+class StageTable(Table):
+    """One `[[stage]]`."""
+
+    name: str = Field(description="a name in quotation marks")
+    command: list[str] = Field(
+        min_length=1, description='a list of words such as ["awk", "-f", "melt.awk"]: no shell reads it'
+    )
+    controls: dict[str, Any] = Field({}, description="a table: it begins with [stage.controls]")
+    outputs: str | list[str] | None = Field(None, description=_NAMES)
+    parents: str | list[str] | None = Field(None, description='a list of names, "stage" or "stage.output"')
+    passes: str | list[str] = Field([], description=_NAMES)
+    timeout: float | None = Field(None, description="a number of seconds above 0")
+    retries: int = Field(0, description="a whole number, 0 or more")
+    kernel: dict[str, Any] | None = Field(None, description='a table such as { type = "matern", nu = 2.5 }')
+    norm_bound: float | list[float] | None = Field(None, description=_PER_OUTPUT)
+    lipschitz: float | list[float] | None = Field(None, description=_PER_OUTPUT)
+    offset: float | list[float] = Field(0.0, description=_PER_OUTPUT)
+
+
+class ControlTable(Table):
+    """A control, in `[stage.controls]`."""
+
+    low: float = Field(description="a number")
+    high: float = Field(description="a number")
+    log: bool = Field(False, description="true or false")
+    type: Literal["real", "integer"] = Field("real", description='"real" or "integer"')
+
+
+class MaternTable(Table):
+    """`kernel = { type = "matern", … }`."""
+
+    type: Literal["matern"]
+    nu: float = Field(description="a number above 0, such as 2.5")
+    lengthscale: float | list[float] = Field(1.0, description=_PER_INPUT)
+    variance: float = Field(1.0, description="a number above 0")
+
+
+class SquaredExponentialTable(Table):
+    """`kernel = { type = "squared-exponential", … }`."""
+
+    type: Literal["squared-exponential"]
+    lengthscale: float | list[float] = Field(1.0, description=_PER_INPUT)
+    variance: float = Field(1.0, description="a number above 0")
+
+
+#: Type of a kernel → its table.
+KERNELS: Mapping[str, type[Table]] = {"matern": MaternTable, "squared-exponential": SquaredExponentialTable}
+
+T = TypeVar("T", bound=Table)
+
+
+@dataclass
+class Problems:
+    """What is wrong with a file, gathered while it is read."""
+
+    file: str
+    about: str = ""  # the stage that is being read, by name if it has one
+    found: list[str] = field(default_factory=list)
+
+    def add(self, path: str, what: str) -> None:
+        """One more, with the key that it is about."""
+        self.found.append(f"{path}{self.about and f' ({self.about})'} {what}")
+
+    def read(self, model: type[T], table: Any, path: str) -> T | None:
+        """A table as its model, or None and what is wrong with it added: each key once, whatever is wrong with it."""
+        if not isinstance(table, dict):
+            self.add(path, f"must be a table; got {shown(table)}")
+            return None
+        try:
+            return model.model_validate(table)
+        except ValidationError as error:
+            for key, kind in {str(one["loc"][0]): one["type"] for one in error.errors()}.items():
+                where = f"{path}.{as_key(key)}".removeprefix(".")
+                if kind == "extra_forbidden":
+                    self.add(where, f"is not known{_hint(key, model)}")
+                elif kind == "missing":
+                    self.add(where, f"is missing: it must be {model.model_fields[key].description}")
+                else:
+                    self.add(where, f"must be {model.model_fields[key].description}; got {shown(table[key])}")
+            return None
+
+    def raise_any(self) -> None:
+        """Raise one error with all of them, if there are any."""
+        if self.found:
+            raise ArgumentError(f"{self.file}: " + ";\n".join(one.rstrip(".") for one in self.found) + ".")
+
+
+def _hint(key: str, model: type[Table]) -> str:
+    """What may have been meant by a key that is not known."""
+    if model is StageTable and key in FileTable.model_fields:
+        return ": it stands at the top of the file, above the first [[stage]]"
+    if model is FileTable and key in StageTable.model_fields:
+        return ": it belongs to a stage, below its [[stage]]"
+    near = get_close_matches(key, model.model_fields, n=1)
+    return f" (did you mean {near[0]}?)" if near else f"; the keys here are {', '.join(model.model_fields)}"
+
+
+def as_key(key: str) -> str:
+    """A key as TOML has it, and not too long."""
+    return key if re.fullmatch(r"[A-Za-z0-9_-]{1,60}", key) else shown(key)
+
+
+def shown(value: Any) -> str:
+    """A value as TOML has it, more or less, and not too long."""
+    text = "true" if value is True else "false" if value is False else repr(value)
+    text = f'"{value}"' if isinstance(value, str) and value.isprintable() else text
+    return text if len(text) <= 100 else f"{text[:100]}…"

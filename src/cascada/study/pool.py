@@ -1,0 +1,240 @@
+"""A pool of processes that outlives its workers: one that dies or hangs is replaced, and only its stage is tried again.
+
+A plain `ProcessPoolExecutor` loses every run when one worker dies, and cannot stop one that hangs. Here each worker
+says which stage it begins and what each stage gave, so that nothing that was finished is run twice. Functions travel
+by cloudpickle: any function will do, also one of a notebook.
+"""
+
+import math
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from contextlib import suppress
+from dataclasses import dataclass, field
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import Any
+
+from cascada.errors import ArgumentError
+from cascada.network import Outputs, Process, StageError
+from cascada.network.time_limit import TimedOut
+from cascada.study.trial import Trial
+from cascada.study.workers import Finished, Observer
+
+# A worker may die of something that is not its stage's fault: somebody killed it, memory ran out. So one try is free.
+_FREE_DEATHS = 1
+# Seconds for a worker to end by itself, with the commands that it runs.
+_LAST_BREATH = 2.0
+# Runs share the machine: each has one thread for linear algebra, unless the user said otherwise.
+_ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+
+
+@dataclass(eq=False)
+class _Run:
+    """A trial under way: what is done of it, which stage runs since when, how often a stage took its worker along."""
+
+    trial: Trial
+    outputs: Outputs
+    stage: str | None = None
+    since: float = math.inf
+    lost: Counter[str] = field(default_factory=Counter)
+
+
+class Pool:
+    """Up to `capacity` runs at once, each in a process of its own."""
+
+    def __init__(self, process: Process, capacity: int, observed: Observer | None) -> None:
+        self.capacity = capacity
+        self._process, self._observed = process, observed
+        self._payload = _packed(process)
+        self._messages: SimpleQueue[tuple[_Worker, Any]] = SimpleQueue()
+        self._idle: list[_Worker] = []
+        self._busy: dict[_Worker, _Run] = {}
+
+    def start(self, trial: Trial) -> None:
+        """Give a trial to a worker that is free, or to a new one."""
+        self._send(_Run(trial, dict(trial.outputs)))
+
+    def wait(self) -> list[Finished]:
+        """Listen to the workers until a run is over."""
+        while True:
+            try:
+                worker, message = self._messages.get(timeout=self._patience())
+            except Empty:
+                finished = self._stop_overdue()
+            else:
+                finished = self._heard(worker, message)
+            if finished:
+                return finished
+
+    def stop(self) -> list[Finished]:
+        """End all workers, with what they started; runs whose end was heard of are not lost."""
+        finished = []
+        with suppress(Empty):
+            while True:
+                worker, message = self._messages.get_nowait()
+                if message[0] in ("ended", "finished"):
+                    finished += self._heard(worker, message)
+        for worker in [*self._busy, *self._idle]:
+            worker.dismiss()  # all at once: each may need a moment to end its commands
+        for worker in [*self._busy, *self._idle]:
+            worker.end()
+        self._busy, self._idle = {}, []
+        return finished
+
+    # ---- inside
+
+    def _send(self, run: _Run) -> None:
+        worker = self._idle.pop() if self._idle else _Worker(self._payload, self._messages)
+        self._busy[worker] = run
+        run.stage, run.since = None, math.inf
+        worker.send((dict(run.trial.controls), run.outputs))
+
+    def _heard(self, worker: "_Worker", message: Any) -> list[Finished]:
+        kind, *said = message
+        run = self._busy.get(worker)
+        if kind == "gone":
+            worker.end()
+        if run is None:  # a worker that was stopped, or that died while it had nothing to do
+            self._idle = [other for other in self._idle if other is not worker or kind != "gone"]
+        elif kind == "gone":
+            return self._lost(worker, f"took its worker process with it ({worker.death()})", _FREE_DEATHS)
+        elif kind == "finished":
+            del self._busy[worker]
+            self._idle.append(worker)
+            return [Finished(run.trial, *said)]
+        elif kind == "began":
+            run.stage, run.since = said[0], time.monotonic()
+        elif kind == "ended":
+            stage, outputs = said
+            run.outputs[stage] = outputs
+            run.stage, run.since = None, math.inf
+            if self._observed is not None:
+                self._observed(run.trial, stage, outputs)
+        elif kind == "unusable":
+            raise ArgumentError(f"the process could not be sent to a worker process: {said[0]}.")
+        return []
+
+    def _patience(self) -> float | None:
+        """Seconds until some stage is overdue; None if none can be."""
+        deadlines = [self._deadline(run) for run in self._busy.values()]
+        first = min(deadlines, default=math.inf)
+        return None if first == math.inf else max(first - time.monotonic(), 0.0)
+
+    def _deadline(self, run: _Run) -> float:
+        if run.stage is None or self._process.stops_itself(run.stage):
+            return math.inf
+        timeout = self._process.network.node(run.stage).stage.timeout
+        return math.inf if timeout is None else run.since + timeout
+
+    def _stop_overdue(self) -> list[Finished]:
+        finished = []
+        now = time.monotonic()
+        for worker, run in list(self._busy.items()):
+            if run.stage is not None and self._deadline(run) <= now:
+                timeout = self._process.network.node(run.stage).stage.timeout
+                assert timeout is not None, "without one, nothing is overdue"
+                worker.end()
+                finished += self._lost(worker, str(TimedOut(timeout)), 0)
+        return finished
+
+    def _lost(self, worker: "_Worker", reason: str, free: int) -> list[Finished]:
+        """A worker is gone: its run goes on in another one, or has failed if its stage did this too often."""
+        run = self._busy.pop(worker)
+        stage = run.stage or next(n.stage.name for n in self._process.network.nodes if n.stage.name not in run.outputs)
+        run.lost[stage] += 1
+        if worker.silent and not worker.killed:
+            raise ArgumentError(f"worker processes cannot be started here: one ended at once ({worker.death()}).")
+        if run.lost[stage] <= max(self._process.network.node(stage).stage.retries, free):
+            self._send(run)
+            return []
+        tries = f" (in the last of {run.lost[stage]} tries)" if run.lost[stage] > 1 else ""
+        error = StageError(stage, run.trial.controls, reason + tries, run.outputs)
+        return [Finished(run.trial, run.outputs, str(error))]
+
+
+class _Worker:
+    """A process that runs what it is sent, and a thread here that listens to it."""
+
+    def __init__(self, payload: bytes, messages: "SimpleQueue[tuple[_Worker, Any]]") -> None:
+        self.silent = True  # until it says something
+        environment = dict.fromkeys(_ONE_THREAD, "1") | dict(os.environ)
+        # A session of its own: Ctrl-C is for whoever owns the pool, who then ends the workers.
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "cascada.study.pool_worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=environment,
+            start_new_session=True,
+        )
+        self._messages = messages
+        Thread(target=self._listen, name="cascada worker", daemon=True).start()
+        self.send(sys.path)
+        self._write(payload)
+
+    def send(self, what: Any) -> None:
+        """Send a message; a worker that is dead is heard of otherwise."""
+        self._write(pickle.dumps(what))
+
+    def dismiss(self) -> None:
+        """Let it end, with the commands that it runs."""
+        with suppress(OSError):
+            self._process.stdin.close()  # type: ignore[union-attr]  # it has one: PIPE
+
+    def end(self) -> None:
+        """The same, and see to it: one that hangs is killed."""
+        self.dismiss()
+        try:
+            self._process.wait(_LAST_BREATH)
+        except subprocess.TimeoutExpired:
+            with suppress(ProcessLookupError, PermissionError):
+                if os.name == "posix":
+                    os.killpg(self._process.pid, signal.SIGKILL)
+                else:
+                    self._process.kill()
+        self._process.wait()
+
+    @property
+    def killed(self) -> bool:
+        """Whether a signal ended it."""
+        return self._process.wait() < 0
+
+    def death(self) -> str:
+        """How it ended, in words."""
+        code = self._process.wait()
+        return f"exit code {code}" if code >= 0 else f"killed by signal {signal.Signals(-code).name}"
+
+    def _write(self, data: bytes) -> None:
+        stream = self._process.stdin
+        assert stream is not None, "it was started with a pipe"
+        with suppress(OSError, ValueError):
+            stream.write(data)
+            stream.flush()
+
+    def _listen(self) -> None:
+        stream = self._process.stdout
+        assert stream is not None, "it was started with a pipe"
+        with suppress(EOFError, OSError, pickle.UnpicklingError), stream:
+            while True:
+                message = pickle.load(stream)
+                self.silent = False
+                self._messages.put((self, message))
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(_LAST_BREATH)
+        self._messages.put((self, ("gone",)))
+
+
+def _packed(process: Process) -> bytes:
+    import cloudpickle  # type: ignore[import-untyped, unused-ignore]
+
+    try:
+        return bytes(cloudpickle.dumps(process))
+    except Exception as error:  # objects say in many ways that they cannot be pickled
+        raise ArgumentError(
+            f"the process could not be sent to worker processes: {type(error).__name__}: {error}. Functions must not "
+            f"hold on to open files, locks or connections; open them inside the function."
+        ) from error

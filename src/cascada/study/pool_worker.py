@@ -1,0 +1,62 @@
+"""A process of a pool: runs the stages of the trials that it is sent, and says what each stage gave."""
+
+import os
+import pickle
+import sys
+from queue import SimpleQueue
+from threading import Thread
+from typing import Any, BinaryIO
+
+from cascada.network import Process, StageError
+from cascada.network.command import stop_all
+
+
+def main() -> None:
+    """Read runs from standard input until it ends; messages go where standard output went."""
+    requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    # What stages print must not get between the messages, and they have nothing to read.
+    os.dup2(2, 1)
+    with open(os.devnull, "rb") as nothing:
+        os.dup2(nothing.fileno(), 0)
+    sys.path[:] = pickle.load(requests)
+    try:
+        process: Process = pickle.load(requests)
+    except Exception as error:  # a module that is not there, code of another version: anything may be raised
+        _send(answers, "unusable", f"{type(error).__name__}: {error}")
+        return
+    _send(answers, "ready")
+    runs: SimpleQueue[Any] = SimpleQueue()
+    Thread(target=_read, args=(requests, runs), daemon=True).start()
+    while True:
+        controls, outputs = runs.get()
+        try:
+            found = process.run(
+                controls,
+                outputs,
+                began=lambda stage: _send(answers, "began", stage),
+                ended=lambda stage, values: _send(answers, "ended", stage, values),
+                limited=False,
+            )
+        except StageError as error:
+            _send(answers, "finished", error.outputs, str(error))
+        else:
+            _send(answers, "finished", found)
+
+
+def _read(requests: BinaryIO, runs: "SimpleQueue[Any]") -> None:
+    """Take runs in; when nobody is there any more to send some, end at once, whatever is running."""
+    try:
+        while True:
+            runs.put(pickle.load(requests))
+    except (EOFError, OSError, pickle.UnpicklingError):
+        stop_all(for_good=True)
+        os._exit(0)
+
+
+def _send(answers: BinaryIO, *message: Any) -> None:
+    pickle.dump(message, answers)
+    answers.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,26 @@
+"""From the log of a stored study to what a study in memory learns of it."""
+
+from cascada.errors import ContradictionError
+from cascada.study.events import Event
+from cascada.study.study import Study
+
+
+def teach(study: Study, event: Event, described: int) -> None:
+    """Let a study in memory, which knows of all events before, learn from the next one.
+
+    `described` is the event that says what is assumed: what a bound showed speaks against the assumptions of its time,
+    what somebody said holds for any.
+    """
+    if event.kind == "note" and "refuted" in event.data and event.data.get("assumed") in (None, described):
+        study.refute(str(event.data["refuted"]))
+    if event.trial is None:
+        return
+    if event.trial == len(study.trials):
+        study.begin_trial(event.data["controls"])
+    elif event.kind in ("observed", "told"):
+        try:
+            study.tell(event.trial, event.data["outputs"])
+        except ContradictionError as error:  # it is in the log, so it is said, and not lost
+            study.refute(str(error))
+    elif event.kind in ("failed", "abandoned"):
+        study.fail(event.trial, str(event.data.get("reason")))

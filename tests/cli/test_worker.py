@@ -1,0 +1,122 @@
+"""`cascada worker`: several processes on one study in PostgreSQL, some of them killed and started again."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from cascada.study import Study
+from tests.study.servers import postgres
+
+BUDGET = 24
+PROCESS = """
+import math, os, time
+from pathlib import Path
+import cascada as cd
+
+folder = Path(__file__).parent
+
+def heat(x, y):
+    with open(folder / "runs", "a") as file:
+        file.write(f"{x!r} {y!r} {os.getpid()}\\n")
+    time.sleep(0.15)
+    return 1.2 * math.exp(-0.5 * ((x - 0.4) ** 2 + (y + 0.3) ** 2))
+
+def quench(heat):
+    return 1.5 * math.exp(-0.5 * (heat - 0.9) ** 2)
+
+kernel = cd.SquaredExponential(1.0)
+controls = {"x": cd.Real(-2, 2), "y": cd.Real(-2, 2)}
+network = cd.chain(
+    cd.Stage("heat", controls, kernel=kernel, norm_bound=2.0, function=heat),
+    cd.Stage("quench", kernel=kernel, norm_bound=2.0, function=quench),
+)
+"""
+
+Start = Callable[..., subprocess.Popen[str]]
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with postgres() as found:
+        yield found
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Starts workers, and ends those that are left."""
+    (tmp_path / "alloy.py").write_text(PROCESS)
+    begun: list[subprocess.Popen[str]] = []
+
+    def start(url: str, *options: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-c", "from cascada.cli.main import app; app()", "worker"]
+        command += [f"{tmp_path / 'alloy.py'}:network", "--storage", url, "--study", "alloy", "--json", *options]
+        environment = os.environ | {"OMP_NUM_THREADS": "1"}
+        pipe = subprocess.PIPE
+        begun.append(subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment))
+        return begun[-1]
+
+    yield start
+    for process in begun:
+        if process.returncode is None:
+            process.kill()
+            process.communicate()
+
+
+def runs(folder: Path) -> list[list[str]]:
+    file = folder / "runs"
+    return [line.split() for line in file.read_text().splitlines()] if file.exists() else []
+
+
+def test_four_workers_of_which_two_are_killed_and_started_again(url: str, start: Start, tmp_path: Path) -> None:
+    names = ["north", "east", "south", "west"]
+    workers = {name: start(url, "--worker", name, "--budget", str(BUDGET)) for name in names}
+    end = time.monotonic() + 120
+    for name in names[:2]:
+        own = str(workers[name].pid)
+        while [pid for *_, pid in runs(tmp_path)].count(own) < 1:
+            assert time.monotonic() < end, "the workers should have begun by now"
+            time.sleep(0.01)
+        workers[name].send_signal(signal.SIGKILL)
+        workers[name].communicate()
+        workers[name] = start(url, "--worker", name)  # the budget is that of the study
+    results = []
+    for worker in workers.values():
+        said, errors = worker.communicate(timeout=240)
+        assert worker.returncode == 0, errors
+        results.append(json.loads(said))
+    study = Study.open(url, "alloy")
+    assert [trial.state for trial in study.trials] == ["complete"] * BUDGET
+    points = [(repr(trial.controls["x"]), repr(trial.controls["y"])) for trial in study.trials]
+    assert len(set(points)) == BUDGET
+    asked = Counter(event.trial for event in study.events if event.kind == "asked")
+    times = Counter((x, y) for x, y, _ in runs(tmp_path))
+    for number, point in enumerate(points):
+        assert 1 <= times[point] <= asked[number]  # a point that was run again was asked for again
+    best = study.best_trial
+    assert best is not None
+    assert all(result["best"]["value"] == best.value for result in results)
+    assert len({pid for *_, pid in runs(tmp_path)}) >= 4  # all took part
+
+
+def test_a_worker_runs_several_at_once_and_waits_for_the_last_runs_of_others(url: str, start: Start) -> None:
+    """Another one has the last trial and is never heard of again: the worker runs that trial, too."""
+    first = start(url, "--study", "bronze", "--budget", "5", "--jobs", "2")
+    said, errors = first.communicate(timeout=120)
+    assert first.returncode == 0, errors
+    assert len(json.loads(said)["trials"]) == 5
+    lost = Study.open(url, "bronze", worker="far away").ask(lease=3.0)
+    assert lost is not None
+    second = start(url, "--study", "bronze", "--budget", "6")
+    said, errors = second.communicate(timeout=120)
+    assert second.returncode == 0, errors
+    trials = json.loads(said)["trials"]
+    assert [trial["state"] for trial in trials] == ["complete"] * 6
+    assert trials[5]["controls"] == dict(lost.controls)

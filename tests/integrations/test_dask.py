@@ -1,0 +1,111 @@
+"""Runs on a Dask cluster, with workers that are killed in the middle of a stage."""
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from tests.integrations.installed import require
+
+# ruff: noqa: E402  (what is imported below may not be there)
+require("distributed", "dask")
+
+import dask
+import distributed
+
+from cascada.algorithms import NonAdaptive, RandomSearch
+from cascada.cli.main import app
+from cascada.errors import ArgumentError
+from cascada.integrations.dask import dask_executor
+from cascada.study import Study, maximise
+from tests.study.processes import heat, network, quench
+from tests.study.test_pool import calls, counted, once
+
+NETWORK = network()
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[str]:
+    """The address of a cluster of two processes."""
+    settings = {"distributed.scheduler.allowed-failures": 1, "distributed.nanny.pre-spawn-environ": {}}
+    make: Any = distributed.LocalCluster  # which has no types
+    with (
+        dask.config.set(settings),
+        make(2, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address=None) as made,
+    ):
+        yield str(made.scheduler_address)
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def sometimes_deadly(heat: float) -> float:
+    if heat > 1.0:
+        die()
+    return quench(heat)
+
+
+def test_a_cluster_gives_what_is_given_here(cluster: str) -> None:
+    plain = maximise(NETWORK, [heat, quench], budget=6, algorithm=NonAdaptive())
+    with dask_executor(cluster) as (executor, capacity):
+        assert capacity == 2
+        other = maximise(NETWORK, [heat, quench], budget=6, algorithm=NonAdaptive(), executor=executor)
+        assert other.trials == plain.trials
+        adaptive = maximise(NETWORK, [heat, quench], budget=6, executor=executor, jobs=capacity)
+    assert (adaptive.status, adaptive.gap_kind, len(adaptive.trials)) == ("budget", "proven", 6)
+
+
+def test_a_worker_that_is_killed_in_a_stage_loses_nothing(cluster: str, tmp_path: Path) -> None:
+    functions: list[Callable[..., float]] = [partial(counted, tmp_path, heat), partial(once, tmp_path, die)]
+    study = Study.open(f"sqlite:///{tmp_path}/alloy.db", "alloy", NETWORK, algorithm="random_search")
+    with dask_executor(cluster) as (executor, capacity):
+        result = study.optimise(functions, budget=6, executor=executor, jobs=capacity)
+    assert (result.status, [trial.state for trial in study.trials]) == ("budget", ["complete"] * 6)
+    kinds = [event.kind for event in study.events]
+    assert kinds.count("told") == 6
+    assert 7 <= len(calls(tmp_path, "quench")) <= 8  # the other worker's run may have been moved as well
+
+
+def test_a_run_that_kills_every_worker_fails_alone(cluster: str) -> None:
+    with dask_executor(cluster) as (executor, capacity):
+        result = maximise(
+            NETWORK,
+            [heat, sometimes_deadly],
+            budget=5,
+            executor=executor,
+            jobs=capacity,
+            algorithm=RandomSearch(),
+            seed=6,
+        )
+    hot = [heat(**trial.controls) > 1.0 for trial in result.trials]
+    assert sum(hot) == 1
+    assert [trial.state for trial in result.trials] == ["failed" if it else "complete" for it in hot]
+    assert "the executor lost it: KilledWorker" in (result.trials[hot.index(True)].reason or "")
+
+
+def test_the_command_runs_on_a_cluster(cluster: str, tmp_path: Path) -> None:
+    process = tmp_path / "alloy.py"
+    process.write_text(
+        "import cascada as cd\n"
+        "kernel = cd.SquaredExponential(1.0)\n"
+        "def bump(x): return x - x**2\n"
+        "f = cd.Stage('f', {'x': cd.Real(-1, 1)}, kernel=kernel, norm_bound=2.0, function=bump)\n"
+        "network = cd.chain(f)\n"
+    )
+    arguments = ["run", f"{process}:network", "--budget", "4", "--dask", cluster, "--json"]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    assert '"status": "budget"' in result.stdout
+
+
+def test_an_address_without_a_scheduler_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cascada.integrations.dask._PATIENCE", 1)
+    for address in ("tcp://127.0.0.1:9", "nonsense://nowhere"):
+        with pytest.raises(ArgumentError, match="there is no Dask scheduler at"), dask_executor(address):
+            pass

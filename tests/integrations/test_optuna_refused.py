@@ -1,0 +1,256 @@
+"""What the sampler does not do is said loudly: spaces, directions and results that are not the network's."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.integrations.installed import require
+
+require("optuna")  # before anything that imports it
+# ruff: noqa: E402
+
+import optuna
+
+from cascada.errors import ArgumentError, CascadaError, ContradictionError, RefutedError
+from cascada.integrations.optuna import CascadaSampler
+from cascada.integrations.optuna_replay import Replay
+from cascada.kernels import SquaredExponential
+from cascada.network import Process, Stage, chain
+from cascada.space import Real
+from tests.integrations.optuna_cases import FUNCTIONS, network
+
+PROCESS = Process(network(), FUNCTIONS)
+POINT = {"dose": 0.5, "heat": 1.0, "turns": 2}
+
+
+def created(**options: Any) -> optuna.Study:
+    return optuna.create_study(sampler=CascadaSampler(network(), **options), direction="maximize")
+
+
+def asked(study: optuna.Study) -> optuna.Trial:
+    return study.ask(CascadaSampler(network()).distributions)
+
+
+def add(study: optuna.Study, params: dict[str, Any], value: float | None = None, **attributes: Any) -> None:
+    """A run of the past, with the network's own distributions or with those that its values need."""
+    distributions = {
+        name: CascadaSampler(network()).distributions.get(name, optuna.distributions.FloatDistribution(-9, 9))
+        if name not in ("dose",)
+        else optuna.distributions.FloatDistribution(-9, 9)
+        for name in params
+    }
+    attributes = {f"cascada:{stage}": outputs for stage, outputs in attributes.items()}
+    state = optuna.trial.TrialState.FAIL if value is None else optuna.trial.TrialState.COMPLETE
+    study.add_trial(
+        optuna.trial.create_trial(
+            state=state, params=params, distributions=distributions, value=value, user_attrs=attributes
+        )
+    )
+
+
+# ---- spaces
+
+
+@pytest.mark.parametrize(
+    ("suggest", "text"),
+    [
+        (lambda t: t.suggest_float("speed", 0, 1), "suggests 'speed', which is no control .* dose, heat, turns"),
+        (lambda t: t.suggest_categorical("kind", ["a", "b"]), "suggests 'kind', which is no control"),
+        (lambda t: t.suggest_categorical("dose", [-2.0, 2.0]), "'dose' as CategoricalDistribution.*range, type, log"),
+        (lambda t: t.suggest_float("dose", -2, 1.9), "'dose' as FloatDistribution.high=1.9.*high=2.0"),
+        (lambda t: t.suggest_float("dose", -2, 2, step=0.5), "'dose' as FloatDistribution.*step=0.5"),
+        (lambda t: t.suggest_int("dose", -2, 2), "'dose' as IntDistribution"),
+        (lambda t: t.suggest_float("heat", 0.1, 3), "'heat' as FloatDistribution.*log=False.*log=True"),
+        (lambda t: t.suggest_int("turns", 1, 4, log=True), "'turns' as IntDistribution.*log=True.*log=False"),
+        (lambda t: t.suggest_int("turns", 1, 5), "'turns' as IntDistribution.*high=5.*high=4"),
+    ],
+)
+def test_a_space_that_is_not_the_networks(suggest: Callable[[optuna.Trial], Any], text):
+    with pytest.raises(ArgumentError, match=f"trial 0 suggests.*{text}|trial 0 {text}"):
+        created().optimize(suggest, n_trials=1)
+
+
+def test_a_single_value_is_not_seen_before_the_end():
+    study = created()
+    trial = study.ask()
+    trial.suggest_float("dose", 1, 1)  # Optuna does not ask the sampler for it
+    with pytest.raises(ArgumentError, match=r"'dose' as FloatDistribution\(high=1\.0"):
+        study.tell(trial, 1.0)
+
+
+def test_controls_that_were_not_suggested():
+    study = created()
+    study.enqueue_trial({"dose": 1.0})
+    trial = study.ask()
+    trial.suggest_float("dose", -2, 2)
+    with pytest.raises(ArgumentError, match="trial 0 is complete, but not all of dose, heat, turns were suggested"):
+        study.tell(trial, 1.0)
+    other = study.ask()
+    with pytest.warns(UserWarning, match="trial 0 is complete, but not all"):
+        other.suggest_float("dose", -2, 2)  # now all are chosen, but nobody heard of the others
+    with pytest.raises(ArgumentError, match="trial 1 is complete, but not all of dose, heat, turns were suggested"):
+        study.tell(other, 1.0)
+
+
+# ---- directions
+
+
+def test_several_objectives():
+    study = optuna.create_study(directions=["maximize", "minimize"], sampler=CascadaSampler(network()))
+    for call in (
+        lambda: study.ask().suggest_float("dose", -2, 2),
+        lambda: study.sampler.infer_relative_search_space(study, study.trials[0]),
+        lambda: study.sampler.sample_relative(study, study.trials[0], {}),
+    ):
+        with pytest.raises(ArgumentError, match="one objective, but the study has 2 directions"):
+            call()
+
+
+def test_a_mirrored_network_in_a_study_that_maximises():
+    sampler = CascadaSampler(network().mirrored())
+    with pytest.raises(ArgumentError, match="the study maximises, but the network was mirrored"):
+        optuna.create_study(direction="maximize", sampler=sampler).ask(sampler.distributions)
+    minimised = optuna.create_study(sampler=sampler)
+    plain = optuna.create_study(sampler=CascadaSampler(network()))
+    for study in (minimised, plain):
+        study.optimize(sampler.objective(FUNCTIONS), n_trials=3)
+    assert [trial.params for trial in minimised.trials] == [trial.params for trial in plain.trials]
+
+
+# ---- options
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"seed": -1}, "seed must be a whole number"),
+        ({"algorithm": "best"}, "algorithm must be one of"),
+        ({"on_violation": "ignore"}, "on_violation must be"),
+        ({"tolerance": -1.0}, "tolerance must be"),
+        ({"horizon": 0}, "horizon must be"),
+    ],
+)
+def test_options_are_refused_before_the_first_trial(options, text):
+    with pytest.raises(ArgumentError, match=text):
+        CascadaSampler(network(), **options)
+
+
+def test_no_network():
+    with pytest.raises(ArgumentError, match="network must be a Network"):
+        CascadaSampler([Stage("f", controls={"x": Real(0, 1)})])  # type: ignore[arg-type]
+
+
+# ---- results
+
+
+@pytest.mark.parametrize(
+    ("attributes", "kind", "text"),
+    [
+        ({"mixx": 1.0}, ArgumentError, "the attribute 'cascada:mixx'; there are only .*'cascada:mix'"),
+        ({"mix": [1.0, 2.0]}, ArgumentError, "'cascada:mix' cannot be used, because the stage must return 1 output"),
+        ({"mix": "much"}, ArgumentError, "'cascada:mix' cannot be used.*'much'"),
+        ({"mix": 0.5, "cure": 0.25}, ContradictionError, "the value 0.5, but 'cure' in its attribute .* is 0.25"),
+    ],
+)
+def test_attributes_that_cannot_be_used(attributes: dict[str, Any], kind: type[CascadaError], text: str):
+    """Whoever tells them gets an error; whoever finds them in the storage gets a warning, once."""
+    study = created()
+    trial = asked(study)
+    for stage, outputs in attributes.items():
+        trial.set_user_attr(f"cascada:{stage}", outputs)
+    with pytest.raises(kind, match=f"trial 0.*{text}"):
+        study.tell(trial, 0.5)
+    assert study.trials[0].state.name == "COMPLETE"
+    with pytest.warns(UserWarning, match=text):
+        study.tell(asked(study), state=optuna.trial.TrialState.FAIL)
+    asked(study)  # says no more
+    with pytest.warns(UserWarning, match=text):
+        snapshot = Replay({}).snapshot(network(), study.get_trials())
+    assert "cure" not in snapshot.study.trials[0].outputs or attributes.get("cure") is None
+
+
+def test_a_value_that_lost_digits_is_no_contradiction():
+    study = created()
+    trial = asked(study)
+    outputs = PROCESS(trial.params)
+    for stage, values in outputs.items():
+        trial.set_user_attr(f"cascada:{stage}", values[0])
+    study.tell(trial, outputs["cure"][0] * (1 + 1e-12))
+    snapshot = Replay({}).snapshot(network(), study.get_trials())
+    assert snapshot.study.trials[0].value == outputs["cure"][0]
+
+
+def test_a_complete_trial_without_outputs_is_worth_a_warning():
+    study = created()
+    with pytest.warns(UserWarning, match="trial 0 is complete, but nothing says what 'mix' gave.*set_user_attr"):
+        study.tell(asked(study), 0.5)
+    snapshot = Replay({}).snapshot
+    with pytest.warns(UserWarning, match="nothing says what 'mix' gave"):
+        (trial,) = snapshot(network(), study.get_trials()).study.trials
+    assert (trial.state, trial.outputs) == ("complete", {"cure": (0.5,)})  # one output: the value is what it gave
+
+
+def test_the_value_is_not_all_outputs_of_a_stage():
+    process = chain(
+        Stage("test", controls={"x": Real(0, 1)}, outputs=["strength", "strain"]), objective="test.strength"
+    )
+    study = optuna.create_study(sampler=CascadaSampler(process), direction="maximize")
+    trial = study.ask(CascadaSampler(process).distributions)
+    with pytest.warns(UserWarning, match="nothing says what 'test' gave"):
+        study.tell(trial, 0.5)
+
+
+def test_an_infinite_value():
+    study = created()
+    trial = asked(study)
+    with pytest.raises(ArgumentError, match="trial 0 has the value inf, which is no finite number"):
+        study.tell(trial, float("inf"))
+
+
+def test_points_outside_the_range_are_left_out():
+    study = created()
+    add(study, POINT | {"dose": 5.0}, 0.5)
+    add(study, POINT | {"speed": 5.0}, 0.5)
+    add(study, {"dose": 1.0})
+    add(study, {"dose": 1.0}, 0.5)
+    with pytest.warns(UserWarning, match="trial") as found:
+        first = asked(study)
+    assert [str(one.message).partition(".")[0] for one in found] == [
+        "trial 0 is left out: control 'dose' must lie in [-2, 2]; got 5",
+        "trial 1 has the parameter 'speed', which is no control of the network",
+        "trial 3 is complete, but not all of dose, heat, turns were suggested",
+    ]
+    assert first.params == asked(created()).params  # as if there were nothing
+
+
+# ---- data against the assumptions
+
+
+def test_data_that_refute_a_bound():
+    kernel = SquaredExponential(1.0)
+    small = chain(Stage("f", controls={"x": Real(-1, 1)}, kernel=kernel, norm_bound=0.1))
+    sampler = CascadaSampler(small)
+    study = optuna.create_study(sampler=sampler, direction="maximize")
+    study.add_trial(optuna.trial.create_trial(state=optuna.trial.TrialState.FAIL))  # numbers are Optuna's
+    with pytest.raises(RefutedError, match=r"(?s)Stage 'f'.*suggests no more points.*on_violation='enlarge'"):
+        study.optimize(sampler.objective([lambda x: 1 + x]), n_trials=5)
+    assert [trial.state.name for trial in study.trials] == ["FAIL", "COMPLETE", "FAIL"]
+    certificate = sampler.certificate(study)
+    assert (certificate.kind, certificate.gap) == ("refuted", None)
+    study.sampler = CascadaSampler(small, on_violation="enlarge")
+    study.optimize(sampler.objective([lambda x: 1 + x]), n_trials=2)
+    assert study.trials[-1].state.name == "COMPLETE"
+
+
+def test_a_process_that_is_not_deterministic():
+    study = created()
+    sampler = study.sampler
+    assert isinstance(sampler, CascadaSampler)
+    add(study, {"dose": 1.0})  # so that Optuna's numbers are not ours
+    add(study, POINT, 0.5, mix=0.1)
+    add(study, POINT, 0.5, mix=0.2)
+    with pytest.raises(RefutedError, match=r"Trial 2: .*the same input.*begin a study without it"):
+        asked(study)
+    (evidence,) = sampler.certificate(study).evidence
+    assert evidence.startswith("Trial 2: ")

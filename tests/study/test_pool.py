@@ -1,0 +1,316 @@
+"""Runs in a pool of processes: one that dies or hangs costs its stage one try, and nothing else."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cascada.algorithms import GPNUCB, NonAdaptive, RandomSearch
+from cascada.errors import ArgumentError
+from cascada.network import Network, Stage, chain
+from cascada.study import Result, Study, maximise
+from cascada.study.processes import is_gone, this_process
+from tests.study.processes import KERNEL, broken, heat, network, quench, too_hot
+
+NETWORK = network()
+SECONDS = 30.0  # after which a test that waits for another process gives up
+
+
+def timed(timeout: float | None = None, retries: int = 0) -> Network:
+    """The same with a limit for its second stage."""
+    return chain(NETWORK.stages[0], Stage("quench", kernel=KERNEL, norm_bound=2.0, timeout=timeout, retries=retries))
+
+
+def states(result: Result) -> list[str]:
+    return [trial.state for trial in result.trials]
+
+
+def counted(folder: Path, function: Callable[..., float], **inputs: float) -> float:
+    """A function that leaves a line for every call, with its process."""
+    with open(folder / function.__name__, "a") as file:
+        file.write(f"{os.getpid()}\n")
+    return function(**inputs)
+
+
+def calls(folder: Path, name: str) -> list[int]:
+    file = folder / name
+    return [int(line) for line in file.read_text().split()] if file.exists() else []
+
+
+def once(folder: Path, what: Callable[[], Any], heat: float) -> float:
+    """Does something once, at the best of all first runs to get here, and is the second stage from then on."""
+    counted(folder, quench, heat=heat)
+    try:
+        (folder / "done").touch(exist_ok=False)
+    except FileExistsError:
+        return quench(heat)
+    what()
+    return quench(heat)
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def gone(number: int) -> bool:
+    return is_gone(f"{this_process().rpartition(':')[0]}:{number}")
+
+
+def until(true: Callable[[], bool]) -> None:
+    end = time.monotonic() + SECONDS
+    while not true():
+        assert time.monotonic() < end, "waited for too long"
+        time.sleep(0.02)
+
+
+# ---- the same results
+
+
+@pytest.mark.parametrize("algorithm", [NonAdaptive(), RandomSearch()], ids=str)
+def test_a_design_gives_what_it_gives_here(algorithm: Any) -> None:
+    plain = maximise(NETWORK, [heat, too_hot], budget=7, algorithm=algorithm, seed=2)
+    other = maximise(NETWORK, [heat, too_hot], budget=7, algorithm=algorithm, seed=2, jobs=3)
+    assert other.trials == plain.trials
+    assert (other.status, other.gap, other.recommended) == (plain.status, plain.gap, plain.recommended)
+
+
+def test_an_adaptive_algorithm_runs_side_by_side_and_any_function_will_do() -> None:
+    offset = 0.1
+    result = maximise(NETWORK, [lambda x, y: heat(x, y) + offset, quench], budget=10, jobs=2)
+    assert (states(result), result.status, result.gap_kind) == (["complete"] * 10, "budget", "proven")
+    assert len({tuple(trial.controls.values()) for trial in result.trials}) == 10
+    assert all(trial.outputs["heat"][0] == heat(**trial.controls) + offset for trial in result.trials)
+
+
+def test_two_runs_are_really_under_way_at_once(tmp_path: Path) -> None:
+    def meets(x: float, y: float) -> float:
+        (tmp_path / f"{x}").touch()
+        until(lambda: len(list(tmp_path.iterdir())) >= 2)
+        return heat(x, y)
+
+    assert states(maximise(NETWORK, [meets, quench], budget=2, jobs=2)) == ["complete"] * 2
+
+
+def test_what_stages_print_and_read_disturbs_nobody() -> None:
+    def talks(x: float, y: float) -> float:
+        os.write(1, b"\x80garbage\n" * 1000)
+        assert sys.stdin.read() == ""
+        return heat(x, y)
+
+    assert states(maximise(NETWORK, [talks, quench], budget=3, jobs=2)) == ["complete"] * 3
+
+
+@pytest.mark.parametrize(("given", "seen"), [(None, 1.0), ("2", 2.0)])
+def test_a_worker_has_one_thread_for_linear_algebra(
+    given: str | None, seen: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    if given is not None:
+        monkeypatch.setenv("OMP_NUM_THREADS", given)
+    result = maximise(NETWORK, [lambda **_: float(os.environ["OMP_NUM_THREADS"]), quench], budget=2, jobs=2)
+    assert [trial.outputs["heat"] for trial in result.trials] == [(seen,)] * 2
+
+
+# ---- workers that die
+
+
+def test_a_worker_that_dies_in_a_stage_costs_one_more_try_of_that_stage(tmp_path: Path) -> None:
+    functions: Any = [partial(counted, tmp_path, heat), partial(once, tmp_path, die)]
+    result = maximise(NETWORK, functions, budget=6, jobs=2, algorithm=RandomSearch())
+    assert (states(result), result.status) == (["complete"] * 6, "budget")
+    assert len(calls(tmp_path, "heat")) == 6  # what was finished was not run again
+    assert len(calls(tmp_path, "quench")) == 7
+
+
+def test_a_stage_that_always_takes_its_worker_along_fails_its_own_run(tmp_path: Path) -> None:
+    def deadly(heat: float) -> float:
+        if heat > 0.5:
+            die()
+        return quench(heat)
+
+    functions: Any = [partial(counted, tmp_path, heat), deadly]
+    result = maximise(NETWORK, functions, budget=8, jobs=2, algorithm=NonAdaptive())
+    hot = [heat(**trial.controls) > 0.5 for trial in result.trials]
+    assert 0 < sum(hot) < 8
+    assert states(result) == ["failed" if it else "complete" for it in hot]
+    failed = result.trials[hot.index(True)]
+    assert failed.outputs == {"heat": (heat(**failed.controls),)}  # kept
+    assert failed.reason is not None
+    assert "stage 'quench' took its worker process with it (killed by signal SIGKILL)" in failed.reason
+    assert "2 tries" in failed.reason
+    assert len(calls(tmp_path, "heat")) == 8
+
+
+def test_a_worker_that_exits_is_dead_as_well() -> None:
+    result = maximise(NETWORK, [heat, lambda **_: os._exit(7)], budget=2, jobs=2)
+    assert states(result) == ["failed"] * 2
+    assert all("exit code 7" in (trial.reason or "") for trial in result.trials)
+
+
+def test_a_worker_that_is_killed_from_outside_is_replaced(tmp_path: Path) -> None:
+    def slow(x: float, y: float) -> float:
+        time.sleep(0.1)
+        return counted(tmp_path, heat, x=x, y=y)
+
+    def kill() -> None:
+        until(lambda: len(calls(tmp_path, "heat")) >= 2)
+        os.kill(calls(tmp_path, "heat")[0], signal.SIGKILL)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    result = maximise(NETWORK, [slow, quench], budget=8, jobs=2, algorithm=RandomSearch())
+    killer.join()
+    assert states(result) == ["complete"] * 8
+    assert len(set(calls(tmp_path, "heat"))) >= 3
+
+
+# ---- stages that hang or raise
+
+
+def test_a_stage_that_hangs_is_stopped_and_fails_its_own_run(tmp_path: Path) -> None:
+    functions: Any = [heat, partial(once, tmp_path, partial(time.sleep, 1000))]
+    result = maximise(timed(0.5), functions, budget=5, jobs=2, algorithm=RandomSearch())
+    assert sorted(states(result)) == ["complete"] * 4 + ["failed"]
+    failed = next(trial for trial in result.trials if trial.state == "failed")
+    assert "stage 'quench' took longer than its time-out of 0.5 s" in (failed.reason or "")
+    assert failed.outputs == {"heat": (heat(**failed.controls),)}
+    assert all(gone(number) for number in calls(tmp_path, "quench"))
+
+
+def test_a_stage_that_hangs_once_is_tried_again(tmp_path: Path) -> None:
+    functions: Any = [partial(counted, tmp_path, heat), partial(once, tmp_path, partial(time.sleep, 1000))]
+    result = maximise(timed(0.5, retries=1), functions, budget=4, jobs=2, algorithm=RandomSearch())
+    assert states(result) == ["complete"] * 4
+    assert (len(calls(tmp_path, "heat")), len(calls(tmp_path, "quench"))) == (4, 5)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_stage_that_raises_is_tried_as_often_as_it_may(tmp_path: Path, jobs: int) -> None:
+    def raises() -> None:
+        raise OSError("the licence server is away")
+
+    functions: Any = [heat, partial(once, tmp_path, raises)]
+    assert states(maximise(timed(), functions, budget=2, jobs=jobs)).count("failed") == 1
+    (tmp_path / "done").unlink()
+    assert states(maximise(timed(retries=1), functions, budget=2, jobs=jobs)) == ["complete"] * 2
+    result = maximise(timed(retries=2), [heat, broken], budget=2, jobs=jobs)
+    assert states(result) == ["failed"] * 2
+    assert "raised RuntimeError: broken (in the last of 3 tries)" in (result.trials[0].reason or "")
+
+
+def test_here_a_stage_that_hangs_fails_its_run_and_is_left_behind(tmp_path: Path) -> None:
+    ended = threading.Event()
+    functions: Any = [heat, partial(once, tmp_path, ended.wait)]
+    result = maximise(timed(0.3), functions, budget=3, algorithm=RandomSearch())
+    ended.set()
+    assert sorted(states(result)) == ["complete"] * 2 + ["failed"]
+    assert "took longer than its time-out of 0.3 s" in str(result)
+
+
+# ---- what is refused
+
+
+def test_functions_that_hold_on_to_what_cannot_travel_are_refused() -> None:
+    lock = threading.Lock()
+
+    def locked(x: float, y: float) -> float:
+        with lock:
+            return heat(x, y)
+
+    with pytest.raises(ArgumentError, match=r"could not be sent to worker processes: .*lock"):
+        maximise(NETWORK, [locked, quench], budget=3, jobs=2)
+
+
+class Unreadable:
+    """Something that can be sent, and not be received."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return int, ("no number",)
+
+    def __call__(self, heat: float) -> float:
+        return heat
+
+
+def test_what_cannot_be_received_is_refused() -> None:
+    with pytest.raises(ArgumentError, match=r"could not be sent to a worker process: ValueError: invalid literal"):
+        maximise(NETWORK, [heat, Unreadable()], budget=3, jobs=2)
+
+
+# ---- in a store: interrupted and killed
+
+SCRIPT = """
+import os, sys, time
+from pathlib import Path
+from cascada import Study
+from tests.study.processes import heat, network, quench
+
+url, folder, seconds = sys.argv[1], Path(sys.argv[2]), float(sys.argv[3])
+
+def first(x, y):
+    with open(folder / "heat", "a") as file:
+        file.write(f"{os.getpid()}\\n")
+    return heat(x, y)
+
+def second(heat):
+    with open(folder / "quench", "a") as file:
+        file.write(f"{os.getpid()}\\n")
+    time.sleep(seconds)
+    return quench(heat)
+
+study = Study.open(url, "alloy", network(), algorithm="random_search")
+print(study.optimise([first, second], budget=4, jobs=2).status, flush=True)
+"""
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[[float], subprocess.Popen[str]]]:
+    """Starts the script, in which every run has a second stage that takes so long."""
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    started: list[subprocess.Popen[str]] = []
+
+    def begin(seconds: float) -> subprocess.Popen[str]:
+        arguments = [sys.executable, str(script), f"sqlite:///{tmp_path}/alloy.db", str(tmp_path), str(seconds)]
+        environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+        process = subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True, env=environment)
+        started.append(process)
+        return process
+
+    yield begin
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_what_is_stopped_in_the_middle_goes_on_with_the_stage_it_was_at(
+    tmp_path: Path, start: Callable[[float], subprocess.Popen[str]], how: signal.Signals
+) -> None:
+    process = start(1000.0)
+    until(lambda: len(calls(tmp_path, "quench")) == 2)
+    process.send_signal(how)
+    said, _ = process.communicate(timeout=SECONDS)
+    assert said.strip() == ("interrupted" if how == signal.SIGINT else "")
+    until(lambda: all(gone(number) for number in calls(tmp_path, "quench")))
+    study = Study.open(f"sqlite:///{tmp_path}/alloy.db", "alloy", NETWORK)
+    assert [(trial.state, set(trial.outputs)) for trial in study.trials] == [("running", {"heat"})] * 2
+    said, _ = start(0.0).communicate(timeout=SECONDS)
+    assert said.strip() == "budget"
+    assert [trial.state for trial in study.trials] == ["complete"] * 4
+    assert (len(calls(tmp_path, "heat")), len(calls(tmp_path, "quench"))) == (4, 6)
+
+
+def test_pools_take_algorithms_that_prove(tmp_path: Path) -> None:
+    study = Study.open(f"sqlite:///{tmp_path}/alloy.db", "alloy", NETWORK, algorithm=GPNUCB())
+    result = study.optimise([heat, quench], budget=6, jobs=2)
+    assert (states(result), result.gap_kind) == (["complete"] * 6, "proven")
+    kinds = [event.kind for event in study.events]
+    assert (kinds.count("observed"), kinds.count("told")) == (6, 6)  # stage by stage
