@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -102,6 +103,21 @@ def test_the_command_runs_on_a_cluster(cluster: str, tmp_path: Path) -> None:
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 0, result.output
     assert '"status": "budget"' in result.stdout
+
+
+def test_code_that_the_workers_do_not_have_fails_its_run_and_kills_no_worker(cluster: str, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere.py").write_text("def quench(heat): return heat\n")
+    sys.path.insert(0, str(tmp_path))
+    try:
+        from elsewhere import quench as unknown  # type: ignore[import-not-found]
+    finally:
+        sys.path.remove(str(tmp_path))
+    with dask_executor(cluster) as (executor, capacity):
+        result = maximise(NETWORK, [heat, unknown], budget=2, executor=executor, jobs=capacity)
+        again = maximise(NETWORK, [heat, quench], budget=2, executor=executor, jobs=capacity)
+    assert [trial.state for trial in result.trials] == ["failed"] * 2
+    assert "No module named 'elsewhere'" in (result.trials[0].reason or "")
+    assert [trial.state for trial in again.trials] == ["complete"] * 2
 
 
 def test_an_address_without_a_scheduler_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

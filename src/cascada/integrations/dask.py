@@ -1,9 +1,12 @@
 """Runs on a Dask cluster: as an executor, so that a worker that dies takes no more than its own run with it."""
 
-from collections.abc import Iterator
-from concurrent.futures import Executor
+import pickle
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future
 from contextlib import contextmanager
 from typing import Any
+
+import cloudpickle  # type: ignore[import-untyped, unused-ignore]
 
 from cascada.errors import ArgumentError, CascadaError
 
@@ -30,4 +33,29 @@ def dask_executor(address: str) -> Iterator[tuple[Executor, int]]:
         if not capacity:
             raise CascadaError(f"the Dask cluster at {address} has no workers; start some: dask worker {address}.")
         # pure=False: Dask would take two runs with the same inputs for the same run.
-        yield client.get_executor(pure=False), capacity
+        yield _Packing(client.get_executor(pure=False)), capacity
+
+
+class _Packing(Executor):
+    """An executor that packs what it submits by itself.
+
+    Dask's workers unpack tasks where they read from the scheduler, and die of one that they cannot unpack: a module
+    that they do not have. Unpacked inside the task, it is an error of that task. And code of files that are no modules
+    is packed with it.
+    """
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Submit a call."""
+        return self._executor.submit(_called, cloudpickle.dumps((fn, args, kwargs)))
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Take no more."""
+        self._executor.shutdown(wait, cancel_futures=cancel_futures)
+
+
+def _called(packed: bytes) -> Any:
+    function, arguments, named = pickle.loads(packed)
+    return function(*arguments, **named)
