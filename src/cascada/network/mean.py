@@ -137,15 +137,20 @@ def _predict(stage: StageBelief, inputs: Array) -> AnyPrediction:
 
 def _stage_mean(stage: StageBelief, inputs: Array, prediction: AnyPrediction | None) -> Array:
     """Means (n, p) of all outputs of a stage."""
-    given = stage.node.stage
-    if given.known:
+    if stage.node.stage.known:
         return likely_values(stage, inputs)
-    mean = np.empty((len(inputs), len(given.outputs)))
+    return all_outputs(stage, inputs, None if prediction is None else prediction.mean)
+
+
+def all_outputs(stage: StageBelief, inputs: Array, modelled: Array | None) -> Array:
+    """All outputs (n, p) of a stage that is no formula: those passed on, and the modelled ones without their offset."""
+    given = stage.node.stage
+    found = np.empty((len(inputs), len(given.outputs)))
     for output, values in passed_on(stage, inputs).items():
-        mean[:, given.outputs.index(output)] = values
-    if prediction is not None:
-        mean[:, [given.outputs.index(output) for output in given.modelled]] = prediction.mean + given.offset
-    return mean
+        found[:, given.outputs.index(output)] = values
+    if modelled is not None:
+        found[:, [given.outputs.index(output) for output in given.modelled]] = modelled + given.offset
+    return found
 
 
 def passed_on(stage: StageBelief, inputs: Array) -> dict[str, Array]:

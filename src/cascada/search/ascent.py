@@ -14,7 +14,7 @@ from cascada.confidence import Belief
 from cascada.errors import ArgumentError
 from cascada.network import Beliefs, Stage, StageBelief
 from cascada.network.enclosure import known_values
-from cascada.network.mean import passed_on
+from cascada.network.mean import all_outputs, passed_on
 from cascada.search.starts import best_apart, snapped, starts
 
 _WIDE, _CLOSE, _ACROSS = 192, 96, 480  # starts: see `starts`
@@ -121,18 +121,13 @@ def _refined(joint: Joint, begin: Array, scale: float, iterations: int) -> Array
 
 def _outputs(stage: StageBelief, inputs: Array, eta: Array) -> Array:
     """Outputs (n, p) of a stage."""
-    given = stage.node.stage
-    if given.known:
+    if stage.node.stage.known:
         return known_values(stage, inputs)
-    out = np.empty((len(inputs), len(given.outputs)))
-    for output, values in passed_on(stage, inputs).items():
-        out[:, given.outputs.index(output)] = values
     belief = _followed(stage)
-    if belief is not None:
-        prediction = belief.posterior.predict(inputs)
-        push = belief.radius * prediction.sd[:, None]
-        out[:, _modelled(given)] = prediction.mean + eta * push + given.offset
-    return out
+    if belief is None:
+        return all_outputs(stage, inputs, None)
+    prediction = belief.posterior.predict(inputs)
+    return all_outputs(stage, inputs, prediction.mean + eta * (belief.radius * prediction.sd[:, None]))
 
 
 def _stage(stage: StageBelief, inputs: Array, eta: Array) -> tuple[Array, Array, Array]:
