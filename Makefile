@@ -16,9 +16,19 @@ export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
+# $(call install,packages,what needs them): system packages, where this may be done.
+define install
+if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+  echo 'Installing $(1) ...'; \
+  apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y $(1) >/dev/null; \
+else \
+  echo 'Not installed: $(1). So $(2) are skipped. (On Debian and Ubuntu: apt install $(1))'; \
+fi
+endef
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: demo test postgresql compiler lint soundness bench reproduce clean help
+.PHONY: demo test postgresql compiler chromium lint soundness bench reproduce clean help
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | \
@@ -26,30 +36,24 @@ help: ## list the targets
 	@echo 'Choose the interpreter with PYTHON=..., for example: make test PYTHON=python3.12'
 
 demo: $(STAMP) ## run the main job on a small built-in process
-	@$(BIN)/cascada demo
+	@$(BIN)/cascada demo --out build/demo
 
-test: lint postgresql compiler ## lint, then run every test
+test: lint postgresql compiler chromium ## lint, then run every test
 	$(BIN)/python -m pytest -n 2 -q
 
 # The server that some tests start for themselves, on a port of their own.
 postgresql:
-	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null || { \
-	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-	    echo 'Installing PostgreSQL ...'; \
-	    apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y postgresql >/dev/null; \
-	  else \
-	    echo 'PostgreSQL is not installed: its tests are skipped. (On Debian and Ubuntu: apt install postgresql)'; \
-	  fi; }
+	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null || \
+	  { $(call install,postgresql,the tests of PostgreSQL stores); }
 
 # For the example with a stage in C.
 compiler:
-	@command -v cc >/dev/null || { \
-	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-	    echo 'Installing a C compiler ...'; \
-	    apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y gcc libc6-dev >/dev/null; \
-	  else \
-	    echo 'There is no C compiler: its test is skipped. (On Debian and Ubuntu: apt install gcc libc6-dev)'; \
-	  fi; }
+	@command -v cc >/dev/null || { $(call install,gcc libc6-dev,the tests of an example with a stage in C); }
+
+# For the pages: they are looked at in a real browser.
+chromium:
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || \
+	  { $(call install,chromium,the tests of pages); }
 
 lint: $(STAMP) ## ruff, ruff format --check, mypy --strict
 	$(BIN)/ruff check $(SOURCES)
@@ -88,6 +92,6 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
 	@echo 'Filling $(VENV) ...'
 	@$(BIN)/python -m pip install --quiet --constraint constraints.txt hatchling editables
-	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-build-isolation --editable '.[dask,dev,optuna,paper,postgres,problems]'
+	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-build-isolation --editable '.[dask,dev,optuna,paper,postgres,problems,report]'
 	@rm -f $(VENV)/.installed-*
 	@touch $@

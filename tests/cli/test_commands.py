@@ -7,6 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from cascada.cli.main import app
+from cascada.study import Study
 
 PROCESS = """
 import math
@@ -107,3 +108,12 @@ def test_refuted_assumptions_end_with_exit_code_1(runner: CliRunner, process: Pa
     assert result.exit_code == 1
     assert "refute" in result.output
     assert "'f'" in result.output
+
+
+def test_demo_leaves_a_store_and_a_report(runner: CliRunner, tmp_path: Path) -> None:
+    out = tmp_path / "demo"
+    for _ in range(2):  # the second one begins anew
+        found = json.loads(runner.invoke(app, ["demo", "--budget", "2", "--out", str(out), "--json"]).stdout)
+        assert len(found["trials"]) == 2
+    assert Path(found["report"]).stat().st_size > 1e6
+    assert len(Study.open(f"sqlite:///{found['store']}", "demo").trials) == 2

@@ -1,25 +1,37 @@
 """`cascada demo`: the main job on a built-in process, run by run, down to the proven gap."""
 
 import json
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from cascada.cli.output import as_json, summary
+from cascada.errors import ArgumentError
 from cascada.problems import certified
-from cascada.study import Study, maximise
+from cascada.study import Study
+from cascada.study.stored import StoredStudy
 
 
 def demo(
     budget: Annotated[int, typer.Option(help="At most this many runs of the process.", min=1)] = 40,
     tolerance: Annotated[float, typer.Option(help="Stop when the proven gap is at most this.")] = 0.01,
     seed: Annotated[int, typer.Option(help="Which random process.")] = 0,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Where the store and the report go.", show_default="a temporary folder"),
+    ] = None,
     json_output: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Maximise a three-stage process with a control at every stage, and prove how good the answer is."""
     problem = certified("controls", seed)
 
-    def show(study: Study) -> None:
+    folder = _emptied(out)
+    study = Study.open(f"sqlite:///{folder / 'demo.db'}", "demo", problem.network, seed=seed, tolerance=tolerance)
+
+    def show(study: StoredStudy) -> None:
         trial, best, certificate = study.trials[-1], study.best_trial, study.certificate()
         settings = "".join(f"{value:8.3f}" for value in trial.controls.values())
         gap = "" if certificate.gap is None else f"{certificate.gap:14.4f}"
@@ -31,13 +43,36 @@ def demo(
         )
         typer.echo("  run       x       y       z     output       best    proven gap")
     callbacks = () if json_output else (show,)
-    result = maximise(
-        problem.network, budget=budget, tolerance=tolerance, seed=seed, callbacks=callbacks, progress=False
-    )
+    result = study.optimise(budget=budget, callbacks=callbacks, progress=False)
+    page = _report(study, folder / "report.html")
     if json_output:
-        typer.echo(json.dumps(as_json(result)))
+        typer.echo(json.dumps(as_json(result) | {"report": page, "store": str(folder / "demo.db")}))
         return
     regret = problem.optimum[1] - (result.best.value if result.best and result.best.value is not None else 0.0)
     typer.echo(
-        f"\n{summary(result)}\n\nThe truth, from a dense search that the optimiser never saw: {regret:.4f} away."
+        f"\n{summary(result)}\n\nThe truth, from a dense search that the optimiser never saw: {regret:.4f} away.\n\n"
+        f"All runs are in {folder / 'demo.db'}; "
+        + ("the report needs plotly: pip install 'cascada[report]'." if page is None else f"the report is {page}.")
     )
+
+
+def _emptied(out: Path | None) -> Path:
+    """A folder for the demo, without what an earlier one left there."""
+    if out is None:
+        return Path(tempfile.mkdtemp(prefix="cascada-demo-"))
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        for name in ("demo.db", "demo.db-wal", "demo.db-shm"):
+            (out / name).unlink(missing_ok=True)
+    except OSError as error:
+        raise ArgumentError(f"cannot write to {out}: {error.strerror or error}.") from None
+    return out
+
+
+def _report(study: StoredStudy, path: Path) -> str | None:
+    if find_spec("plotly") is None:
+        return None
+    from cascada.report import write_report
+
+    write_report(study, "cascada demo", path, "cascada demo")
+    return str(path)

@@ -7,6 +7,7 @@ from cascada.errors import ArgumentError
 from cascada.problems.cascades import matyas_cascade, rosenbrock_cascade, sphere_cascade
 from cascada.problems.certified import STRUCTURES, certified
 from cascada.problems.function_networks import ackley, alpine2, drop_wave, rosenbrock
+from cascada.problems.hard import hard_problem, hard_problems
 from cascada.problems.problem import Optimum, Problem
 from cascada.problems.sample_paths import sample_path_cascade
 from cascada.problems.sampled import PAPER_GRID, sampled_chain
@@ -57,6 +58,8 @@ __all__ = [
     "by_name",
     "certified",
     "drop_wave",
+    "hard_problem",
+    "hard_problems",
     "matyas_cascade",
     "pv_plant",
     "rosenbrock",

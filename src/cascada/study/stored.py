@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from cascada.algorithms import Algorithm
 from cascada.errors import ArgumentError, ContradictionError, RefutedError, StoreError
-from cascada.network import Process, StagePrediction
+from cascada.network import Beliefs, Process, StagePrediction
 from cascada.search import Certificate
 from cascada.study.events import Event, Kind
 from cascada.study.following import Following
@@ -211,6 +211,12 @@ class StoredStudy(Following):
     def tolerance(self) -> float | None:
         """The gap that is small enough."""
         return self._engine.tolerance
+
+    @property
+    def beliefs(self) -> Beliefs:
+        """What is believed of every stage."""
+        self.refresh()
+        return self._engine.beliefs
 
     @property
     def algorithm(self) -> Algorithm:

@@ -1,0 +1,57 @@
+"""Which stage the gap comes from: how much smaller it would be if one stage were known exactly."""
+
+from typing import Any
+
+import numpy as np
+
+from cascada.errors import RefutedError
+from cascada.report.promising import promising_point
+from cascada.report.theme import BLUE, escaped, figure, plotly_objects
+from cascada.search import Joint
+from cascada.study.runner import AnyStudy
+
+_TRIED = 2_000
+_SEED = 20240501  # any: the same study gives the same figure
+
+
+def gap_contributions(study: AnyStudy) -> dict[str, float]:
+    """By stage, what its uncertainty adds to the best that the objective can be, at the most promising setting.
+
+    An estimate, found by trying what the modelled outputs can be; 0 for stages that are known or add nothing.
+    """
+    point, names = promising_point(study), [node.stage.name for node in study.network.nodes]
+    if point is None:
+        return {}
+    joint, d = Joint(study.beliefs), study.network.domain.dimension
+    eta = np.random.default_rng(_SEED).uniform(-1, 1, (_TRIED, joint.size - d))
+    eta[::2] = np.sign(eta[::2])  # most of all the extremes
+    owners = [_owner(study, stage.node.columns[0]) for stage in study.beliefs.stages for _ in stage.node.stage.modelled]
+    found = {}
+    try:
+        most = _most(joint, point, eta)
+        for name in names:
+            known = eta * np.array([owner != name for owner in owners])
+            found[name] = max(most - _most(joint, point, known), 0.0)
+    except RefutedError:
+        return {}
+    return found
+
+
+def plot_gap_contributions(study: AnyStudy) -> Any:
+    """Bars: which stage should be measured better?"""
+    go, found = plotly_objects(), gap_contributions(study)
+    shown = figure("What each stage's uncertainty adds", study.network.objective[1], "", showlegend=False)
+    names = sorted(found, key=found.__getitem__)
+    bars = {"x": [found[name] for name in names], "y": [escaped(name) for name in names], "orientation": "h"}
+    shown.add_trace(go.Bar(**bars, marker={"color": BLUE}, texttemplate="%{x:.3g}", cliponaxis=False))
+    shown.update_xaxes(exponentformat="power", rangemode="tozero")
+    shown.update_layout(height=160 + 40 * len(names))
+    return shown
+
+
+def _most(joint: Joint, point: Any, eta: Any) -> float:
+    return float(joint.values(np.hstack([np.tile(point, (len(eta), 1)), eta])).max())
+
+
+def _owner(study: AnyStudy, column: int) -> str:
+    return next(node.stage.name for node in study.network.nodes if column in node.columns)

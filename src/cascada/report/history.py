@@ -1,0 +1,124 @@
+"""How an optimisation went: every run, the best so far, and what no setting can beat, closing in on each other."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cascada.errors import CascadaError
+from cascada.report.theme import BLUE, GREY, ORANGE, escaped, figure, number, plotly_objects
+from cascada.study.runner import AnyStudy
+from cascada.study.study import Study
+from cascada.study.trial import Trial
+
+# Looks at the bound along the way; an estimated one needs all kernels fitted anew each time.
+_LOOKS, _ESTIMATED_LOOKS = 24, 8
+_CELLS = 2_000
+
+
+@dataclass(frozen=True)
+class Look:
+    """What was known after some of the runs: how many were complete, and what no setting can beat."""
+
+    trial: int  # the last one that was told
+    bound: float
+    kind: str
+
+
+def looks_along(study: AnyStudy, most: int | None = None) -> list[Look]:
+    """The bound after some of the runs, computed anew: nobody wrote it down at the time.
+
+    A proven bound holds for ever, so the best so far is given.
+    """
+    network, trials = study.network, [trial for trial in study.trials if trial.outputs]
+    if most is None:
+        most = _ESTIMATED_LOOKS if network.estimated else _LOOKS
+    at = {round(float(i)) for i in np.linspace(len(trials) - 1, 0, min(most, len(trials)))} if trials else set()
+    again = Study(network, algorithm="random_search")
+    found: list[Look] = []
+    sign = network.sign
+    for i, trial in enumerate(trials):
+        try:
+            again.add_trial(trial.controls, trial.outputs)
+            certificate = again.certificate(cells=_CELLS) if i in at else None
+        except CascadaError:  # the runs contradict each other: there is no bound from here on
+            break
+        if certificate is None or certificate.bound is None:
+            continue
+        bound = certificate.bound
+        if found and certificate.kind == "proven":
+            bound = sign * min(sign * bound, sign * found[-1].bound)
+        found.append(Look(trial.number, bound, certificate.kind))
+    return found
+
+
+def best_so_far(trials: Sequence[Trial], sign: int) -> list[tuple[int, float]]:
+    """The best objective after every complete trial."""
+    found: list[tuple[int, float]] = []
+    for trial in trials:
+        if trial.value is not None:
+            best = trial.value if not found else sign * max(sign * trial.value, sign * found[-1][1])
+            found.append((trial.number, best))
+    return found
+
+
+def plot_optimization_history(study: AnyStudy, looks: Sequence[Look] | None = None) -> Any:
+    """Values, best value and bound over the runs: the gap is the distance between the two lines."""
+    go = plotly_objects()
+    trials, sign = study.trials, study.network.sign
+    complete = [trial for trial in trials if trial.value is not None]
+    shown = figure("Best value and what no setting can beat", "run", study.network.objective[1])
+    shown.add_trace(
+        go.Scatter(
+            x=[trial.number + 1 for trial in complete],
+            y=[trial.value for trial in complete],
+            mode="markers",
+            name="runs",
+            marker={"color": GREY, "size": 6},
+            text=[_settings(trial) for trial in complete],
+            hovertemplate="run %{x}: %{y:.6g}<br>%{text}<extra></extra>",
+        )
+    )
+    best = best_so_far(trials, sign)
+    shown.add_trace(
+        go.Scatter(
+            x=[number + 1 for number, _ in best],
+            y=[value for _, value in best],
+            mode="lines",
+            name="best so far",
+            line={"color": BLUE, "width": 2.5, "shape": "hv"},
+        )
+    )
+    looks = looks_along(study) if looks is None else looks
+    if looks:
+        kind = looks[-1].kind
+        shown.add_trace(
+            go.Scatter(
+                x=[look.trial + 1 for look in looks],
+                y=[look.bound for look in looks],
+                mode="lines+markers",
+                name=f"no setting gives {'more' if sign > 0 else 'less'} ({kind})",
+                line={"color": ORANGE, "width": 2.5, "dash": "solid" if kind == "proven" else "dot", "shape": "hv"},
+                marker={"size": 4},
+            )
+        )
+        shown.update_yaxes(range=_range(complete, looks))
+    return shown
+
+
+def _range(complete: Sequence[Trial], looks: Sequence[Look]) -> list[float] | None:
+    """A range in which the end can be read: bounds of the first runs may be a hundred times as large."""
+    if not complete or not looks:
+        return None
+    values = [trial.value for trial in complete if trial.value is not None]
+    low, high = min(values), max(values)
+    room = 1.5 * max(high - low, abs(looks[-1].bound - high), abs(looks[-1].bound - low), 1e-12)
+    bounds = [look.bound for look in looks if low - room <= look.bound <= high + room]
+    low, high = min([low, *bounds]), max([high, *bounds])
+    edge = 0.05 * max(high - low, 1e-12)
+    return [low - edge, high + edge]
+
+
+def _settings(trial: Trial) -> str:
+    return ", ".join(f"{escaped(name)} = {number(value)}" for name, value in trial.controls.items())

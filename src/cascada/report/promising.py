@@ -1,0 +1,45 @@
+"""Bounds of the objective over many points, and the point where it may be best: for figures, proving nothing."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from cascada.arrays import Array
+from cascada.confidence import Boxes
+from cascada.designs import design
+from cascada.errors import RefutedError
+from cascada.network import enclose_network, objective_above
+from cascada.network.mean import composite_mean
+from cascada.study.runner import AnyStudy
+
+_POINTS = 512
+
+
+def optimistic(study: AnyStudy, coordinates: Array) -> tuple[Array, Array] | None:
+    """The mean of the objective and the best that it can be, each (n,), in the user's sign; None if it is refuted."""
+    network, beliefs = study.network, study.beliefs
+    mean = composite_mean(beliefs, coordinates)[:, network.objective_column]
+    try:
+        upper = objective_above(network, enclose_network(beliefs, Boxes(coordinates, coordinates)))
+    except RefutedError:
+        return None
+    return mean, network.sign * upper
+
+
+def promising_point(study: AnyStudy) -> Array | None:
+    """Coordinates (d,) among a few hundred where the objective may be best; None where nothing can be said."""
+    domain = study.network.domain
+    found = optimistic(study, points := np.vstack([design(domain, _POINTS), *_best(study)]))
+    return None if found is None else points[int(np.argmax(study.network.sign * found[1]))]
+
+
+def coordinates_of(study: AnyStudy, controls: Mapping[str, Any]) -> Array:
+    """Coordinates (1, d) of named controls in user units."""
+    domain = study.network.domain
+    return domain.encode(domain.row(controls)[None])
+
+
+def _best(study: AnyStudy) -> list[Array]:
+    best = study.best_trial
+    return [] if best is None else [coordinates_of(study, best.controls)]

@@ -1,0 +1,186 @@
+"""What is believed of one output of a stage: mean, bounds and data, over one input, two, or one after the other."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from cascada.arrays import Array
+from cascada.confidence import Belief, Boxes
+from cascada.errors import ArgumentError, RefutedError
+from cascada.network import StageBelief, enclose_network
+from cascada.report.promising import coordinates_of, promising_point
+from cascada.report.theme import BAND, BLUE, GREEN, ORANGE, SCALE, escaped, figure, plotly_objects
+from cascada.study.runner import AnyStudy
+
+_LINE, _SIDE = 201, 61  # points of a line, and of the side of a map
+_MARGIN = 0.1  # of what was seen of a parent's output, beyond it
+
+
+def plot_stage(study: AnyStudy, stage: str, output: str | None = None, at: Mapping[str, Any] | None = None) -> Any:
+    """Mean, bounds and data of an output; the region that its inputs may fall into at some controls is marked.
+
+    `at` is by default where the objective may be best. With one input a line, with two a map, with more one line for
+    each of them through the best run.
+    """
+    part, j = _part(study, stage, output)
+    belief = part.per_output
+    assert belief is not None, "parts without one are refused"
+    data = belief.posterior.inputs, belief.posterior.outputs[:, j] + part.node.stage.offset[j]
+    title = f"{stage}" if output is None or output == stage else f"{stage}: {output}"
+    names, ranges = part.node.input_names, _ranges(study, part, data[0])
+    region = _region(study, part, at)
+    if len(names) == 2:
+        return _map(study, part, belief, j, title, ranges, data)
+    shown = figure(title, showlegend=len(names) > 1)
+    middle = _middle(study, part, ranges)
+    for i, name in enumerate(names):
+        line = np.linspace(*ranges[i], _LINE)
+        points = np.tile(middle, (_LINE, 1))
+        points[:, i] = line
+        _add_line(shown, belief, j, part, points, _shown(study, name, line), i, name if len(names) > 1 else "mean")
+    if len(names) == 1:
+        _add_data(shown, _shown(study, names[0], data[0][:, 0]), data[1])
+        shown.update_xaxes(title={"text": escaped(names[0])}, type="log" if _log(study, names[0]) else "linear")
+        if region is not None:
+            x0, x1 = _shown(study, names[0], region[:, 0])
+            note = "input at the most promising setting" if at is None else "input at the chosen setting"
+            shown.add_vrect(x0=x0, x1=x1, fillcolor=GREEN, opacity=0.25, line={"width": 1, "color": GREEN})
+            shown.add_annotation(x=0.5, xref="paper", y=1.06, yref="paper", text=f"green: {note}", showarrow=False)
+    else:
+        shown.update_xaxes(title={"text": "each input from its smallest to its largest, the others as in the best run"})
+    return shown
+
+
+def figures_of_stages(study: AnyStudy) -> list[tuple[str, str, Any]]:
+    """Stage, output and figure of all that is modelled."""
+    found = []
+    for node in study.network.nodes:
+        for output in node.stage.modelled:
+            part = _found(study, node.stage.name, output)
+            if part is not None and part[0].per_output is not None and part[0].per_output.posterior.count:
+                found.append((node.stage.name, output, plot_stage(study, node.stage.name, output)))
+    return found
+
+
+def _part(study: AnyStudy, stage: str, output: str | None) -> tuple[StageBelief, int]:
+    names = [node.stage.name for node in study.network.nodes]
+    if stage not in names:
+        raise ArgumentError(f"there is no stage {stage!r}; the stages are {', '.join(names)}.")
+    modelled = study.network.node(stage).stage.modelled
+    if not modelled or (output is not None and output not in modelled):
+        raise ArgumentError(
+            f"stage {stage!r} has the modelled outputs {', '.join(modelled) or 'none'}; got {output!r}."
+        )
+    found = _found(study, stage, modelled[0] if output is None else output)
+    if found is None or found[0].per_output is None:
+        raise ArgumentError(f"stage {stage!r} has a kernel whose outputs cannot be looked at one by one.")
+    return found
+
+
+def _found(study: AnyStudy, stage: str, output: str) -> tuple[StageBelief, int] | None:
+    """The belief that an output belongs to, and its place there; a calibrated stage has one for every output."""
+    node = study.network.node(stage)
+    column = node.columns[node.stage.outputs.index(output)]
+    for part in study.beliefs.stages:
+        if column in part.node.columns and part.belief is not None:
+            return part, part.node.stage.modelled.index(output)
+    return None
+
+
+def _log(study: AnyStudy, name: str) -> bool:
+    control = study.network.domain.controls.get(name)
+    return control is not None and control.log
+
+
+def _shown(study: AnyStudy, name: str, values: Array) -> Array:
+    return np.exp(values) if _log(study, name) else values
+
+
+def _ranges(study: AnyStudy, part: StageBelief, inputs: Array) -> list[tuple[float, float]]:
+    domain = study.network.domain
+    ranges = []
+    for i, column in enumerate(part.node.inputs):
+        if column < domain.dimension:
+            ranges.append((float(domain.lower[column]), float(domain.upper[column])))
+            continue
+        low, high = (float(inputs[:, i].min()), float(inputs[:, i].max())) if len(inputs) else (0.0, 1.0)
+        room = _MARGIN * (high - low) or 1.0
+        ranges.append((low - room, high + room))
+    return ranges
+
+
+def _middle(study: AnyStudy, part: StageBelief, ranges: list[tuple[float, float]]) -> Array:
+    """The stage's inputs (d,) in the best run, or in the middle."""
+    best = study.best_trial
+    values = [sum(r) / 2 for r in ranges]
+    if best is not None and all(parent in best.outputs for parent in part.node.parents):
+        row = coordinates_of(study, best.controls)[0].tolist()
+        for node in study.network.nodes:
+            row += best.outputs.get(node.stage.name, [np.nan] * len(node.columns))
+        values = [row[column] for column in part.node.inputs]
+    return np.array(values)
+
+
+def _region(study: AnyStudy, part: StageBelief, at: Mapping[str, Any] | None) -> Array | None:
+    """What the inputs of a stage can be at some controls, (2, d)."""
+    point = promising_point(study) if at is None else coordinates_of(study, at)[0]
+    if point is None:
+        return None
+    try:
+        boxes = enclose_network(study.beliefs, Boxes(point[None], point[None])).boxes
+    except RefutedError:
+        return None
+    columns = list(part.node.inputs)
+    return np.vstack([boxes.lower[0, columns], boxes.upper[0, columns]])
+
+
+def _add_line(
+    shown: Any, belief: Belief, j: int, part: StageBelief, points: Array, x: Array, colour: int, name: str
+) -> None:
+    go, offset = plotly_objects(), part.node.stage.offset[j]
+    alone = part.node.input_names == (name,) or name == "mean"
+    x = x if alone else np.linspace(0, 1, len(x))
+    mean = belief.posterior.predict(points).mean[:, j] + offset
+    colours = [BLUE, ORANGE, GREEN]
+    try:
+        bounds = belief.bounds(points)
+        band = {"mode": "lines", "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False}
+        shown.add_trace(go.Scatter(x=x, y=bounds.lower[:, j] + offset, **band))
+        filled = BAND if alone else "rgba(127, 127, 127, 0.12)"
+        shown.add_trace(go.Scatter(x=x, y=bounds.upper[:, j] + offset, fill="tonexty", fillcolor=filled, **band))
+    except RefutedError:
+        pass
+    line = {"color": colours[colour % 3], "width": 2, "dash": "solid" if colour < 3 else "dot"}
+    shown.add_trace(go.Scatter(x=x, y=mean, mode="lines", line=line, name=escaped(name)))
+
+
+def _add_data(shown: Any, x: Array, y: Array) -> None:
+    go = plotly_objects()
+    marker = {"color": ORANGE, "size": 7}
+    shown.add_trace(go.Scatter(x=x, y=y, mode="markers", marker=marker, name="measured"))
+
+
+def _map(
+    study: AnyStudy,
+    part: StageBelief,
+    belief: Belief,
+    j: int,
+    title: str,
+    ranges: list[tuple[float, float]],
+    data: tuple[Array, Array],
+) -> Any:
+    go, names = plotly_objects(), part.node.input_names
+    sides = [np.linspace(*r, _SIDE) for r in ranges]
+    points = np.stack(np.meshgrid(*sides, indexing="xy"), axis=-1).reshape(-1, 2)
+    mean = (belief.posterior.predict(points).mean[:, j] + part.node.stage.offset[j]).reshape(_SIDE, _SIDE)
+    shown = figure(title, names[0], names[1], showlegend=False)
+    x, y = (_shown(study, name, side) for name, side in zip(names, sides, strict=True))
+    shown.add_trace(go.Contour(x=x, y=y, z=mean, colorscale=SCALE, contours={"coloring": "heatmap"}, ncontours=16))
+    seen = [_shown(study, name, data[0][:, i]) for i, name in enumerate(names)]
+    marker = {"color": "#FFFFFF", "size": 7, "line": {"color": "#000000", "width": 1}}
+    text = [f"{value:.5g}" for value in data[1]]
+    shown.add_trace(go.Scatter(x=seen[0], y=seen[1], mode="markers", marker=marker, text=text, hoverinfo="x+y+text"))
+    shown.update_xaxes(type="log" if _log(study, names[0]) else "linear")
+    shown.update_yaxes(type="log" if _log(study, names[1]) else "linear")
+    return shown

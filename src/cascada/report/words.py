@@ -1,0 +1,65 @@
+"""What a study found, in sentences: what is best, how good that is, what it rests on, and what to do next."""
+
+from cascada.report.theme import number
+from cascada.search import Certificate
+from cascada.study.runner import AnyStudy
+
+_DECISIVE = 2.0  # times as much as the next: then one stage is worth naming
+
+
+def summary(study: AnyStudy, certificate: Certificate, contributions: dict[str, float]) -> list[str]:
+    """A few paragraphs."""
+    best, stage, output = study.best_trial, *study.network.objective
+    name = output if output == stage else f"{stage}.{output}"
+    if best is None or best.value is None:
+        return [f"No run is complete yet, so nothing is known of {name}.", _next(study, certificate, contributions)]
+    settings = ", ".join(f"{control} = {number(value)}" for control, value in best.controls.items())
+    runs = sum(trial.value is not None for trial in study.trials)
+    others = _others(study)
+    found = f"The best of {runs} complete runs{others} gave {name} = {number(best.value)}, at {settings}."
+    return [found, _gap(study, certificate), _next(study, certificate, contributions)]
+
+
+def _others(study: AnyStudy) -> str:
+    states = [trial.state for trial in study.trials]
+    counts = {state: states.count(state) for state in ("failed", "abandoned", "running", "waiting")}
+    said = ", ".join(f"{count} {state}" for state, count in counts.items() if count)
+    return f" (besides {said})" if said else ""
+
+
+def _gap(study: AnyStudy, certificate: Certificate) -> str:
+    if certificate.kind == "refuted":
+        return f"The data refute an assumption, so nothing is proven. {' '.join(certificate.evidence)}"
+    if certificate.bound is None or certificate.gap is None:
+        return "How far that is from the best possible cannot be said yet."
+    word = "more" if study.network.sign > 0 else "less"
+    if certificate.kind == "proven":
+        sure = f"It is proven that no setting in {certificate.over} gives {word} than {number(certificate.bound)}"
+        return f"{sure}: the best run is within {number(certificate.gap)} of the best possible."
+    return (
+        f"By estimate, no setting in {certificate.over} gives {word} than {number(certificate.bound)}, so the best run "
+        f"is within {number(certificate.gap)} of the best possible. This is not proven: kernels or norms were "
+        f"estimated from the runs."
+    )
+
+
+def _next(study: AnyStudy, certificate: Certificate, contributions: dict[str, float]) -> str:
+    if certificate.kind == "refuted":
+        return (
+            "Next: look at the evidence below, then go on with a larger norm bound, another kernel, or a mended "
+            "measurement; all runs are kept."
+        )
+    open_ = sum(trial.state in ("running", "waiting") for trial in study.trials)
+    waits = f" {open_} trials are open: their results are awaited." if open_ else ""
+    if certificate.gap is None:
+        return f"Next: run the process at the settings that are asked for.{waits}"
+    if study.tolerance is not None and certificate.gap <= study.tolerance and certificate.kind == "proven":
+        return f"Next: nothing; the gap is within the tolerance of {number(study.tolerance)}.{waits}"
+    ranked = sorted(contributions, key=contributions.__getitem__, reverse=True)
+    advice = "Next: more runs, if a smaller gap is worth them."
+    if len(ranked) > 1 and contributions[ranked[0]] > _DECISIVE * contributions[ranked[1]]:
+        advice = (
+            f"Next: more runs, if a smaller gap is worth them. Most of what is not known of the objective comes from "
+            f"the stage {ranked[0]!r}: past runs of it, or a smaller norm bound that holds, help most."
+        )
+    return advice + waits

@@ -1,0 +1,164 @@
+"""What no algorithm can do better: lower bounds of the regret (thm:lower_sim, thm:lower_cml).
+
+The proof is a count. While an algorithm sees zeros it does the same on every member of a hard family; each of its T
+points and the point that it returns is positive on one member at most. So at least M − T − 1 members leave a simple
+regret of 2ε, and the average over the family is at least 2ε·(1 − (T + 1)/M), which at T = M/2 − 1 is the theorem's ε.
+In the same way t rounds see at most t members, so the average cumulative regret is at least 2ε·Σ_{t≤T} (1 − t/M)⁺.
+These are numbers, because ε, M, B and L of a family are. Randomised algorithms obey them in expectation.
+
+What the theorems say for T → ∞ is an order: its constant is not known, and none is made up.
+"""
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+
+from cascada.errors import ArgumentError
+from cascada.kernels import Matern
+from cascada.theory.hard import HardFamily, family_of_cells
+from cascada.theory.layers import Structure
+from cascada.theory.statement import Bound, Order, Term
+
+_MOST_TRIED = 48  # numbers of cells of which the best is taken: each gives a valid bound
+
+
+def average_simple_regret(family: HardFamily, horizon: int) -> Bound:
+    """The least average simple regret over the family of any algorithm after T runs (thm:lower_sim, its proof)."""
+    rounds = _rounds(horizon)
+    value = 2 * family.epsilon * max(0.0, 1.0 - (rounds + 1) / family.members)
+    return Bound(value, "2ε(1 − (T+1)/M)", "thm:lower_sim", _constants(family, rounds), _assumed(family))
+
+
+def average_cumulative_regret(family: HardFamily, horizon: int) -> Bound:
+    """The least average cumulative regret over the family of any algorithm after T runs (thm:lower_cml, its proof)."""
+    rounds = _rounds(horizon)
+    seen = min(rounds, family.members)
+    value = 2 * family.epsilon * (seen - 0.5 * seen * (seen + 1) / family.members)
+    return Bound(value, "2ε Σ_t (1 − t/M)⁺", "thm:lower_cml", _constants(family, rounds), _assumed(family))
+
+
+def longest_horizon(family: HardFamily) -> int:
+    """The largest T ≤ M/2 − 1: so many runs leave an average simple regret of at least ε; −1 for a single member."""
+    return family.members // 2 - 1
+
+
+def simple_regret_bound(
+    kernel: Matern,
+    norm_bound: float,
+    horizon: int,
+    *,
+    dims: tuple[int, ...],
+    u: float,
+    u_tilde: float,
+    structure: Structure = "chain",
+) -> Bound:
+    """A simple regret that every algorithm has on some network after T runs, with all constants.
+
+    thm:lower_sim without its Ω: the best `average_simple_regret` of families with few more members than T.
+
+    >>> bound = simple_regret_bound(Matern(1.5), 5.0, 100, dims=(1, 1, 1), u=0.5, u_tilde=0.3)
+    >>> print(bound)
+    2ε(1 − (T+1)/M) = 0.006354 (thm:lower_sim)
+    """
+    rounds = _rounds(horizon)
+    families = _families(kernel, norm_bound, rounds, rounds + 1, dims, u, u_tilde, structure)
+    return max((average_simple_regret(family, horizon) for family in families), key=lambda bound: bound.value)
+
+
+def cumulative_regret_bound(
+    kernel: Matern,
+    norm_bound: float,
+    horizon: int,
+    *,
+    dims: tuple[int, ...],
+    u: float,
+    u_tilde: float,
+    structure: Structure = "chain",
+) -> Bound:
+    """A cumulative regret that every algorithm has on some network after T runs, with all constants (thm:lower_cml)."""
+    families = _families(kernel, norm_bound, _rounds(horizon), 1, dims, u, u_tilde, structure)
+    return max((average_cumulative_regret(family, horizon) for family in families), key=lambda bound: bound.value)
+
+
+def simple_regret_order(family: HardFamily) -> Order:
+    """Ω(B(cL)^{m−1}·T^{−ν/d}), with c = α and L of this family (thm:lower_sim, solved for ε)."""
+    nu, d = family.kernel.nu, family.dimension
+    term = Term(_log_size(family), -nu / d)
+    return _order(family, "Ω(B (cL)^{m−1} T^{−ν/d})", "thm:lower_sim", term)
+
+
+def rounds_order(family: HardFamily) -> Order:
+    """Ω((B(cL)^{m−1}/ε)^{d/ν}), the runs without which no algorithm has average simple regret ε (thm:lower_sim)."""
+    nu, d = family.kernel.nu, family.dimension
+    term = Term((_log_size(family) - math.log(family.epsilon)) * d / nu, 0.0)
+    return _order(family, "Ω((B (cL)^{m−1}/ε)^{d/ν})", "thm:lower_sim", term)
+
+
+def cumulative_regret_order(family: HardFamily) -> Order:
+    """thm:lower_cml: Ω(min{T, B(cL)^{m−1}·T^{1−ν/d}}) for d > ν, else Ω(min{T, (B(cL)^{m−1})^{d/ν}})."""
+    nu, d, size = family.kernel.nu, family.dimension, _log_size(family)
+    if d > nu:
+        formula, term = "Ω(min{T, B (cL)^{m−1} T^{1−ν/d}})", Term(size, 1 - nu / d)
+    else:
+        formula, term = "Ω(min{T, (B (cL)^{m−1})^{d/ν}})", Term(size * d / nu, 0.0)
+    return _order(family, formula, "thm:lower_cml", term, cap=True)
+
+
+def _order(family: HardFamily, formula: str, label: str, term: Term, cap: bool = False) -> Order:
+    constants = {key: value for key, value in _constants(family, 0).items() if key not in ("M", "T", "w")}
+    return Order(formula, label, (term,), "up to a constant", constants, _assumed(family), cap)
+
+
+def _log_size(family: HardFamily) -> float:
+    """log(B(cL)^{m−1}) with c = α, which is good for every smaller ε as well: r_min/r_max when L = r_max·L̃."""
+    return math.log(family.norm_bound) + (family.depth - 1) * math.log(family.alpha * family.lipschitz)
+
+
+def _constants(family: HardFamily, rounds: int) -> dict[str, float]:
+    return {
+        "epsilon": family.epsilon,
+        "M": family.members,
+        "T": rounds,
+        "B": family.norm_bound,
+        "L": family.lipschitz,
+        "c": family.alpha,
+        "w": family.needle.width,
+        "m": family.depth,
+        "d": family.dimension,
+        "nu": family.kernel.nu,
+    }
+
+
+def _assumed(family: HardFamily) -> tuple[str, ...]:
+    return (
+        f"the algorithm knows no more than: {family.structure}, {family.kernel!r}, norm at most B, Lipschitz at most L",
+        "for a randomised algorithm the bound is for its expectation",
+    )
+
+
+def _rounds(horizon: int) -> int:
+    if not isinstance(horizon, int) or isinstance(horizon, bool) or horizon < 0:
+        raise ArgumentError(f"the horizon T must be a whole number, 0 or more; got {horizon!r}.")
+    return horizon
+
+
+def _families(
+    kernel: Matern,
+    norm_bound: float,
+    rounds: int,
+    fewest: int,
+    dims: tuple[int, ...],
+    u: float,
+    u_tilde: float,
+    structure: Structure,
+) -> Iterable[HardFamily]:
+    """Families from `fewest` members on, up to twice the number along an axis that a power law would ask for.
+
+    With ε ~ n^{−ν}, ε(n)·(1 − (T + 1)/n^d) is largest at n^d = (T + 1)(1 + d/ν).
+    """
+    d = dims[0] if dims else 1
+    low = math.floor(fewest ** (1.0 / d)) + 1
+    high = 2 * math.ceil(((rounds + 1) * (1 + d / kernel.nu)) ** (1.0 / d)) + 1
+    for cells in np.unique(np.geomspace(low, max(low, high), _MOST_TRIED).astype(int)).tolist():
+        yield family_of_cells(kernel, norm_bound, cells, dims=dims, u=u, u_tilde=u_tilde, structure=structure)

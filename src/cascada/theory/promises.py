@@ -1,0 +1,267 @@
+"""What the theory promises for a network: its structure, Σ_T of every layer, the bounds, the rates, the comparisons."""
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from cascada.arrays import Array
+from cascada.confidence import Boxes
+from cascada.errors import ArgumentError
+from cascada.kernels import Matern, OperatorKernel, Separable, SquaredExponential, Stationary
+from cascada.network import Network, Node, Stage, prior_beliefs
+from cascada.space import Real
+from cascada.theory.comparison import Comparison, compare
+from cascada.theory.layers import Layers, Structure, check_horizon
+from cascada.theory.rates import conjectured_sd_sum_rate, sd_sum_rate
+from cascada.theory.regret import regret_bounds, trivial_bound
+from cascada.theory.statement import Bound, Order
+from cascada.theory.summary import Row, cumulative_table, summary_table
+from cascada.theory.sums import SdSum, sd_sum
+
+
+@dataclass(frozen=True)
+class Promise:
+    """Everything that `cascada bounds` prints, for T rounds; `nu` is None for a kernel that is not Matérn."""
+
+    horizon: int
+    layers: Layers
+    nu: float | None
+    domains: tuple[tuple[tuple[float, float], ...], ...]  # of every layer, one (low, high) an input
+    sums: tuple[SdSum, ...]  # Σ_T of every layer, over the whole of its domain
+    bounds: tuple[Bound, ...]  # sharpest first
+    trivial: Bound  # what holds without any theorem
+    rates: tuple[Order, ...]  # of Σ_T: proven, conjectured
+    cumulative: tuple[Row, ...]  # tab:summary_cml
+    summary: tuple[Row, ...]  # tab:summary
+    comparisons: tuple[Comparison, ...]
+    notes: tuple[str, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """All of it, for JSON."""
+        return {
+            "horizon": self.horizon,
+            "structure": self.layers.structure,
+            "dims": list(self.layers.dims),
+            "extra_inputs": list(self.layers.extra),
+            "norm_bounds": list(self.layers.norm_bounds),
+            "lipschitz": list(self.layers.lipschitz),
+            "nu": self.nu,
+            "domains": [[list(side) for side in domain] for domain in self.domains],
+            "sigma": [asdict(one) for one in self.sums],
+            "bounds": [bound.as_dict() for bound in self.bounds],
+            "trivial": self.trivial.as_dict(),
+            "rates": [rate.as_dict(self.horizon) for rate in self.rates],
+            "tab:summary_cml": [row.as_dict(self.horizon) for row in self.cumulative],
+            "tab:summary": [row.as_dict(self.horizon) for row in self.summary],
+            "comparison": [one.as_dict() for one in self.comparisons],
+            "notes": list(self.notes),
+        }
+
+
+def promise(network: Network, horizon: int, points: int = 2500, layers: Layers | None = None) -> Promise:
+    """What the theory promises for a network of one of the three structures, over T rounds.
+
+    Σ_T is bounded over the whole box of inputs that a layer can get, by means of a grid of about `points` points in it.
+    `layers` replaces the constants that are read off the network.
+    """
+    check_horizon(horizon)
+    layers = layers_of(network) if layers is None else layers
+    spans = [stage.span for stage in prior_beliefs(network).stages]
+    sums, domains = [], []
+    for node, span in zip(network.nodes, spans, strict=True):
+        assert span is not None, "prior beliefs have spans"
+        assert node.stage.kernel is not None, "layers_of refuses stages without a kernel"
+        Z, fill = cover(span, points, _scalar(node.stage.kernel))
+        sums.append(sd_sum(node.stage.kernel, Z, horizon, fill=fill))
+        domains.append(tuple(zip(span.lower[0].tolist(), span.upper[0].tolist(), strict=True)))
+    nu, notes = _smoothness(network)
+    rates: tuple[Order, ...] = ()
+    cumulative: tuple[Row, ...] = ()
+    summary: tuple[Row, ...] = ()
+    if nu is not None:
+        rates = (sd_sum_rate(nu, layers.largest_dimension), conjectured_sd_sum_rate(nu, layers.largest_dimension))
+        cumulative, summary = cumulative_table(layers, nu), summary_table(layers, nu)
+    comparisons: tuple[Comparison, ...] = ()
+    slope = _sd_slope(network)
+    if nu is not None and slope is not None and layers.structure != "multi-output" and layers.count > 1:
+        comparisons = compare(layers, nu, slope)
+    else:
+        notes += ("no comparison: it needs a Matérn kernel with ν > 1, two layers and independent outputs",)
+    return Promise(
+        horizon,
+        layers,
+        nu,
+        tuple(domains),
+        tuple(sums),
+        regret_bounds(layers, [one.upper for one in sums]),
+        trivial_bound(layers, horizon, _prior_sd(network.nodes[-1].stage)),
+        rates,
+        cumulative,
+        summary,
+        comparisons,
+        notes,
+    )
+
+
+def layers_of(network: Network) -> Layers:
+    """Structure, dimensions, B and L of a network; an error that says why it is none of the three structures.
+
+    L is the smaller of what was given and what the kernel and B imply, per coordinate. Where outputs of a layer differ
+    in B or L, the largest counts.
+    """
+    _check_given(network)
+    for node in network.nodes:
+        _check_stage(node)
+    _check_wiring(network)
+    beliefs = prior_beliefs(network)
+    norms, slopes = [], []
+    for stage in beliefs.stages:
+        belief = stage.belief
+        assert belief is not None, "every stage is modelled"
+        assert belief.raw_lipschitz is not None, "a network without any L is refused when it is made"
+        norms.append(float(np.max(belief.norm_bound)))
+        slopes.append(float(np.max(belief.raw_lipschitz)))
+    widths = [len(node.columns) for node in network.nodes[:-1]]
+    dims = [len(network.nodes[0].inputs), *widths]
+    extra = [0, *(len(node.inputs) - width for node, width in zip(network.nodes[1:], widths, strict=True))]
+    return Layers(_structure(network), dims, norms, slopes, extra)
+
+
+def network_of(layers: Layers, kernel: Stationary) -> Network:
+    """A network of these layers on [0, 1]^d, one kernel for all of them, without functions."""
+    if any(layers.extra):
+        raise ArgumentError("layers with inputs of their own have no default ranges; make the network yourself.")
+    widths = [*layers.dims[1:], 1]
+    stages = []
+    for i, width in enumerate(widths):
+        joint = layers.structure == "multi-output" and width > 1
+        stages.append(
+            Stage(
+                f"f{i + 1}",
+                controls={f"x{j + 1}": Real(0, 1) for j in range(layers.dimension)} if i == 0 else {},
+                outputs=[f"y{i + 1}_{j + 1}" for j in range(width)],
+                parents=[f"f{i}"] if i else [],
+                kernel=Separable(kernel) if joint else kernel,
+                norm_bound=layers.norm_bounds[i],
+                lipschitz=layers.lipschitz[i],
+            )
+        )
+    return Network(stages)
+
+
+def cover(box: Boxes, points: int, kernel: Stationary) -> tuple[Array, float]:
+    """The centres of equal cells of one box, at most `points` of them, and their fill distance, scaled by the kernel.
+
+    >>> from cascada.kernels import SquaredExponential
+    >>> centres, fill = cover(Boxes(np.zeros((1, 1)), np.ones((1, 1))), 4, SquaredExponential(0.5))
+    >>> centres.ravel().tolist(), fill
+    ([0.125, 0.375, 0.625, 0.875], 0.25)
+    """
+    if not isinstance(points, int) or points < 1:
+        raise ArgumentError(f"points must be a whole number, 1 or more; got {points!r}.")
+    lower, upper = box.lower[0], box.upper[0]
+    d = len(lower)
+    side = max(1, int(points ** (1 / d) + 1e-9))
+    axes = [low + (high - low) * (np.arange(side) + 0.5) / side for low, high in zip(lower, upper, strict=True)]
+    centres = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, d)
+    return centres, float(kernel.scaled_norm((upper - lower) / (2 * side)))
+
+
+def _check_given(network: Network) -> None:
+    missing = []
+    for stage in network.stages:
+        parts = [name for name in ("kernel", "norm_bound") if stage.modelled and getattr(stage, name) is None]
+        if parts:
+            missing.append(f"{stage.name!r} ({' and '.join(parts)})")
+    if missing:
+        raise ArgumentError(
+            f"the theory promises nothing without kernels and norms; missing for the stages {', '.join(missing)}. "
+            f"Give kernel= and norm_bound=, as a study estimates them from data only."
+        )
+
+
+def _check_stage(node: Node) -> None:
+    stage = node.stage
+    if stage.known or stage.passes:
+        raise ArgumentError(
+            f"stage {stage.name!r} is {'a known formula' if stage.known else 'partly passed on'}: the theorems are for "
+            f"networks whose every output is unknown. Leave the stage out, or model its outputs."
+        )
+    if not isinstance(stage.kernel, Stationary | Separable):
+        raise ArgumentError(
+            f"stage {stage.name!r} has the kernel {stage.kernel!r}: Σ_T is bounded for scalar and separable kernels."
+        )
+
+
+def _check_wiring(network: Network) -> None:
+    seen: set[int] = set()
+    before: tuple[int, ...] = ()
+    d = network.domain.dimension
+    for node in network.nodes:
+        own = [column for column in node.inputs if column < d]
+        if tuple(column for column in node.inputs if column >= d) != before or seen & set(own):
+            raise ArgumentError(
+                f"stage {node.stage.name!r} breaks the chain of layers: the theorems are for chains, multi-output "
+                f"chains and feed-forward networks, where a layer takes all outputs of the one before it and nothing "
+                f"else but controls of its own; got {network!r}."
+            )
+        seen |= set(own)
+        before = node.columns
+    last = network.nodes[-1]
+    if network.objective_column not in last.columns or len(last.columns) != 1:
+        raise ArgumentError(
+            f"the last stage {last.stage.name!r} must have one output, which is optimised; got {network!r}."
+        )
+
+
+def _structure(network: Network) -> Structure:
+    wide = [node.stage for node in network.nodes if len(node.columns) > 1]
+    if not wide:
+        return "chain"
+    joint = [stage.joint for stage in wide]
+    if all(joint):
+        return "multi-output"
+    if not any(joint):
+        return "feed-forward"
+    names = ", ".join(repr(stage.name) for stage in wide)
+    raise ArgumentError(
+        f"of the stages {names} some have a joint norm and some have one per output: the theorems are for one kind. "
+        f"Give all of them Separable kernels, or none."
+    )
+
+
+def _scalar(kernel: Stationary | OperatorKernel) -> Stationary:
+    scalar = kernel.kernel if isinstance(kernel, Separable) else kernel
+    assert isinstance(scalar, Stationary), "layers_of refuses other kernels"
+    return scalar
+
+
+def _prior_sd(stage: Stage) -> float:
+    """s, or s·sqrt(‖A‖₂), so that |f| ≤ B times it; an offset moves the range and leaves its width."""
+    assert stage.kernel is not None, "layers_of refuses stages without a kernel"
+    root = math.sqrt(stage.kernel.spectral_norm) if isinstance(stage.kernel, Separable) else 1.0
+    return root * math.sqrt(_scalar(stage.kernel).variance)
+
+
+def _smoothness(network: Network) -> tuple[float | None, tuple[str, ...]]:
+    """ν, if all stages have Matérn kernels of one ν, and what to say if not."""
+    kernels = [_scalar(node.stage.kernel) for node in network.nodes if node.stage.kernel is not None]
+    smooth = {kernel.nu for kernel in kernels if isinstance(kernel, Matern)}
+    if len(smooth) == 1 and all(isinstance(kernel, Matern) for kernel in kernels):
+        return smooth.pop(), ()
+    what = "squared exponential" if any(isinstance(k, SquaredExponential) for k in kernels) else "various"
+    return None, (f"no rates: the paper gives them for Matérn kernels of one ν; here they are {what}",)
+
+
+def _sd_slope(network: Network) -> float | None:
+    """L_σ = s·sqrt(−φ''(0))/ℓ, the largest of all layers; None where a kernel implies none."""
+    slopes = []
+    for node in network.nodes:
+        assert node.stage.kernel is not None, "layers_of refuses stages without a kernel"
+        kernel = _scalar(node.stage.kernel)
+        if kernel.lipschitz_factor is None:
+            return None
+        slopes.append(kernel.lipschitz_factor / float(kernel.lengthscales(len(node.inputs)).min()))
+    return max(slopes) if all(map(math.isfinite, slopes)) else None

@@ -1,0 +1,119 @@
+"""What a theorem says, as a value: a number where the paper gives its constants, an order where it does not.
+
+A `Bound` is a number with everything it was made of. An `Order` is what stands inside O(·) or Ω(·): the constant in
+front is not given by the paper, so it has no value, only `inside(T)` and exponents to compare.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from cascada.errors import ArgumentError
+
+Status = Literal["up to a constant", "up to a constant and logarithms", "conjectured, up to a constant"]
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A proven number: its value, the formula in words of the paper, the label, what went in, and what it rests on."""
+
+    value: float
+    formula: str
+    label: str
+    constants: Mapping[str, float] = field(default_factory=dict)
+    assumptions: tuple[str, ...] = ()
+
+    @property
+    def status(self) -> str:
+        """Always "proven": under its assumptions."""
+        return "proven"
+
+    def __str__(self) -> str:
+        return f"{self.formula} = {self.value:.4g} ({self.label})"
+
+    def as_dict(self) -> dict[str, Any]:
+        """All of it, for JSON."""
+        return {
+            "value": self.value,
+            "formula": self.formula,
+            "label": self.label,
+            "status": self.status,
+            "constants": dict(self.constants),
+            "assumptions": list(self.assumptions),
+        }
+
+
+@dataclass(frozen=True)
+class Term:
+    """factor·T^exponent·(log T)^log_exponent; the factor as its natural logarithm, because some exceed every float."""
+
+    log_factor: float
+    exponent: float
+    log_exponent: float = 0.0
+
+    def log_at(self, horizon: int) -> float:
+        """The natural logarithm of the term at T; −∞ where it is 0 (log T at T = 1)."""
+        if not isinstance(horizon, int) or isinstance(horizon, bool) or horizon < 1:
+            raise ArgumentError(f"the horizon T must be a whole number, 1 or more; got {horizon!r}.")
+        logarithm = math.log(horizon)
+        if self.log_exponent and not logarithm:
+            return -math.inf
+        return (
+            self.log_factor
+            + self.exponent * logarithm
+            + (self.log_exponent * math.log(logarithm) if self.log_exponent else 0.0)
+        )
+
+
+@dataclass(frozen=True)
+class Order:
+    """The largest of a few terms, inside O(·), Õ(·) or Ω(·); never a value, because the constant is not given.
+
+    `cap` is the T of Ω(min{T, ·}).
+    """
+
+    formula: str
+    label: str
+    terms: tuple[Term, ...]
+    status: Status
+    constants: Mapping[str, float] = field(default_factory=dict)
+    assumptions: tuple[str, ...] = ()
+    cap: bool = False
+
+    def log_inside(self, horizon: int) -> float:
+        """The natural logarithm of what stands inside O(·) at T."""
+        largest = max(term.log_at(horizon) for term in self.terms)
+        return min(largest, math.log(horizon)) if self.cap else largest
+
+    def inside(self, horizon: int) -> float:
+        """What stands inside O(·) at T; ∞ where it exceeds every float."""
+        return exponential(self.log_inside(horizon))
+
+    @property
+    def exponents(self) -> tuple[float, ...]:
+        """The exponent of T in each term."""
+        return tuple(term.exponent for term in self.terms)
+
+    def __str__(self) -> str:
+        return f"{self.formula} ({self.label}; {self.status})"
+
+    def as_dict(self, horizon: int | None = None) -> dict[str, Any]:
+        """All of it, for JSON; with a horizon also log10 of what stands inside."""
+        content: dict[str, Any] = {
+            "formula": self.formula,
+            "label": self.label,
+            "status": self.status,
+            "exponents": list(self.exponents),
+            "log10_factors": [term.log_factor / math.log(10) for term in self.terms],
+            "constants": dict(self.constants),
+            "assumptions": list(self.assumptions),
+        }
+        if horizon is not None:
+            content["log10_inside"] = self.log_inside(horizon) / math.log(10)
+        return content
+
+
+def exponential(logarithm: float) -> float:
+    """exp, and ∞ where it exceeds every float."""
+    return math.exp(logarithm) if logarithm < 709 else math.inf

@@ -1,0 +1,158 @@
+"""The paper's two tables of rates (`tab:summary_cml`, `tab:summary`), evaluated for one network.
+
+Rates, not bounds: what stands inside O(·) and Ω(·). Upper rates of cumulative regret rest on a conjecture about Σ_T
+(`rates`), lower ones hold for some c = Θ(1), at most 1; with `c` left at 1 a factor shows how the rate scales and is no
+bound. Further slips of the print that the rows correct: at d_max = ν the conjecture gives log T, which the Õ(·) of
+`tab:summary` does not hide (its argument has no T) and which `tab:summary_cml` leaves out; the row has it.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cascada.arrays import as_positive
+from cascada.errors import ArgumentError
+from cascada.theory.layers import Layers
+from cascada.theory.non_adaptive import restrictive_order, weaker_order
+from cascada.theory.rates import as_smoothness, conjectured_sd_sum_rate
+from cascada.theory.statement import Order, Term
+
+_NAMES = {"chain": "chains", "multi-output": "multi-output chains", "feed-forward": "feed-forward networks"}
+_HEADER = ("regret", "side", "for", "case", "rate", "T to the", "log10 of what stands inside")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of a table; where the paper says nothing for these parameters, no order but the reason."""
+
+    regret: str  # "cumulative" or "simple"
+    side: str  # "lower" or "upper"
+    structure: str
+    case: str
+    order: Order | None
+    reason: str = ""
+
+    def as_dict(self, horizon: int) -> dict[str, Any]:
+        """All of it, for JSON."""
+        return {
+            "regret": self.regret,
+            "side": self.side,
+            "for": self.structure,
+            "case": self.case,
+            "order": None if self.order is None else self.order.as_dict(horizon),
+            "reason": self.reason,
+        }
+
+    def cells(self, horizon: int) -> list[str]:
+        """The row as text."""
+        start = [self.regret, self.side, self.structure, self.case]
+        if self.order is None:
+            return [*start, self.reason, "", ""]
+        inside = self.order.log_inside(horizon) / math.log(10)
+        powers = ", ".join(_power(term) for term in self.order.terms)
+        return [*start, self.order.formula, powers, f"{inside:.3g}"]
+
+
+def cumulative_table(layers: Layers, nu: float, c: float = 1.0) -> tuple[Row, ...]:
+    """`tab:summary_cml` for one structure: rates of R_T, for d ≥ ν ≥ 1 and T = Ω((B(cL)^{m−1})^{d/ν})."""
+    nu, name = as_smoothness(nu), _NAMES[layers.structure]
+    case, d = "d ≥ ν ≥ 1, T = Ω((B(cL)^(m−1))^(d/ν))", layers.dimension
+    if not 1 <= nu <= d:
+        reason = f"the table is for 1 ≤ ν ≤ d; here ν = {nu:g}, d = {d}"
+        return tuple(Row("cumulative", side, name, case, None, reason) for side in ("lower", "upper"))
+    rate = Term(_log_lower(layers, c), 1 - nu / d)
+    constants = {"B": layers.norm_bound, "c": c, "L": layers.slope, "ν": nu, "d": float(d)}
+    lower = Order("Ω(B (cL)^(m−1) T^(1−ν/d))", "thm:lower_cml", (rate,), "up to a constant", constants)
+    return (
+        Row("cumulative", "lower", "all structures", case, lower),
+        Row("cumulative", "upper", name, case, conjectured_regret_order(layers, nu)),
+    )
+
+
+def summary_table(layers: Layers, nu: float, c: float = 1.0) -> tuple[Row, ...]:
+    """`tab:summary` for one structure: lower and upper rates of cumulative and simple regret."""
+    nu, name, d = as_smoothness(nu), _NAMES[layers.structure], layers.largest_dimension
+    above = "d_max > ν" if d > nu else "d_max ≤ ν"
+    smooth = "ν ≤ 1" if nu <= 1 else "ν > 1"
+    return (
+        _lower_cumulative(layers, nu, c),
+        Row("cumulative", "upper", name, above, conjectured_regret_order(layers, nu)),
+        _lower_simple(layers, nu, c),
+        Row("simple", "upper", name, smooth, weaker_order(layers, nu)),
+        Row("simple", "upper", f"{name}, restrictive cases", smooth, restrictive_order(layers, nu)),
+    )
+
+
+def conjectured_regret_order(layers: Layers, nu: float) -> Order:
+    """GPN-UCB's R_T if the conjecture on Σ_T holds: 2^m B L^{m−1} (or with 5^m, or √D_{2,m}) times the rate of Σ_T."""
+    nu, m = as_smoothness(nu), layers.count
+    sums = conjectured_sd_sum_rate(nu, layers.largest_dimension)
+    base, text = (5, "5^m") if layers.structure == "multi-output" else (2, "2^m")
+    log_D = 0.0
+    if layers.structure == "feed-forward":
+        log_D, text = math.log(layers.width_product()), "2^m √D_{2,m}"
+    factor = m * math.log(base) + 0.5 * log_D + math.log(layers.norm_bound) + (m - 1) * math.log(layers.slope)
+    rate = sums.terms[0]
+    tail = {"O(1)": "", "O(log T)": " log T"}.get(sums.formula, " T^(1−ν/d_max)")
+    return Order(
+        f"O({text} B L^(m−1){tail})",
+        "tab:summary",
+        (Term(factor, rate.exponent, rate.log_exponent),),
+        "conjectured, up to a constant",
+        {"m": float(m), "B": layers.norm_bound, "L": layers.slope, **sums.constants},
+        ("Matérn kernel", "the conjecture on Σ_T", "L > 1", *sums.assumptions),
+    )
+
+
+def as_text(rows: Sequence[Row], horizon: int) -> str:
+    """The table as aligned text."""
+    lines = [_HEADER, *(row.cells(horizon) for row in rows)]
+    widths = [max(len(line[j]) for line in lines) for j in range(len(_HEADER))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
+    )
+
+
+def as_markdown(rows: Sequence[Row], horizon: int) -> str:
+    """The table as Markdown."""
+    lines = ["| " + " | ".join(_HEADER) + " |", "|" + "---|" * len(_HEADER)]
+    return "\n".join(lines + ["| " + " | ".join(row.cells(horizon)) + " |" for row in rows])
+
+
+def _lower_cumulative(layers: Layers, nu: float, c: float) -> Row:
+    d, name = layers.dimension, "all structures"
+    case = "d > ν ≥ 1" if d > nu else "d ≤ ν"
+    if nu < 1:
+        return Row("cumulative", "lower", name, case, None, f"no lower bound for ν < 1; here ν = {nu:g}")
+    log_factor = _log_lower(layers, c)
+    if d > nu:
+        formula, term = "Ω(min{T, B (cL)^(m−1) T^(1−ν/d)})", Term(log_factor, 1 - nu / d)
+    else:
+        formula, term = "Ω(min{T, (B (cL)^(m−1))^(d/ν)})", Term(log_factor * d / nu, 0.0)
+    constants = {"B": layers.norm_bound, "c": c, "L": layers.slope, "ν": nu, "d": float(d)}
+    assumed = ("L = Θ(B)", "B is large enough")
+    order = Order(formula, "thm:lower_cml", (term,), "up to a constant", constants, assumed, cap=True)
+    return Row("cumulative", "lower", name, case, order)
+
+
+def _lower_simple(layers: Layers, nu: float, c: float) -> Row:
+    if nu < 1:
+        return Row("simple", "lower", "all structures", "ν ≥ 1", None, f"no lower bound for ν < 1; here ν = {nu:g}")
+    constants = {"B": layers.norm_bound, "c": c, "L": layers.slope, "ν": nu, "d": float(layers.dimension)}
+    term = Term(_log_lower(layers, c), -nu / layers.dimension)
+    assumed = ("L = Θ(B)", "B is large enough", "ε/B is small enough")
+    order = Order("Ω(B (cL)^(m−1) T^(−ν/d))", "thm:lower_sim", (term,), "up to a constant", constants, assumed)
+    return Row("simple", "lower", "all structures", "ν ≥ 1", order)
+
+
+def _log_lower(layers: Layers, c: float) -> float:
+    """log(B(cL)^{m−1})."""
+    if as_positive(c, "c") > 1:
+        raise ArgumentError(f"c is at most 1; got {c!r}.")
+    return math.log(layers.norm_bound) + (layers.count - 1) * math.log(c * layers.slope)
+
+
+def _power(term: Term) -> str:
+    log = " log T" if term.log_exponent else ""
+    return f"{round(term.exponent, 4):g}{log}"

@@ -1,0 +1,76 @@
+"""Studies to look at: of every structure, with and without norms, refuted, empty, with odd names."""
+
+import math
+from typing import Any
+
+from cascada.kernels import Matern, Separable, SquaredExponential
+from cascada.network import Network, Stage, chain
+from cascada.space import Integer, Real
+from cascada.study import Study
+
+SE = SquaredExponential(1.0)
+ODD = "<script>alert(1)</script>"
+
+
+def proven() -> Network:
+    return chain(
+        Stage("mix", {"dose": Real(-2, 2)}, kernel=SE, norm_bound=2.0, function=_mix),
+        Stage("cure", {"heat": Real(0.1, 9, log=True)}, kernel=SE, norm_bound=2.0, function=_cure),
+    )
+
+
+def estimated() -> Network:
+    return chain(
+        Stage("mix", {"dose": Real(-2, 2), "n": Integer(1, 4)}, outputs=["u", "v"], function=_two),
+        Stage("cure", {"heat": Real(-1, 1)}, function=lambda u, v, heat: u - v * heat),
+    )
+
+
+def joint() -> Network:
+    return chain(
+        Stage("mix", {"dose": Real(-2, 2)}, ["u", "v"], kernel=Separable(Matern(2.5)), norm_bound=3.0, function=_pair),
+        Stage("cure", kernel=Matern(2.5), norm_bound=2.0, function=lambda u, v: u * v),
+        Stage("price", known=True, lipschitz=2.0, function=lambda cure: 2 * cure),
+    ).mirrored()
+
+
+def odd() -> Network:
+    kernel: Any = {"kernel": SE, "norm_bound": 2.0}
+    return chain(
+        Stage(ODD, {f"{ODD}x": Real(-2, 2)}, **kernel, function=_wave),
+        Stage("b&b", outputs=['"'], **kernel, function=_wave),
+    )
+
+
+def ran(network: Network, runs: int = 9, **options: Any) -> Study:
+    """A study of so many runs."""
+    study = Study(network, algorithm="random_search" if not network.estimated else "auto", **options)
+    if runs:
+        study.optimise(budget=runs, progress=False)
+    return study
+
+
+def refuted() -> Study:
+    study = ran(proven(), 3)
+    study.tell(study.begin_trial({"dose": 0.0, "heat": 1.0}), {"mix": 50.0, "cure": 1.0})
+    return study
+
+
+def _mix(dose: float) -> float:
+    return 1.5 * math.exp(-0.5 * (dose - 0.4) ** 2)
+
+
+def _cure(mix: float, heat: float) -> float:
+    return 1.8 * math.exp(-0.5 * ((mix - 0.9) ** 2 + (math.log(heat) + 0.3) ** 2))
+
+
+def _wave(**inputs: float) -> float:
+    return 0.5 * math.sin(next(iter(inputs.values())))
+
+
+def _two(dose: float, n: int) -> tuple[float, float]:
+    return math.sin(dose) + 0.1 * n, math.cos(dose * n / 4)
+
+
+def _pair(dose: float) -> tuple[float, float]:
+    return math.sin(dose), 0.5 * math.cos(dose)

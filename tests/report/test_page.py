@@ -1,0 +1,116 @@
+"""The report: one file, the same in every browser, that shows what the study found and loads nothing."""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from cascada.cli.main import app
+from cascada.report import report_html, write_report
+from cascada.study import Study
+from tests.report.browser import chromium
+from tests.report.cases import ODD, estimated, joint, odd, proven, ran, refuted
+
+STUDIES: dict[str, Callable[[], Study]] = {
+    "proven": lambda: ran(proven(), 8),
+    "estimated": lambda: ran(estimated(), 9),
+    "joint": lambda: ran(joint(), 6),
+    "odd": lambda: ran(odd(), 5),
+    "refuted": refuted,
+    "empty": lambda: Study(proven()),
+}
+
+
+def embedded(page: str) -> dict[str, Any]:
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
+    assert found is not None
+    data: dict[str, Any] = json.loads(found[1])
+    return data
+
+
+@pytest.mark.parametrize("case", STUDIES)
+def test_a_report_says_what_the_study_knows(case: str) -> None:
+    study = STUDIES[case]()
+    page = report_html(study, ODD)
+    assert len(page.encode()) < 6e6
+    assert ODD not in page.replace(json.dumps(ODD), "")  # no name is markup
+    data = embedded(page)
+    certificate, best = study.certificate(), study.best_trial
+    facts = dict(data["facts"])
+    assert facts["best value"] == ("none yet" if best is None else f"{best.value:.8g}")
+    assert facts["gap"] == ("none" if certificate.gap is None else f"{certificate.gap:.4g}")
+    assert len(data["trials"]["rows"]) == len(study.trials)
+    words = " ".join(data["words"])
+    assert ("proven that" in words) == (certificate.kind == "proven" and certificate.gap is not None)
+    assert ("refute" in words) == (certificate.kind == "refuted")
+
+
+def test_the_command_writes_a_report(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/alloy.db"
+    Study.open(url, "alloy", proven(), algorithm="random_search").optimise(budget=3, progress=False)
+    out = tmp_path / "alloy.html"
+    result = CliRunner().invoke(app, ["report", "--storage", url, "--study", "alloy", "-o", str(out)])
+    assert result.exit_code == 0, result.output
+    assert str(out) in result.output
+    assert len(embedded(out.read_text())["trials"]["rows"]) == 3
+    result = CliRunner().invoke(app, ["report", "--storage", url, "--study", "alloy", "-o", str(tmp_path / "no" / "x")])
+    assert (result.exit_code, "cannot write" in result.stderr) == (1, True)
+
+
+# ---- in a browser
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with chromium() as found:
+        yield found
+
+
+def opened(browser: Any, path: Path, **options: Any) -> tuple[Any, list[str], list[str]]:
+    """A page that shows a file, with what it complained of and what it asked others for."""
+    page = browser.new_page(**options)
+    errors: list[str] = []
+    asked: list[str] = []
+    page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("dialog", lambda dialog: errors.append(f"dialog {dialog.message}"))
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(path.as_uri())
+    page.wait_for_function("document.querySelectorAll('.plot .main-svg').length > 0")
+    return page, errors, asked
+
+
+@pytest.mark.parametrize(("case", "scheme"), [*((case, "light") for case in STUDIES), ("estimated", "dark")])
+def test_a_person_sees_it(browser: Any, tmp_path: Path, case: str, scheme: str) -> None:
+    study = STUDIES[case]()
+    path = tmp_path / "report.html"
+    write_report(study, ODD, path)
+    page, errors, asked = opened(browser, path, color_scheme=scheme)
+    assert page.inner_text("h1") == ODD
+    assert page.title() == f"{ODD} · cascada"
+    best = study.best_trial
+    assert page.inner_text("[data-fact='best value']") == ("none yet" if best is None else f"{best.value:.8g}")
+    assert page.locator("#trials tbody tr").count() == len(study.trials)
+    assert page.locator("tr.best").count() == (best is not None)
+    figures = page.locator("#figures figure").count()
+    assert figures == page.locator(".plot .main-svg").locator("xpath=..").evaluate_all(
+        "plots => new Set(plots.map(p => p.closest('figure'))).size"
+    )
+    assert page.locator(".plot:not([aria-label])").count() == 0
+    assert errors == []
+    assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
+    page.close()
+
+
+@pytest.mark.parametrize("width", [360, 1200])
+def test_nothing_is_wider_than_the_window(browser: Any, tmp_path: Path, width: int) -> None:
+    path = tmp_path / "report.html"
+    write_report(ran(estimated(), 9), "a name that is long " * 8, path)
+    page, errors, _ = opened(browser, path, viewport={"width": width, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert errors == []
+    page.close()
