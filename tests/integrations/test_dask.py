@@ -37,7 +37,7 @@ def cluster() -> Iterator[str]:
     make: Any = distributed.LocalCluster  # which has no types
     with (
         dask.config.set(settings),
-        make(2, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address=None) as made,
+        make(2, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address="127.0.0.1:0") as made,
     ):
         yield str(made.scheduler_address)
 

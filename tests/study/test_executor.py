@@ -223,7 +223,7 @@ def test_what_has_not_started_is_cancelled(options: dict[str, Any], status: str)
     with ThreadPoolExecutor(1) as pool:
         result = maximise(NETWORK, [gated, quench], budget=20, algorithm=NonAdaptive(), executor=pool, **options)
         gate.set()
-    assert (result.status, states(result)) == (status, ["complete"] + ["running"] * 19)
+    assert (result.status, states(result)) == (status, ["complete"] + ["waiting"] * 19)
     assert len(calls) <= 2
 
 
@@ -251,7 +251,7 @@ def test_an_interrupt_cancels_what_has_not_started_and_keeps_what_is_there() -> 
         result = maximise(NETWORK, [interrupted, quench], budget=10, algorithm=NonAdaptive(), executor=pool)
         gate.set()
     assert result.status == "interrupted"
-    assert states(result) == ["complete", "complete", "running", "complete"] + ["running"] * 6
+    assert states(result) == ["complete", "complete", "waiting", "complete"] + ["waiting"] * 6
     assert len(calls) <= 6
     assert result.gap_kind == "proven"
     assert result.recommendation is not None

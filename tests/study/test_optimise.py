@@ -157,7 +157,7 @@ def test_an_interrupt_returns_what_was_found() -> None:
 
     result = maximise(CHAIN, {**FUNCTIONS, "f": interrupted}, budget=10)
     assert result.status == "interrupted"
-    assert [trial.state for trial in result.trials] == ["complete"] * 3 + ["running"]
+    assert [trial.state for trial in result.trials] == ["complete"] * 3 + ["waiting"]
     assert result.best is not None
     assert result.gap_kind == "proven"
 

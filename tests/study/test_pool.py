@@ -15,7 +15,7 @@ import pytest
 
 from cascada.algorithms import GPNUCB, NonAdaptive, RandomSearch
 from cascada.errors import ArgumentError
-from cascada.network import Network, Stage, chain
+from cascada.network import Command, Network, Stage, chain
 from cascada.study import Result, Study, maximise
 from cascada.study.processes import is_gone, this_process
 from tests.study.processes import KERNEL, broken, heat, network, quench, too_hot
@@ -215,6 +215,62 @@ def test_here_a_stage_that_hangs_fails_its_run_and_is_left_behind(tmp_path: Path
     assert "took longer than its time-out of 0.3 s" in str(result)
 
 
+def test_every_try_has_the_whole_time(tmp_path: Path) -> None:
+    def slow(heat: float) -> float:
+        time.sleep(0.4)
+        return once(tmp_path, partial(int, "no number"), heat)
+
+    assert states(maximise(timed(0.7, retries=1), [heat, slow], budget=2, jobs=2)) == ["complete"] * 2
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_command_is_ended_when_the_time_of_its_stage_is_over(jobs: int) -> None:
+    result = maximise(timed(0.3), [heat, Command(["sleep", "1000"])], budget=2, jobs=jobs)
+    assert states(result) == ["failed"] * 2
+    assert "timed out after 0.3 s" in (result.trials[0].reason or "")
+
+
+def test_what_a_stage_started_ends_with_it(tmp_path: Path) -> None:
+    def starts(heat: float) -> float:
+        child = subprocess.Popen(["sleep", "1000"])
+        (tmp_path / "child").write_text(str(child.pid))
+        child.wait()
+        return heat
+
+    assert states(maximise(timed(0.5), [heat, starts], budget=1, jobs=2)) == ["failed"]
+    until(lambda: gone(int((tmp_path / "child").read_text())))
+
+
+def test_a_worker_whose_children_live_on_is_replaced_at_once() -> None:
+    def forks(heat: float) -> float:
+        if os.fork() == 0:
+            time.sleep(SECONDS)
+            os._exit(0)
+        die()
+        return heat
+
+    started = time.monotonic()
+    assert states(maximise(NETWORK, [heat, forks], budget=1, jobs=2)) == ["failed"]
+    assert time.monotonic() - started < SECONDS  # which both children together would take twice
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_stage_that_wants_to_end_the_program_fails_its_run(jobs: int) -> None:
+    result = maximise(NETWORK, [heat, lambda **_: sys.exit(3)], budget=2, jobs=jobs)
+    assert states(result) == ["failed"] * 2
+    assert "raised SystemExit: 3" in (result.trials[0].reason or "")
+
+
+def test_limits_that_one_function_for_all_stages_cannot_keep_are_refused() -> None:
+    with pytest.raises(ArgumentError, match=r"stage 'quench' has a timeout or retries, which evaluate\(\) cannot keep"):
+        maximise(timed(1.0), lambda **_: {}, budget=2)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_very_long_time_is_no_limit(jobs: int) -> None:
+    assert states(maximise(timed(1e12), [heat, quench], budget=2, jobs=jobs)) == ["complete"] * 2
+
+
 # ---- what is refused
 
 
@@ -301,7 +357,8 @@ def test_what_is_stopped_in_the_middle_goes_on_with_the_stage_it_was_at(
     assert said.strip() == ("interrupted" if how == signal.SIGINT else "")
     until(lambda: all(gone(number) for number in calls(tmp_path, "quench")))
     study = Study.open(f"sqlite:///{tmp_path}/alloy.db", "alloy", NETWORK)
-    assert [(trial.state, set(trial.outputs)) for trial in study.trials] == [("running", {"heat"})] * 2
+    state = "waiting" if how == signal.SIGINT else "running"  # who is killed cannot put anything back
+    assert [(trial.state, set(trial.outputs)) for trial in study.trials] == [(state, {"heat"})] * 2
     said, _ = start(0.0).communicate(timeout=SECONDS)
     assert said.strip() == "budget"
     assert [trial.state for trial in study.trials] == ["complete"] * 4

@@ -37,16 +37,18 @@ def at_work(jobs: int | None, dask: str | None) -> Iterator[dict[str, Any]]:
 
 @contextmanager
 def _ended_like_an_interrupt() -> Iterator[None]:
-    """Let SIGTERM, by which schedulers of clusters and `kill` end a process, do what Ctrl-C does: lose nothing."""
+    """Let what ends a process do what Ctrl-C does, and lose nothing: `kill`, a scheduler, a closed terminal."""
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, interrupt)
+    ends = [signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
+    before = [signal.signal(number, interrupt) for number in ends]
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in zip(ends, before, strict=True):
+            signal.signal(number, handler)
 
 
 def print_result(result: Result, study: str | None, json_output: bool) -> None:

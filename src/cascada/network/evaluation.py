@@ -10,9 +10,11 @@ from typing import Any
 from cascada.errors import ArgumentError, CascadaError
 from cascada.network.command import Command, CommandError
 from cascada.network.network import Network, Node
+from cascada.network.stage import Stage
 from cascada.network.time_limit import TimedOut, called_within
 
 LARGEST = 1e100  # of what a stage may give
+_LONGEST_REASON = 4000  # letters of why it gave nothing
 
 Outputs = dict[str, tuple[float, ...]]  # stage → its outputs
 Functions = Sequence[Callable[..., Any]] | Mapping[str, Callable[..., Any]] | Callable[..., Any] | None
@@ -43,7 +45,13 @@ class Process:
         own = [stage.name for stage in network.stages if stage.function is not None and not stage.known]
         if self._whole is not None and own:
             raise ArgumentError(f"stage {own[0]!r} has a function of its own beside evaluate(); give one or the other.")
-        self._functions = {} if self._whole else _by_stage(network, functions)
+        limited = [stage.name for stage in network.stages if stage.timeout is not None or stage.retries]
+        if self._whole is not None and limited:
+            raise ArgumentError(
+                f"stage {limited[0]!r} has a timeout or retries, which evaluate() cannot keep: it runs all stages in "
+                f"one call. Give a function for every stage, or leave them out."
+            )
+        self._functions = {} if self._whole else _limited(network, _by_stage(network, functions))
         for node in network.nodes if not self._whole else ():
             _check_signature(node, self._functions[node.stage.name])
 
@@ -65,6 +73,8 @@ class Process:
         Not `limited`: time-outs are somebody else's business, who can stop this process.
         """
         if self._whole is not None:
+            if began is not None:
+                began(self.network.nodes[0].stage.name)
             return self._run_whole(controls)
         values = [controls[name] for name in self.network.controls]  # by column
         outputs: Outputs = {}
@@ -73,12 +83,10 @@ class Process:
             if done is not None and name in done:
                 outputs[name] = tuple(done[name])
             else:
-                if began is not None:
-                    began(name)
                 inputs = {name: values[j] for name, j in zip(node.input_names, node.inputs, strict=True)}
                 try:
-                    outputs[name] = self._outputs(node, inputs, limited)
-                except Exception as error:  # the function is the user's: it may raise anything
+                    outputs[name] = self._outputs(node, inputs, limited, began)
+                except (Exception, SystemExit) as error:  # the function is the user's: it may raise anything
                     tries = f" (in the last of {node.stage.retries + 1} tries)" if node.stage.retries else ""
                     raise StageError(name, controls, reason(error) + tries, outputs) from error
                 if ended is not None:
@@ -90,15 +98,26 @@ class Process:
         """Whether a stage ends by itself once its time is over, with all that it started."""
         return isinstance(self._functions.get(stage), Command)
 
-    def _outputs(self, node: Node, inputs: Mapping[str, float], limited: bool) -> tuple[float, ...]:
+    def _outputs(
+        self, node: Node, inputs: Mapping[str, float], limited: bool, began: Callable[[str], None] | None
+    ) -> tuple[float, ...]:
         """What the function of a stage gives, tried as often as the stage allows."""
         stage, function = node.stage, self._functions[node.stage.name]
         for _ in range(stage.retries):
-            with suppress(Exception):  # the last try says what is wrong
-                return as_outputs_of(node, self._called(node, function, inputs, limited))
-        return as_outputs_of(node, self._called(node, function, inputs, limited))
+            with suppress(Exception, SystemExit):  # the last try says what is wrong
+                return as_outputs_of(node, self._called(node, function, inputs, limited, began))
+        return as_outputs_of(node, self._called(node, function, inputs, limited, began))
 
-    def _called(self, node: Node, function: Callable[..., Any], inputs: Mapping[str, float], limited: bool) -> Any:
+    def _called(
+        self,
+        node: Node,
+        function: Callable[..., Any],
+        inputs: Mapping[str, float],
+        limited: bool,
+        began: Callable[[str], None] | None,
+    ) -> Any:
+        if began is not None:
+            began(node.stage.name)  # each try has the whole time
         seconds = node.stage.timeout
         if seconds is None or not limited or self.stops_itself(node.stage.name):
             return function(**inputs)
@@ -112,7 +131,7 @@ class Process:
             results = self._whole(**controls)
             if not isinstance(results, Mapping):
                 raise UnusableResult(f"must return a dict of stages to outputs; got {type(results).__name__}")
-        except Exception as error:  # the function is the user's: it may raise anything
+        except (Exception, SystemExit) as error:  # the function is the user's: it may raise anything
             raise StageError(first, controls, reason(error), outputs) from error
         for node in self.network.nodes:
             try:
@@ -159,11 +178,16 @@ def as_outputs_of(node: Node, result: Any) -> tuple[float, ...]:
     return tuple(numbers)
 
 
-def reason(error: Exception) -> str:
+def reason(error: BaseException) -> str:
     """What a stage did wrong; the text continues "stage 'x' …"."""
+    try:
+        said = str(error)
+    except Exception:  # an error that cannot say what it is
+        said = "(no text)"
     if isinstance(error, UnusableResult | TimedOut):
-        return str(error)
-    return f"failed: {error}" if isinstance(error, CommandError) else f"raised {type(error).__name__}: {error}"
+        return said
+    told = f"failed: {said}" if isinstance(error, CommandError) else f"raised {type(error).__name__}: {said}"
+    return told if len(told) <= _LONGEST_REASON else f"{told[:_LONGEST_REASON]}…"
 
 
 def _check_signature(node: Node, function: Callable[..., Any]) -> None:
@@ -179,6 +203,17 @@ def _check_signature(node: Node, function: Callable[..., Any]) -> None:
             f"the function of stage {node.stage.name!r} is called with {', '.join(node.input_names)} by name; "
             f"it takes {signature}."
         ) from None
+
+
+def _limited(network: Network, functions: dict[str, Callable[..., Any]]) -> dict[str, Callable[..., Any]]:
+    """The same, where commands know the time-outs of their stages: they end themselves, with all that they started."""
+
+    def limited(stage: Stage, function: Callable[..., Any]) -> Callable[..., Any]:
+        if isinstance(function, Command) and function.timeout is None and stage.timeout is not None:
+            return Command(function.argv, function.folder, stage.timeout)
+        return function
+
+    return {stage.name: limited(stage, functions[stage.name]) for stage in network.stages}
 
 
 def _by_stage(network: Network, functions: Any) -> dict[str, Callable[..., Any]]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from queue import Empty, SimpleQueue
-from threading import Thread
+from threading import TIMEOUT_MAX, Thread
 from typing import Any
 
 
@@ -28,7 +28,7 @@ def called_within(seconds: float, function: Callable[..., Any], inputs: Mapping[
 
     Thread(target=call, name="cascada stage", daemon=True).start()
     try:
-        fine, answer = answers.get(timeout=seconds)
+        fine, answer = answers.get(timeout=min(seconds, TIMEOUT_MAX))
     except Empty:
         raise TimedOut(seconds) from None
     if not fine:

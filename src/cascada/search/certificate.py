@@ -38,7 +38,8 @@ class Certificate:
             return f"The data refute an assumption, so nothing is proven. {' '.join(self.evidence)}"
         rests = "\n".join(f"  - {line}" for line in self.assumptions)
         if self.best is None or self.bound is None or self.gap is None:
-            return f"No complete run yet, so there is no gap. It would rest on:\n{rests}"
+            why = "No complete run yet" if self.best is None else "Too few runs yet to estimate a bound"
+            return f"{why}, so there is no gap. It would rest on:\n{rests}"
         word = "higher" if self.maximised else "lower"
         runs = "one run" if self.evaluations == 1 else f"the best of {self.evaluations} runs"
         guess = "if the estimates below hold, " if self.kind == "estimated" else ""

@@ -58,6 +58,11 @@ class Book:
         waiting = next((trial for trial in self.trials if trial.state == "waiting"), None)
         return None if waiting is None else self.put(replace(waiting, state="running"))
 
+    def put_back(self, number: int) -> None:
+        """Let a trial that runs wait again."""
+        if self.trials[number].state == "running":
+            self.put(replace(self.trials[number], state="waiting"))
+
     @contextmanager
     def all_or_none(self) -> Iterator[None]:
         """Take back what was added or taken up inside when something is raised: nobody heard of it."""

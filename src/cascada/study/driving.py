@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from concurrent.futures import Executor
 from typing import Any
 
-from cascada.errors import ArgumentError
+from cascada.errors import ArgumentError, RefutedError
 from cascada.network import Process
 from cascada.network.evaluation import Functions
 from cascada.search import Certificate
@@ -21,6 +21,7 @@ from cascada.study.workers import Here, Observer, Workers
 
 # Cells of the only search for a bound that there is when nobody looked at the gap before.
 _LAST_LOOK = 20_000
+_QUICK_LOOK = 500  # whoever interrupts does not want to wait for it
 
 
 def optimise(
@@ -43,7 +44,10 @@ def optimise(
 
     with progress_bar(progress, budget) as show:
         in_order = not study.adaptive  # its points are known beforehand, so nobody waits for what is told
-        status = run_trials(study, ask, budget, workers, tuple(callbacks), show, in_order=in_order)
+        try:
+            status = run_trials(study, ask, budget, workers, tuple(callbacks), show, in_order=in_order)
+        except RefutedError:  # it was before, or a bound had to be computed to see it
+            status = "refuted"
     return concluded(study, status)
 
 
@@ -79,9 +83,13 @@ def chosen_workers(
 
 def concluded(study: AnyStudy, status: Status) -> Result:
     """What was found in the end."""
-    # A bound that nobody looked at on the way is worth a better look now.
+    # A bound that nobody looked at on the way is worth a better look now; not to whoever wants to stop.
     looked = study.adaptive and not study.network.estimated
-    certificate = study.certificate(cells=None if looked else _LAST_LOOK)
+    try:
+        cells = _QUICK_LOOK if status == "interrupted" else _LAST_LOOK
+        certificate = study.certificate(cells=None if looked else cells)
+    except KeyboardInterrupt:  # the runs are paid for, and are not lost for the sake of a better bound
+        status, certificate = "interrupted", study.certificate(cells=_QUICK_LOOK)
     if certificate.kind == "refuted" and status in ("budget", "exhausted"):
         status = "refuted"
     recommendation = _recommendation(study, certificate)

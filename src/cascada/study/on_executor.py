@@ -61,6 +61,7 @@ class OnExecutor:
                 finished.append(Finished(self._runs[future], failure=f"the executor broke: {error}"))
             except (KeyboardInterrupt, ArgumentError):  # a worker that was interrupted as well
                 continue
+        self._runs = {}
         return finished
 
     def _in_order(self, futures: Iterable[Future[Outputs]]) -> list[Future[Outputs]]:

@@ -16,7 +16,7 @@ from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
-from threading import Thread
+from threading import TIMEOUT_MAX, Thread
 from typing import Any
 
 from cascada.errors import ArgumentError
@@ -27,10 +27,13 @@ from cascada.study.workers import Finished, Observer
 
 # A worker may die of something that is not its stage's fault: somebody killed it, memory ran out. So one try is free.
 _FREE_DEATHS = 1
+_FREE_STARTS = 3  # the same before anything of the run has begun
 # Seconds for a worker to end by itself, with the commands that it runs.
 _LAST_BREATH = 2.0
 # Runs share the machine: each has one thread for linear algebra, unless the user said otherwise.
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+# With the path of this process before anything is imported: the same cascada, and no files of the working folder.
+_WORKER = "import sys; sys.path[:] = {path!r}; from cascada.study.pool_worker import main; main()"
 
 
 @dataclass(eq=False)
@@ -89,7 +92,11 @@ class Pool:
     # ---- inside
 
     def _send(self, run: _Run) -> None:
-        worker = self._idle.pop() if self._idle else _Worker(self._payload, self._messages)
+        worker = None
+        while self._idle and (worker is None or not worker.alive):  # one that died idle is no fault of this run
+            worker = self._idle.pop()
+        if worker is None or not worker.alive:
+            worker = _Worker(self._payload, self._messages)
         self._busy[worker] = run
         run.stage, run.since = None, math.inf
         worker.send((dict(run.trial.controls), run.outputs))
@@ -108,7 +115,7 @@ class Pool:
             self._idle.append(worker)
             return [Finished(run.trial, *said)]
         elif kind == "began":
-            run.stage, run.since = said[0], time.monotonic()
+            run.stage, run.since = said
         elif kind == "ended":
             stage, outputs = said
             run.outputs[stage] = outputs
@@ -123,7 +130,7 @@ class Pool:
         """Seconds until some stage is overdue; None if none can be."""
         deadlines = [self._deadline(run) for run in self._busy.values()]
         first = min(deadlines, default=math.inf)
-        return None if first == math.inf else max(first - time.monotonic(), 0.0)
+        return None if first == math.inf else min(max(first - time.monotonic(), 0.0), TIMEOUT_MAX)
 
     def _deadline(self, run: _Run) -> float:
         if run.stage is None or self._process.stops_itself(run.stage):
@@ -145,14 +152,20 @@ class Pool:
     def _lost(self, worker: "_Worker", reason: str, free: int) -> list[Finished]:
         """A worker is gone: its run goes on in another one, or has failed if its stage did this too often."""
         run = self._busy.pop(worker)
-        stage = run.stage or next(n.stage.name for n in self._process.network.nodes if n.stage.name not in run.outputs)
-        run.lost[stage] += 1
+        missing = [n.stage.name for n in self._process.network.nodes if n.stage.name not in run.outputs]
+        if not missing:  # it went after its last stage, before it could say so
+            return [Finished(run.trial, run.outputs)]
+        stage = run.stage or missing[0]
+        run.lost[run.stage or ""] += 1
+        if run.stage is None:  # it had not begun anything: no stage's fault, unless this goes on
+            free = _FREE_STARTS
         if worker.silent and not worker.killed:
             raise ArgumentError(f"worker processes cannot be started here: one ended at once ({worker.death()}).")
-        if run.lost[stage] <= max(self._process.network.node(stage).stage.retries, free):
+        tried = run.lost[run.stage or ""]
+        if tried <= max(self._process.network.node(stage).stage.retries, free):
             self._send(run)
             return []
-        tries = f" (in the last of {run.lost[stage]} tries)" if run.lost[stage] > 1 else ""
+        tries = f" (in the last of {tried} tries)" if tried > 1 else ""
         error = StageError(stage, run.trial.controls, reason + tries, run.outputs)
         return [Finished(run.trial, run.outputs, str(error))]
 
@@ -162,10 +175,12 @@ class _Worker:
 
     def __init__(self, payload: bytes, messages: "SimpleQueue[tuple[_Worker, Any]]") -> None:
         self.silent = True  # until it says something
-        environment = dict.fromkeys(_ONE_THREAD, "1") | dict(os.environ)
+        # OpenBLAS and MKL listen to their own variable first: a number that the user gave to all must stay alone.
+        given = "OMP_NUM_THREADS" in os.environ
+        environment = ({} if given else dict.fromkeys(_ONE_THREAD, "1")) | dict(os.environ)
         # A session of its own: Ctrl-C is for whoever owns the pool, who then ends the workers.
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "cascada.study.pool_worker"],
+            [sys.executable, "-P", "-c", _WORKER.format(path=sys.path)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=environment,
@@ -173,7 +188,6 @@ class _Worker:
         )
         self._messages = messages
         Thread(target=self._listen, name="cascada worker", daemon=True).start()
-        self.send(sys.path)
         self._write(payload)
 
     def send(self, what: Any) -> None:
@@ -191,12 +205,20 @@ class _Worker:
         try:
             self._process.wait(_LAST_BREATH)
         except subprocess.TimeoutExpired:
-            with suppress(ProcessLookupError, PermissionError):
-                if os.name == "posix":
-                    os.killpg(self._process.pid, signal.SIGKILL)
-                else:
-                    self._process.kill()
+            self._kill()
         self._process.wait()
+
+    def _kill(self) -> None:
+        with suppress(ProcessLookupError, PermissionError):
+            if os.name == "posix":
+                os.killpg(self._process.pid, signal.SIGKILL)
+            else:
+                self._process.kill()
+
+    @property
+    def alive(self) -> bool:
+        """Whether it has not ended, as far as is known."""
+        return self._process.poll() is None
 
     @property
     def killed(self) -> bool:
@@ -218,14 +240,18 @@ class _Worker:
     def _listen(self) -> None:
         stream = self._process.stdout
         assert stream is not None, "it was started with a pipe"
-        with suppress(EOFError, OSError, pickle.UnpicklingError), stream:
-            while True:
-                message = pickle.load(stream)
-                self.silent = False
-                self._messages.put((self, message))
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(_LAST_BREATH)
-        self._messages.put((self, ("gone",)))
+        try:
+            with suppress(EOFError, OSError, pickle.UnpicklingError), stream:
+                while True:
+                    message = pickle.load(stream)
+                    self.silent = False
+                    if message[0] == "began":  # the clock runs now, whenever somebody hears of it
+                        message = (*message, time.monotonic())
+                    self._messages.put((self, message))
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(_LAST_BREATH)
+        finally:
+            self._messages.put((self, ("gone",)))
 
 
 def _packed(process: Process) -> bytes:

@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import signal
 import sys
 from queue import SimpleQueue
 from threading import Thread
@@ -18,7 +19,12 @@ def main() -> None:
     os.dup2(2, 1)
     with open(os.devnull, "rb") as nothing:
         os.dup2(nothing.fileno(), 0)
-    sys.path[:] = pickle.load(requests)
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # else its lines are lost at the end
+    if hasattr(os, "register_at_fork"):  # what a stage forks must not keep the pipes open when this process dies
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        os.register_at_fork(
+            after_in_child=lambda: (os.dup2(nowhere, requests.fileno()), os.dup2(nowhere, answers.fileno()))
+        )
     try:
         process: Process = pickle.load(requests)
     except Exception as error:  # a module that is not there, code of another version: anything may be raised
@@ -50,6 +56,8 @@ def _read(requests: BinaryIO, runs: "SimpleQueue[Any]") -> None:
             runs.put(pickle.load(requests))
     except (EOFError, OSError, pickle.UnpicklingError):
         stop_all(for_good=True)
+        if os.name == "posix" and os.getpgrp() == os.getpid():
+            os.killpg(0, signal.SIGKILL)  # with all that the stage started
         os._exit(0)
 
 

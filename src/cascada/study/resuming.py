@@ -47,6 +47,7 @@ def optimise_stored(
         with suppress(CascadaError):  # it is told again with the whole run, and what is wrong is said then
             study.tell_stage(trial, stage, outputs)
 
+    workers = chosen_workers(study, process, budget, jobs, executor, observed)
     with study.beating(lease), progress_bar(progress, budget) as show:
         while True:
             if study.refuted:
@@ -54,12 +55,15 @@ def optimise_stored(
             elif study.within_tolerance:
                 last = "tolerance"
             else:
-                workers = chosen_workers(study, process, budget, jobs, executor, observed)
                 try:
                     last = run_trials(study, ask, budget, workers, tuple(callbacks), show, in_order=False)
                 except RefutedError:  # it was before, and a bound had to be computed to see it
                     last = "refuted"
-            if last != "budget" or not study.others_at_work():
+            if last not in ("budget", "exhausted") or not study.others_at_work():
                 break
-            time.sleep(lease / _LOOKS)
+            try:
+                time.sleep(lease / _LOOKS)
+            except KeyboardInterrupt:
+                last = "interrupted"
+                break
     return concluded(study, last)

@@ -43,7 +43,7 @@ def run_trials(
     finished: dict[int, Finished] = {}  # and not told yet
     try:
         while True:
-            while len(under_way) < workers.capacity and (trial := ask()) is not None:
+            while len(under_way) - len(finished) < workers.capacity and (trial := ask()) is not None:
                 under_way[trial.number] = trial
                 workers.start(trial)
             if not under_way:
@@ -74,6 +74,8 @@ def run_trials(
         for run in [*finished.values(), *workers.stop()]:  # paid for, whatever ended the rest
             with suppress(CascadaError):
                 _tell(study, run)
+        with suppress(CascadaError):  # others need not wait until the leases run out
+            study.put_back(under_way)
 
 
 def _tell(study: AnyStudy, run: Finished) -> bool:
@@ -81,13 +83,14 @@ def _tell(study: AnyStudy, run: Finished) -> bool:
     try:
         # Told even if it failed and nothing was observed: the objective may come before the failure.
         told = study.tell(run.trial, run.outputs)
-        if run.failure is not None and told.state != "complete":
-            study.fail(run.trial, run.failure)
     except ContradictionError as error:
         study.refute(str(error))
         with suppress(ContradictionError):  # somebody else may have completed it
             study.fail(run.trial, str(error))
         return True
+    if run.failure is not None and told.state != "complete":
+        with suppress(ContradictionError):  # somebody else has completed it in the meantime
+            study.fail(run.trial, run.failure)
     return False
 
 

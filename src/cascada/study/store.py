@@ -22,6 +22,7 @@ from cascada.study.processes import is_gone, this_process
 
 SCHEMA = 1
 _WAIT = 600.0  # seconds for another process to let go of the database: a suggestion may take long
+_AWAY = 60.0  # seconds for a server to come back
 _LONGEST_NAME = 200
 
 _metadata = sa.MetaData()
@@ -172,7 +173,7 @@ class Store:
     @contextmanager
     def hold(self, study: int) -> Iterator[Log]:
         """A study's log, for this process alone until the block ends; nothing is written if the block raises."""
-        with _said("write"), self._engine.begin() as connection:
+        with _said("write"), self._connected(self._engine) as connection, connection.begin():
             row = sa.select(_studies.c.id).where(_studies.c.id == study)
             connection.execute(row.with_for_update())  # SQLite holds the whole file instead
             began = time.time()
@@ -182,8 +183,19 @@ class Store:
 
     def events(self, study: int, number: int = 0, kinds: Collection[Kind] | None = None) -> list[Event]:
         """The events of a study from this number on; those of some kinds, or all."""
-        with _said("read"), self._reading.connect() as connection:
+        with _said("read"), self._connected(self._reading) as connection:
             return _read(connection, study, number, kinds)
+
+    def _connected(self, engine: sa.Engine) -> sa.Connection:
+        """A connection; a server that was there, and is away for a moment, is waited for: a run may be at stake."""
+        until = time.monotonic() + _AWAY
+        while True:
+            try:
+                return engine.connect()
+            except sa.exc.OperationalError:
+                if engine.dialect.name == "sqlite" or time.monotonic() >= until:
+                    raise
+                time.sleep(0.5)
 
     def count(self, study: int) -> int:
         """How many events a study has."""
@@ -275,7 +287,9 @@ def _checked_url(url: Any) -> sa.URL:
 
 
 def _options(url: sa.URL) -> dict[str, Any]:
-    return {"timeout": _WAIT, "check_same_thread": False} if url.get_backend_name() == "sqlite" else {}
+    if url.get_backend_name() == "sqlite":
+        return {"timeout": _WAIT, "check_same_thread": False}
+    return {"client_encoding": "utf8"}  # a database in SQL_ASCII would give bytes; what is written is ASCII anyway
 
 
 def _prepare_sqlite(connection: Any, _: Any) -> None:

@@ -3,7 +3,7 @@
 Its points follow from the log alone: another process, or the same one after a crash, gets the same next point.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
@@ -149,6 +149,13 @@ class StoredStudy(Following):
                 log.release(number)
                 self._happen(log, "expired", number, {})
             return len(mine)
+
+    def put_back(self, numbers: Iterable[int]) -> None:
+        """Let trials wait again that were asked for here under a lease and are not run any more."""
+        with self._held() as log:
+            for number in set(numbers) & set(self._running()):
+                log.release(number)
+                self._happen(log, "expired", number, {})
 
     def others_at_work(self) -> bool:
         """Whether somebody else runs a trial under a lease: one whose signs of life may end."""

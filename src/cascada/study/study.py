@@ -1,7 +1,7 @@
 """A study in memory: ask for points, tell what was observed, see how good the best can still be."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -132,6 +132,11 @@ class Study:
     def abandon(self, trial: Trial | int, reason: str = "abandoned") -> Trial:
         """Say that a trial will not be run; the stages that were observed are kept and used."""
         return self._end(trial, "abandoned", reason)
+
+    def put_back(self, numbers: Iterable[int]) -> None:
+        """Let trials wait again that are not run any more, as far as they run."""
+        for number in numbers:
+            self._book.put_back(number)
 
     def optimise(self, functions: "Functions | Process" = None, *, budget: int, **options: Any) -> "Result":
         """Run the process until the study has `budget` trials: see `cascada.study.driving.optimise`."""
