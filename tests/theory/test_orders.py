@@ -213,6 +213,13 @@ def test_the_cases_of_the_table():
     assert "no lower bound for ν < 1" in rough[0].reason
 
 
+def test_no_lower_bound_is_claimed_where_later_layers_have_inputs_of_their_own():
+    """Else the rate that is proven for GPN-UCB would lie below it: Õ(T^0.75) against Ω(T^0.9)."""
+    controls = Layers("chain", [1] * 10, B, L, extra=[0] + [1] * 9)
+    for row in (*summary_table(controls, 1.0), *cumulative_table(controls, 1.0)):
+        assert row.order is None or row.side == "upper"
+
+
 def test_the_short_table():
     lower, upper = cumulative_table(CHAIN, 1.5)
     assert order_of(lower).inside(T) == pytest.approx(B * L**3 * T**0.25)

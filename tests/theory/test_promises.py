@@ -96,7 +96,7 @@ def test_the_promise_of_a_network_has_all_parts():
     assert [one.name for one in said.comparisons] == ["cUCB", "MCBO", "OI"]
     assert said.comparisons[0].theirs.constants["L_σ"] == pytest.approx(np.sqrt(3) / 2)
     json.dumps(said.as_dict(), allow_nan=False)
-    assert said.notes == ()
+    assert [note.split()[0] for note in said.notes] == ["Σ_T"]
 
 
 def test_without_matern_there_are_no_rates():

@@ -45,6 +45,11 @@ def bounds(
             raise ArgumentError(f"SPEC says all of the network: leave out {', '.join(stray)}, or leave out {spec}.")
         from cascada.cli.spec import load
 
+        if spec == "sampled-chain":
+            raise ArgumentError(
+                "the stages of sampled-chain are paths of Gaussian processes, which have no norm: its B is a width, "
+                "and the theory promises nothing. Take a certified problem."
+            )
         result = promise(load(spec), horizon, points)
     else:
         missing = [f"--{name}" for name, value in given.items() if value is None]

@@ -73,6 +73,9 @@ class LazyCommands(TyperGroup):
         except CascadaError as error:
             typer.echo(f"cascada: {' '.join(str(error).splitlines())}", err=True)
             raise typer.Exit(2 if isinstance(error, ArgumentError) else 1) from error
+        except OverflowError as error:
+            typer.echo(f"cascada: some number is too large to compute with ({error}); use smaller ones.", err=True)
+            raise typer.Exit(2) from error
 
 
 app = typer.Typer(cls=LazyCommands, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)

@@ -162,9 +162,13 @@ class Stationary(ABC):
 
 
 def _as_lengthscale(value: Any) -> float | tuple[float, ...]:
+    scales: float | tuple[float, ...]
     if np.ndim(value) > 0:
         scales = tuple(as_positive(v, "every lengthscale") for v in value)
         if not scales:
             raise ArgumentError("lengthscale must be a number or one number per input dimension; got none.")
-        return scales
-    return as_positive(value, "lengthscale")
+    else:
+        scales = as_positive(value, "lengthscale")
+    if not 1e-150 < np.min(scales) <= np.max(scales) < 1e150:  # their squares are floats, too
+        raise ArgumentError(f"lengthscales must lie between 1e-150 and 1e150; got {value!r}.")
+    return scales

@@ -19,7 +19,7 @@ from functools import cached_property
 import numpy as np
 
 from cascada.arrays import Array, as_points, as_positive
-from cascada.errors import ArgumentError
+from cascada.errors import ArgumentError, NumericalError
 from cascada.kernels import Expansion, Matern
 
 _GRID = 1024  # chord slopes and derivatives are smooth: between two nodes a local search ends at the extremum
@@ -98,7 +98,15 @@ class Amplifier:
 
         if height > self.top:
             raise ArgumentError(f"g̃_k reaches at most {self.top:.6g} on [0, ũ]; got height {height:.6g}.")
-        return float(brentq(lambda z: self.at(z) - height, 0.0, self.u_tilde, xtol=1e-300, rtol=1e-15))
+        low, high = (height / (self.scale * r) for r in (self.r_max, self.r_min))  # eq:slope; else bisection is slow
+        edges = 0.999 * low, min(1.001 * high, self.u_tilde)
+        try:
+            return float(brentq(lambda z: self.at(z) - height, *edges, xtol=1e-300, rtol=1e-15, maxiter=500))
+        except (RuntimeError, ValueError):
+            raise NumericalError(
+                f"g̃_k cannot be inverted at the height {height:.3g}, which is close to the smallest of all numbers; "
+                f"use fewer layers."
+            ) from None
 
     def at(self, z: float) -> float:
         """g̃_k at one number."""

@@ -119,7 +119,7 @@ def _weighted(kernel: Matern, dimension: int, width: float) -> tuple[Array, Arra
     s, energy = _energy(dimension, _largest_frequency(kernel.nu, dimension))
     frequencies = np.zeros((len(s), dimension))
     frequencies[:, 0] = s / width  # k̂ is radial
-    with np.errstate(divide="ignore", over="ignore"):
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         weights = energy * (width / (2 * math.pi)) ** dimension / kernel.spectral_density(frequencies)
     if not np.isfinite(weights).all():
         raise NumericalError(
@@ -141,11 +141,19 @@ def _energy(dimension: int, largest: float) -> tuple[Array, Array]:
     return s, sphere * transform(s, dimension) ** 2 * s ** (dimension - 1) * (half * weights).ravel()
 
 
+_LARGEST_SHAPE = 150  # beyond, all of it is zero or infinite
+
+
 def _largest_frequency(nu: float, dimension: int) -> float:
     """Where the rest of ∫ exp(−2√s)·s^n ds is below 1e-17 of it, n = 2ν + 2d: an integrand that falls more slowly.
 
     With s = x² the integrand is x^{2n+1}·exp(−2x), a Gamma density of shape 2n + 2 and mean n + 1.
     """
+    if nu + dimension > _LARGEST_SHAPE:
+        raise NumericalError(
+            f"norms of bumps are computed for nu + dimension up to {_LARGEST_SHAPE}; got nu = {nu:g}, dimension "
+            f"{dimension}."
+        )
     shape = 2.0 * (2.0 * nu + 2.0 * dimension) + 2.0
     x = 0.5 * (shape + 9.0 * math.sqrt(shape) + 45.0)
     return float(2.0 ** math.ceil(2.0 * math.log2(x)))  # few different values, so that transforms are reused

@@ -98,7 +98,7 @@ def compare(
     Without `lipschitz_l1` the smallest L_f that L allows, L/sqrt(max d_i) over the later layers: the one that is most
     favourable to the others.
     """
-    favourable = layers.slope / math.sqrt(max(layers.dims[1:], default=1))
+    favourable = layers.slope / math.sqrt(max(layers.input_dims[1:], default=1))
     L_f = favourable if lipschitz_l1 is None else lipschitz_l1
     ours = gpn_ucb_order(layers, nu)
     return (

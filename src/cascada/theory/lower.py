@@ -157,6 +157,8 @@ def _families(
 
     With ε ~ n^{−ν}, ε(n)·(1 − (T + 1)/n^d) is largest at n^d = (T + 1)(1 + d/ν).
     """
+    if not isinstance(kernel, Matern):
+        raise ArgumentError(f"hard functions are known for Matérn kernels; got {kernel!r}. Use Matern(nu).")
     d = dims[0] if dims else 1
     low = math.floor(fewest ** (1.0 / d)) + 1
     high = 2 * math.ceil(((rounds + 1) * (1 + d / kernel.nu)) ** (1.0 / d)) + 1

@@ -77,6 +77,7 @@ def promise(network: Network, horizon: int, points: int = 2500, layers: Layers |
         sums.append(sd_sum(node.stage.kernel, Z, horizon, fill=fill))
         domains.append(tuple(zip(span.lower[0].tolist(), span.upper[0].tolist(), strict=True)))
     nu, notes = _smoothness(network)
+    notes += ("Σ_T holds for posteriors whose jitter is at most the λ' that it was bounded with",)
     rates: tuple[Order, ...] = ()
     cumulative: tuple[Row, ...] = ()
     summary: tuple[Row, ...] = ()
@@ -164,6 +165,8 @@ def cover(box: Boxes, points: int, kernel: Stationary) -> tuple[Array, float]:
     lower, upper = box.lower[0], box.upper[0]
     d = len(lower)
     side = max(1, int(points ** (1 / d) + 1e-9))
+    if side == 1:  # in any number of dimensions
+        return ((lower + upper) / 2)[None], float(kernel.scaled_norm((upper - lower) / 2))
     axes = [low + (high - low) * (np.arange(side) + 0.5) / side for low, high in zip(lower, upper, strict=True)]
     centres = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, d)
     return centres, float(kernel.scaled_norm((upper - lower) / (2 * side)))

@@ -34,6 +34,8 @@ _SUMS = {"chain": "Σ_T", "multi-output": "Σ^Γ_T", "feed-forward": "Σ_T"}
 _ASSUMED = (
     "every layer has norm at most B and Lipschitz constant at most L (ℓ2)",
     "evaluations are exact, and GPN-UCB maximises its upper bound exactly",
+    "GPN-UCB as printed, with envelopes over all anchors (eq:ucb_i, eq:cbarz); for cascada's own regions L is at least "
+    "the mean of the L given and that of the kernel, and a multi-output layer has at most 4 outputs",
 )
 
 
@@ -61,7 +63,9 @@ def step_weights(layers: Layers) -> tuple[float, ...]:
 
 
 def enclosing_ball_weights(layers: Layers) -> tuple[float, ...]:
-    """Weights for a multi-output chain whose regions are balls, as cascada's are: those of a chain.
+    """Weights for a multi-output chain whose regions are balls (`ball_upper`): those of a chain.
+
+    Holds where every stage after a wide one has a joint kernel too, and L is at least what the kernel implies.
 
     Beyond the paper, whose regions are unions of intersections of balls: their diameter is bounded by way of two points
     (`eq:multi_del_1`), which costs 4B and 5L a layer. A ball around all of it, of radius ρ‖Γ(c, c)‖₂^{1/2} + L·D/2 for

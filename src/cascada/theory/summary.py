@@ -54,10 +54,15 @@ class Row:
         return [*start, self.order.formula, powers, f"{inside:.3g}"]
 
 
+_NO_EXTRA = "proven for networks whose later layers have no inputs of their own"
+
+
 def cumulative_table(layers: Layers, nu: float, c: float = 1.0) -> tuple[Row, ...]:
     """`tab:summary_cml` for one structure: rates of R_T, for d ≥ ν ≥ 1 and T = Ω((B(cL)^{m−1})^{d/ν})."""
     nu, name = as_smoothness(nu), _NAMES[layers.structure]
     case, d = "d ≥ ν ≥ 1, T = Ω((B(cL)^(m−1))^(d/ν))", layers.dimension
+    if any(layers.extra):
+        return tuple(Row("cumulative", side, name, case, None, _NO_EXTRA) for side in ("lower", "upper"))
     if not 1 <= nu <= d:
         reason = f"the table is for 1 ≤ ν ≤ d; here ν = {nu:g}, d = {d}"
         return tuple(Row("cumulative", side, name, case, None, reason) for side in ("lower", "upper"))
@@ -123,6 +128,8 @@ def as_markdown(rows: Sequence[Row], horizon: int) -> str:
 def _lower_cumulative(layers: Layers, nu: float, c: float) -> Row:
     d, name = layers.dimension, "all structures"
     case = "d > ν ≥ 1" if d > nu else "d ≤ ν"
+    if any(layers.extra):
+        return Row("cumulative", "lower", name, case, None, _NO_EXTRA)
     if nu < 1:
         return Row("cumulative", "lower", name, case, None, f"no lower bound for ν < 1; here ν = {nu:g}")
     log_factor = _log_lower(layers, c)
@@ -137,6 +144,8 @@ def _lower_cumulative(layers: Layers, nu: float, c: float) -> Row:
 
 
 def _lower_simple(layers: Layers, nu: float, c: float) -> Row:
+    if any(layers.extra):
+        return Row("simple", "lower", "all structures", "ν ≥ 1", None, _NO_EXTRA)
     if nu < 1:
         return Row("simple", "lower", "all structures", "ν ≥ 1", None, f"no lower bound for ν < 1; here ν = {nu:g}")
     constants = {"B": layers.norm_bound, "c": c, "L": layers.slope, "ν": nu, "d": float(layers.dimension)}
