@@ -315,7 +315,9 @@ def test_stop_all_ends_everything_under_way(tmp_path: Path) -> None:
 
 def script_with(body: str, folder: Path) -> subprocess.Popen[str]:
     """Python of its own, for what would disturb the tests' own process."""
-    head = "import os, sys, threading, time\nfrom cascada.network.command import Command, stop_all\n"
+    head = "import os, signal, sys, threading, time\nfrom cascada.network.command import Command, stop_all\n"
+    # Whoever is started in the background by a shell ignores Ctrl-C, and so do its children.
+    head += "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
     environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
     argv = [sys.executable, "-W", "ignore", "-c", head + body]
     return subprocess.Popen(

@@ -303,7 +303,7 @@ def test_what_cannot_be_received_is_refused() -> None:
 # ---- in a store: interrupted and killed
 
 SCRIPT = """
-import os, sys, time
+import os, signal, sys, time
 from pathlib import Path
 from cascada import Study
 from tests.study.processes import heat, network, quench
@@ -321,6 +321,7 @@ def second(heat):
     time.sleep(seconds)
     return quench(heat)
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore Ctrl-C
 study = Study.open(url, "alloy", network(), algorithm="random_search")
 print(study.optimise([first, second], budget=4, jobs=2).status, flush=True)
 """
