@@ -17,6 +17,7 @@ from cascada.network import Beliefs, hallucinated
 from cascada.search import Candidates, Leaves, Limits, ascend, largest, search
 
 _MOST_CONTROLS_TO_BRANCH = 6
+_CELLS_BESIDE = 1_000
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,9 @@ class GPNUCB:
 
     def _branch_and_bound(self, context: Context, beliefs: Beliefs) -> Suggestion:
         leaves = context.cache if isinstance(context.cache, Leaves) else Leaves.root(context.domain)
-        limits = Limits(tolerance=context.tolerance, cells=self.cells)
+        # Beside runs under way the bound is a guess: enough cells for a good point are enough.
+        cells = min(self.cells, _CELLS_BESIDE) if len(context.pending) else self.cells
+        limits = Limits(tolerance=context.tolerance, cells=cells)
         version = len(context.told) + len(context.pending)
         seen = None if len(context.pending) else context.best_point  # made-up data refute nothing
         outcome = search(beliefs, leaves, context.best, version, limits, taken=context.is_taken, best_point=seen)

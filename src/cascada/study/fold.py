@@ -71,8 +71,9 @@ class Fold:
         trial = self.trials[number]
         if event.kind in ("observed", "told"):
             after = self.told(trial, event.data["outputs"])
-            if after == trial or (event.kind == "told") != (after.state == "complete"):
-                raise StoreError(f"what it says of trial {number} is {'nothing new' if after == trial else 'not all'}.")
+            old = len(after.outputs) == len(trial.outputs)
+            if old or (event.kind == "told") != (after.state == "complete"):
+                raise StoreError(f"what it says of trial {number} is {'nothing new' if old else 'not all'}.")
             self._set(after)
         elif event.kind == "asked" and trial.state == "waiting":
             if self.controls(event.data["controls"]) != trial.controls:

@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections import Counter
+from collections import Counter, deque
 from contextlib import suppress
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
@@ -57,10 +57,12 @@ class Pool:
         self._messages: SimpleQueue[tuple[_Worker, Any]] = SimpleQueue()
         self._idle: list[_Worker] = []
         self._busy: dict[_Worker, _Run] = {}
+        self._queue: deque[Trial] = deque()  # for the next worker that is free
 
     def start(self, trial: Trial) -> None:
-        """Give a trial to a worker that is free, or to a new one."""
-        self._send(_Run(trial, dict(trial.outputs)))
+        """Give a trial to a worker that is free, or to a new one; where all are busy, to the next one that is not."""
+        self._queue.append(trial)
+        self._advance()
 
     def wait(self) -> list[Finished]:
         """Listen to the workers until a run is over."""
@@ -72,6 +74,7 @@ class Pool:
             else:
                 finished = self._heard(worker, message)
             if finished:
+                self._advance()
                 return finished
 
     def stop(self) -> list[Finished]:
@@ -86,10 +89,15 @@ class Pool:
             worker.dismiss()  # all at once: each may need a moment to end its commands
         for worker in [*self._busy, *self._idle]:
             worker.end()
-        self._busy, self._idle = {}, []
+        self._busy, self._idle, self._queue = {}, [], deque()
         return finished
 
     # ---- inside
+
+    def _advance(self) -> None:
+        while self._queue and len(self._busy) < self.capacity:
+            trial = self._queue.popleft()
+            self._send(_Run(trial, dict(trial.outputs)))
 
     def _send(self, run: _Run) -> None:
         worker = None

@@ -4,6 +4,8 @@ A worker that is free gets the next trial at once, chosen with those that are un
 is not thrown away: what was finished before an interruption is told as well.
 """
 
+import math
+import time
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor
 from contextlib import suppress
@@ -18,6 +20,7 @@ from cascada.study.workers import Finished, Workers
 if TYPE_CHECKING:
     from cascada.study.stored import StoredStudy
 
+_NOTICEABLE = 0.2  # of the time between two runs
 # So many failures without a single success are no accident: a wrong name, a missing file.
 _FAILURES_IN_A_ROW = 5
 
@@ -41,16 +44,17 @@ def run_trials(
     """
     under_way: dict[int, Trial] = {}
     finished: dict[int, Finished] = {}  # and not told yet
+    pace = _Pace(workers.capacity)
     try:
         while True:
-            while len(under_way) - len(finished) < workers.capacity and (trial := ask()) is not None:
+            while len(under_way) - len(finished) < pace.wanted and (trial := pace.asked(ask)) is not None:
                 under_way[trial.number] = trial
                 workers.start(trial)
             if not under_way:
                 if len(study.trials) >= budget:
                     return "budget"
                 return "tolerance" if study.within_tolerance else "exhausted"
-            finished |= {run.trial.number: run for run in workers.wait()}
+            finished |= {run.trial.number: run for run in pace.waited(workers.wait)}
             while (number := min(under_way if in_order else finished, default=None)) in finished:
                 contradiction = _tell(study, finished[number])
                 del finished[number], under_way[number]
@@ -58,7 +62,7 @@ def run_trials(
                     return "contradiction"
                 show(study)
                 answers = [callback(study) for callback in callbacks]  # each is called, also after one that says stop
-                if _refuted(study):
+                if _refuted(study, looking=workers.capacity == 1):
                     return "refuted"
                 if study.within_tolerance:
                     return "tolerance"
@@ -94,13 +98,43 @@ def _tell(study: AnyStudy, run: Finished) -> bool:
     return False
 
 
-def _refuted(study: AnyStudy) -> bool:
+class _Pace:
+    """How many trials to have under way: one more than there are workers where choosing a point takes its time.
+
+    Then a worker that is free need not wait for it. Where it takes next to nothing, the newest results are worth more.
+    """
+
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
+        self._asking, self._waiting = 0.0, math.inf  # seconds of the last ask, and of the last time with nothing to do
+
+    @property
+    def wanted(self) -> int:
+        """So many, now."""
+        return self._capacity + (self._capacity > 1 and self._asking > _NOTICEABLE * self._waiting)
+
+    def asked(self, ask: Callable[[], Trial | None]) -> Trial | None:
+        """A trial that is asked for."""
+        began = time.monotonic()
+        trial = ask()
+        self._asking = time.monotonic() - began
+        return trial
+
+    def waited(self, wait: Callable[[], list[Finished]]) -> list[Finished]:
+        """Runs that are waited for."""
+        began = time.monotonic()
+        found = wait()
+        self._waiting = time.monotonic() - began
+        return found
+
+
+def _refuted(study: AnyStudy, *, looking: bool) -> bool:
     """Whether the data refute an assumption, found by a look at the gap where the gap matters now.
 
     A design goes on whatever the gap is, an estimated one stops nothing, and computing it after every run may take
-    longer than the runs.
+    longer than the runs. Not `looking`: it would have to be computed beside the next point, which rests on guesses.
     """
-    if (study.adaptive and not study.network.estimated) or study.tolerance is not None:
+    if (looking and study.adaptive and not study.network.estimated) or study.tolerance is not None:
         return study.certificate().kind == "refuted"
     return study.refuted
 

@@ -22,6 +22,7 @@ from cascada.study.processes import is_gone, this_process
 
 SCHEMA = 1
 _WAIT = 600.0  # seconds for another process to let go of the database: a suggestion may take long
+_SHORT = 0.01  # seconds for which a file may be held without anybody's lease being at stake
 _AWAY = 60.0  # seconds for a server to come back
 _LONGEST_NAME = 200
 
@@ -76,13 +77,12 @@ class Log:
         row = {"study": self._study, "number": event.number, "kind": event.kind, "trial": event.trial, "at": event.at}
         self._connection.execute(_events.insert(), row | {"data": encode(event.data)})
 
-    def lease(self, trial: int, worker: str, seconds: float | None) -> None:
-        """Who runs a trial now; None: for as long as it takes."""
+    def lease(self, trial: int, worker: str, seconds: float) -> None:
+        """Who runs a trial now."""
         self.release(trial)
-        if seconds is not None:
-            row = {"study": self._study, "trial": trial, "worker": worker, "process": this_process()}
-            row |= {"seconds": seconds}
-            self._connection.execute(_leases.insert(), row | {"until": _now(self._connection) + seconds})
+        row = {"study": self._study, "trial": trial, "worker": worker, "process": this_process()}
+        row |= {"seconds": seconds, "until": _now(self._connection) + seconds}
+        self._connection.execute(_leases.insert(), row)
 
     def release(self, trial: int) -> None:
         """Nobody needs to give signs of life for a trial any more."""
@@ -174,11 +174,12 @@ class Store:
     def hold(self, study: int) -> Iterator[Log]:
         """A study's log, for this process alone until the block ends; nothing is written if the block raises."""
         with _said("write"), self._connected(self._engine) as connection, connection.begin():
-            row = sa.select(_studies.c.id).where(_studies.c.id == study)
-            connection.execute(row.with_for_update())  # SQLite holds the whole file instead
+            shared = self._engine.dialect.name != "sqlite"  # SQLite holds the whole file
+            if shared:
+                connection.execute(sa.select(_studies.c.id).where(_studies.c.id == study).with_for_update())
             began = time.time()
             yield Log(connection, study)
-            if self._engine.dialect.name == "sqlite":
+            if not shared and time.time() - began > _SHORT:
                 _prolong(connection, began)
 
     def events(self, study: int, number: int = 0, kinds: Collection[Kind] | None = None) -> list[Event]:

@@ -253,7 +253,7 @@ class StoredStudy(Following):
 
     def _expire(self, log: Log) -> None:
         """Let trials wait again whose lease ran out, or was left behind in another store."""
-        held = log.leased()
+        held = log.leased() if self._fold.workers else set()
         for number in [n for n in self._fold.workers if n not in held]:
             log.release(number)
             self._happen(log, "expired", number, {})
@@ -281,7 +281,8 @@ class StoredStudy(Following):
                 return None
         controls = {name: trial.controls[name] for name in self.network.domain.names}
         self._happen(log, "asked", trial.number, {"controls": controls, "worker": self.worker, "lease": lease})
-        log.lease(trial.number, self.worker, lease)
+        if lease is not None:
+            log.lease(trial.number, self.worker, lease)
         return self._fold.trials[trial.number]
 
     def _note_calibration(self, log: Log, engine: Study) -> None:
@@ -315,8 +316,9 @@ class StoredStudy(Following):
         after = self._fold.told(before, outputs)
         fresh = {name: list(after.outputs[name]) for name in outputs if name not in before.outputs}
         if fresh:
+            leased = number in self._fold.workers
             self._happen(log, "told" if after.state == "complete" else "observed", number, {"outputs": fresh})
-            if self._fold.trials[number].state == "complete":
+            if leased and after.state == "complete":
                 log.release(number)
         return self._fold.trials[number]
 

@@ -27,7 +27,7 @@ class Workers(Protocol):
     capacity: int
 
     def start(self, trial: Trial) -> None:
-        """Begin to run a trial; never more than `capacity` at once."""
+        """Run a trial, now or, where `capacity` of them run already, as soon as one of these has ended."""
 
     def wait(self) -> list[Finished]:
         """Wait for runs to end; those that have, at least one."""
