@@ -93,9 +93,10 @@ def test_a_run_that_kills_every_worker_fails_alone(cluster: str) -> None:
 def test_the_command_runs_on_a_cluster(cluster: str, tmp_path: Path) -> None:
     process = tmp_path / "alloy.py"
     process.write_text(
+        "import math\n"
         "import cascada as cd\n"
         "kernel = cd.SquaredExponential(1.0)\n"
-        "def bump(x): return x - x**2\n"
+        "def bump(x): return 1.2 * math.exp(-0.5 * (x - 0.4) ** 2)\n"
         "f = cd.Stage('f', {'x': cd.Real(-1, 1)}, kernel=kernel, norm_bound=2.0, function=bump)\n"
         "network = cd.chain(f)\n"
     )

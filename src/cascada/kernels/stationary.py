@@ -169,6 +169,6 @@ def _as_lengthscale(value: Any) -> float | tuple[float, ...]:
             raise ArgumentError("lengthscale must be a number or one number per input dimension; got none.")
     else:
         scales = as_positive(value, "lengthscale")
-    if not 1e-150 < np.min(scales) <= np.max(scales) < 1e150:  # their squares are floats, too
+    if not 1e-150 <= np.min(scales) <= np.max(scales) <= 1e150:  # their squares are floats, too
         raise ArgumentError(f"lengthscales must lie between 1e-150 and 1e150; got {value!r}.")
     return scales
