@@ -287,7 +287,7 @@ def test_settings_of_all_kinds() -> None:
 # ---- exact, and nothing that does not matter
 
 
-@given(low=FINITE, high=FINITE, bound=POSITIVE, scale=POSITIVE, offset=FINITE, tolerance=FINITE)
+@given(low=FINITE, high=FINITE, bound=POSITIVE, scale=st.floats(1e-150, 1e150), offset=FINITE, tolerance=FINITE)
 def test_floats_come_back_exactly(
     low: float, high: float, bound: float, scale: float, offset: float, tolerance: float
 ) -> None:
