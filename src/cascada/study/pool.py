@@ -78,17 +78,19 @@ class Pool:
                 return finished
 
     def stop(self) -> list[Finished]:
-        """End all workers, with what they started; runs whose end was heard of are not lost."""
+        """End all workers, with what they started; what they said until then is heard, of unfinished runs as well."""
+        workers = [*self._busy, *self._idle]
+        for worker in workers:
+            worker.dismiss()  # all at once: each may need a moment to end its commands
+        for worker in workers:
+            worker.end()
         finished = []
         with suppress(Empty):
             while True:
                 worker, message = self._messages.get_nowait()
                 if message[0] in ("ended", "finished"):
                     finished += self._heard(worker, message)
-        for worker in [*self._busy, *self._idle]:
-            worker.dismiss()  # all at once: each may need a moment to end its commands
-        for worker in [*self._busy, *self._idle]:
-            worker.end()
+        finished += [Finished(run.trial, run.outputs) for run in self._busy.values() if run.outputs]
         self._busy, self._idle, self._queue = {}, [], deque()
         return finished
 
@@ -195,7 +197,8 @@ class _Worker:
             start_new_session=True,
         )
         self._messages = messages
-        Thread(target=self._listen, name="cascada worker", daemon=True).start()
+        self._listener = Thread(target=self._listen, name="cascada worker", daemon=True)
+        self._listener.start()
         self._write(payload)
 
     def send(self, what: Any) -> None:
@@ -215,6 +218,7 @@ class _Worker:
         except subprocess.TimeoutExpired:
             self._kill()
         self._process.wait()
+        self._listener.join(_LAST_BREATH)  # it has heard all by then, or somebody else holds the pipe
 
     def _kill(self) -> None:
         with suppress(ProcessLookupError, PermissionError):
