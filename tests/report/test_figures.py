@@ -77,6 +77,21 @@ def test_no_bound_is_shown_where_there_is_none() -> None:
     assert all(look.kind == "estimated" for look in looks_along(ran(estimated(), 9)))
 
 
+def test_nothing_is_called_proven_that_somebody_refuted() -> None:
+    study = ran(proven(), 5)
+    assert looks_along(study)
+    study.refute("the furnace was replaced")
+    assert looks_along(study) == []
+    assert "proven" not in texts(plot_optimization_history(study))
+
+
+def test_bounds_that_rested_on_a_refuted_norm_are_not_shown() -> None:
+    study = ran(proven(), 5, on_violation="enlarge")
+    study.add_trial({"dose": 0.0, "heat": 1.0}, {"mix": 5.0, "cure": 1.0})
+    assert study.certificate().kind == "estimated"
+    assert looks_along(study) == []
+
+
 def test_the_network_shows_the_values_of_the_best_run() -> None:
     study = ran(proven(), 5)
     best = study.best_trial

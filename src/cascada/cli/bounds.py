@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Annotated, get_args
+from typing import Annotated, cast, get_args
 
 import typer
 
@@ -78,7 +78,7 @@ def _of_options(
     if any(size != int(size) for size in sizes if math.isfinite(size)):
         raise ArgumentError(f"--dims must be whole numbers, such as 2,1,1; got {dims!r}.")
     layers = Layers(
-        structure,  # type: ignore[arg-type]  # Layers checks it
+        cast(Structure, structure),  # Layers checks it
         [int(size) if math.isfinite(size) else 0 for size in sizes],
         _one_or_more(norm_bound, "--norm-bound"),
         _one_or_more(lipschitz, "--lipschitz"),

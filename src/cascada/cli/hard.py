@@ -1,7 +1,7 @@
 """`cascada hard`: networks on which every algorithm needs many runs, and how many."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import typer
 
@@ -9,6 +9,7 @@ from cascada.cli.output import print_json
 from cascada.errors import ArgumentError
 from cascada.kernels import Matern
 from cascada.theory.hard import HardFamily, hard_family
+from cascada.theory.layers import Structure
 from cascada.theory.lower import (
     average_cumulative_regret,
     average_simple_regret,
@@ -57,7 +58,7 @@ def hard(
         dims=dims,
         u=u,
         u_tilde=u_tilde,
-        structure=structure,  # type: ignore[arg-type]  # checked above
+        structure=cast(Structure, structure),  # checked above
     )
     rounds = max(0, longest_horizon(family)) if horizon is None else horizon
     content = _content(family, rounds)

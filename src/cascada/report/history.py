@@ -29,9 +29,12 @@ class Look:
 def looks_along(study: AnyStudy, most: int | None = None) -> list[Look]:
     """The bound after some of the runs, computed anew: nobody wrote it down at the time.
 
-    A proven bound holds for ever, so the best so far is given.
+    A proven bound holds for ever, so the best so far is given. None at all where something speaks against the
+    assumptions that they would be computed from, or bounds of norms were raised because of it.
     """
     network, trials = study.network, [trial for trial in study.trials if trial.outputs]
+    if study.certificate().kind != ("estimated" if network.estimated else "proven"):
+        return []
     if most is None:
         most = _ESTIMATED_LOOKS if network.estimated else _LOOKS
     at = {round(float(i)) for i in np.linspace(len(trials) - 1, 0, min(most, len(trials)))} if trials else set()
