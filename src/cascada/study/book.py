@@ -79,6 +79,11 @@ class Book:
         return [trial for trial in self.trials if trial.state == "running"]
 
     @property
+    def complete(self) -> int:
+        """How many trials gave a value of the objective."""
+        return sum(trial.value is not None for trial in self.trials)
+
+    @property
     def best(self) -> Trial | None:
         """The complete trial with the best objective; the earliest where several are equal."""
         return best_of(self.trials, self._network.sign)

@@ -21,6 +21,7 @@ from cascada.study.frame import trials_dataframe
 from cascada.study.knowledge import Knowledge
 from cascada.study.listed import Listed
 from cascada.study.observing import observed, stage_name
+from cascada.study.one_thread import on_one_thread
 from cascada.study.options import check_options
 from cascada.study.recommendation import Recommendation, recommendation_at, recommended_point
 from cascada.study.trial import State, Trial, how_many
@@ -175,6 +176,7 @@ class Study:
         """All trials as a pandas DataFrame."""
         return trials_dataframe(self.network, self._book.trials)
 
+    @on_one_thread
     def predict(self, controls: Mapping[str, Any]) -> dict[str, StagePrediction]:
         """Mean, sd and bounds of every stage at some controls."""
         return together(self.network, self.beliefs.predict(controls))
@@ -213,22 +215,24 @@ class Study:
             self._at_hand = self._certify(None)
         return self._at_hand
 
+    @on_one_thread
     def _certify(self, limits: Limits | None) -> Certificate:
         best = self._book.best_value
         if self.refuted or not np.isfinite(best) or self._guessing:
-            return self._certificate(None, best, "no bound")
+            return self._certificate()
         try:
             bound, stopped = self._bound(limits, best)
         except RefutedError as error:
             self._knowledge.refuted_by(error)
-            return self._certificate(None, best, "no bound")
-        return self._certificate(max(bound, best), best, stopped)
+            return self._certificate()
+        return self._certificate(max(bound, best), stopped)
 
     def recommended(self) -> dict[str, float | int] | None:
         """What the algorithm recommends in the end, if that is not simply the best run."""
         point = recommended_point(self.algorithm, self._context(()))
-        return None if point is None else self.network.domain.named(self._in_user_units(point))
+        return None if point is None else self._named(point)
 
+    @on_one_thread
     def recommendation(self, certificate: Certificate | None = None) -> Recommendation | None:
         """The same with what it gives at least, and how far it can be from the best possible.
 
@@ -237,7 +241,7 @@ class Study:
         controls = self.recommended()
         if controls is None:
             return None
-        now = self._certificate(None, self._book.best_value, "no bound")
+        now = self._certificate()
         if certificate is None or (certificate.kind, certificate.assumptions) != (now.kind, now.assumptions):
             certificate = self.certificate()  # bounds survive more data, but not a changed assumption
         try:
@@ -245,15 +249,15 @@ class Study:
         except RefutedError as error:
             self._knowledge.refuted_by(error)
             self._at_hand = None
-            nothing = self._certificate(None, self._book.best_value, "no bound")
-            return recommendation_at(self.beliefs, controls, self._candidates, nothing)
+            return recommendation_at(self.beliefs, controls, self._candidates, self._certificate())
 
     # ---- inside
 
-    def _in_user_units(self, point: Array) -> Array:
+    def _named(self, point: Array) -> dict[str, float | int]:
         """A suggested point (d,) in user units; a candidate exactly as it was given, logarithms or not."""
         given = None if self._listed is None else self._listed.given(point)
-        return self.network.domain.decode(point[None])[0] if given is None else given
+        domain = self.network.domain
+        return domain.named(domain.decode(point[None])[0] if given is None else given)
 
     def _bound(self, limits: Limits | None, best: float) -> tuple[float, str]:
         """An upper bound of what is maximised over the whole domain, and what stopped the search for it."""
@@ -292,24 +296,24 @@ class Study:
         self._cells += cells
         self._seconds += time.monotonic() - started
 
-    def _certificate(self, bound: float | None, best: float, stopped: str) -> Certificate:
-        sign, some, known = self.network.sign, np.isfinite(best), self._knowledge
-        over = "the box of controls" if self._candidates is None else f"the {len(self._candidates):,} candidates"
+    def _certificate(self, bound: float | None = None, stopped: str = "no bound") -> Certificate:
+        sign, best, known = self.network.sign, self._book.best_value, self._knowledge
         return Certificate(
             kind=known.kind,
-            best=sign * best if some else None,
+            best=sign * best if np.isfinite(best) else None,
             bound=None if bound is None else sign * bound,
             gap=None if bound is None else bound - best,
-            evaluations=sum(trial.value is not None for trial in self._book.trials),
+            evaluations=self._book.complete,
             assumptions=(*assumptions(self.beliefs), *known.enlarged),
             evidence=known.evidence(),
             cells=self._cells,
             seconds=self._seconds,
             stopped=stopped,
-            over=over,
+            over="the box of controls" if self._candidates is None else f"the {len(self._candidates):,} candidates",
             maximised=sign > 0,
         )
 
+    @on_one_thread
     def _ask(self) -> Trial | None:
         waiting = self._book.taken_up()
         if waiting is not None:
@@ -321,9 +325,7 @@ class Study:
             raise RefutedError(" ".join(found))
         pending = self._book.running
         suggestion = self._suggest() if not pending else self._suggest_beside(pending)
-        if suggestion.point is None:
-            return None
-        return self.begin_trial(self.network.domain.named(self._in_user_units(suggestion.point)))
+        return None if suggestion.point is None else self.begin_trial(self._named(suggestion.point))
 
     def _suggest(self) -> Suggestion:
         """The suggestion for the data told so far; computed once, so that asking twice changes nothing."""
@@ -347,8 +349,7 @@ class Study:
     @property
     def _guessing(self) -> bool:
         """Whether too few runs were told for an estimated gap to mean anything."""
-        told = sum(trial.value is not None for trial in self.trials)
-        return self.network.estimated and told < self._calibration.first(self.network)
+        return self.network.estimated and self._book.complete < self._calibration.first(self.network)
 
     @property
     def _learning(self) -> bool:
@@ -382,6 +383,7 @@ class Study:
     def _generator(self) -> np.random.Generator:
         return np.random.default_rng([_STREAM, self.seed, len(self._book.trials)])
 
+    @on_one_thread
     def _learned(self, before: Trial, outputs: Mapping[str, Any]) -> Trial:
         """A trial with these outputs too, once all that follows from them is learned; else nothing is changed."""
         told = observed(self.beliefs, before, outputs)

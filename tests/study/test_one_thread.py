@@ -1,0 +1,77 @@
+"""A study computes on one thread; what the user's functions do is their own business."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from cascada.algorithms import Context, RandomSearch, Suggestion
+from cascada.kernels import Matern
+from cascada.network import Network, Stage
+from cascada.space import Real
+from cascada.study import Study
+from cascada.study.one_thread import on_one_thread
+
+
+def threads() -> set[int]:
+    return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+
+@pytest.fixture(autouse=True)
+def two_threads() -> Iterator[None]:
+    before = threadpool_limits(2, user_api="blas")
+    assert threads() == {2}
+    yield
+    before.restore_original_limits()
+
+
+@dataclass(frozen=True)
+class Watched(RandomSearch):
+    """Writes down on how many threads it computes."""
+
+    seen: list[set[int]] = field(default_factory=list)
+
+    def suggest(self, context: Context, rng: np.random.Generator) -> Suggestion:
+        self.seen.append(threads())
+        return super().suggest(context, rng)
+
+
+def test_points_are_chosen_on_one_thread_and_run_on_as_many_as_there_were() -> None:
+    ran: list[set[int]] = []
+
+    def stage(x: float) -> float:
+        ran.append(threads())
+        return -x * x
+
+    network = Network([Stage("y", {"x": Real(0, 1)}, kernel=Matern(2.5, 0.5), norm_bound=3.0, function=stage)])
+    algorithm = Watched()
+    study = Study(network, algorithm=algorithm)
+    study.optimise(budget=3, progress=False)
+    study.certificate(cells=10)
+    assert algorithm.seen == [{1}] * 3
+    assert ran == [{2}] * 3
+    assert threads() == {2}
+
+
+def test_an_error_lifts_the_limit() -> None:
+    @on_one_thread
+    def fails() -> None:
+        raise ValueError(threads())
+
+    with pytest.raises(ValueError, match=r"\{1\}"):
+        fails()
+    assert threads() == {2}
+
+
+def test_threads_that_compute_at_once_leave_nothing_behind() -> None:
+    @on_one_thread
+    def computes(n: int) -> float:
+        return float(np.linalg.norm(np.linalg.inv(np.eye(n) + 1.0)))
+
+    computes(3)  # from here on no thread has set anything that others must not change
+    with ThreadPoolExecutor(4) as pool:
+        assert len(set(pool.map(computes, [40] * 200))) == 1
+    assert threads() == {2}
