@@ -9,7 +9,7 @@ VERSION := $(shell sed -n 's/^__version__ = "\(.*\)"$$/\1/p' src/cascada/__init_
 STAMP := $(VENV)/.installed-$(VERSION)
 
 # `benchmarks` may not be there; mypy refuses a path that is not.
-SOURCES := $(wildcard src tests benchmarks)
+SOURCES := $(wildcard src tests benchmarks examples)
 
 # One thread per process: the matrices are small, and results do not depend on the number of cores.
 export OMP_NUM_THREADS := 1
@@ -28,7 +28,7 @@ endef
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: demo test postgresql compiler chromium lint soundness bench reproduce clean help
+.PHONY: demo test postgresql compiler chromium lint docs links soundness bench reproduce clean help
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | \
@@ -59,6 +59,16 @@ lint: $(STAMP) ## ruff, ruff format --check, mypy --strict
 	$(BIN)/ruff check $(SOURCES)
 	$(BIN)/ruff format --check $(SOURCES)
 	$(BIN)/mypy $(SOURCES)
+
+# -E reads every page anew: a warning about a page that did not change would not be repeated.
+docs: $(STAMP) ## build the documentation site into build/docs; a warning is an error
+	@rm -rf build/docs
+	$(BIN)/sphinx-build -q -E -W --keep-going docs build/docs
+	@echo 'The site is build/docs/index.html.'
+
+# Links within the site are checked by `make docs`, and those of all Markdown files by `make test`; neither needs a network.
+links: $(STAMP) ## check that links to other sites lead somewhere (needs the internet)
+	$(BIN)/sphinx-build -q -E -b linkcheck docs build/links
 
 soundness: $(STAMP) ## check that every bound contains the truth (docs/soundness.md), and that 200 kills lose nothing
 	$(BIN)/python -m tests.soundness --write docs/soundness.md

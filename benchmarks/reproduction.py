@@ -46,7 +46,7 @@ def report(folder: Path, pictures: str) -> str:
         "",
         "### Claims",
         "",
-        (folder / "claims.md").read_text(encoding="utf-8").rstrip(),
+        (folder / "claims.md").read_text(encoding="utf-8").partition("\n")[2].strip(),  # without its heading
         "",
         "### The family",
         "",

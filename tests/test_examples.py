@@ -129,7 +129,7 @@ def test_chain_and_proof(tmp_path: Path) -> None:
     assert bound == pytest.approx(best + gap, abs=0.002)
     assert "quench: norm of f − 50 ≤ 25" in printed
     assert "status     refuted, after 2 runs; gap None" in printed
-    assert "Stage 'quench': The norm_bound of output 0 is given as 10" in printed
+    assert "Stage 'quench': The norm_bound is given as 10" in printed
     assert len(found(r"^gap +(\S+) J, estimated$", printed)) == 1
     assert "raised from 10" in printed
 

@@ -21,16 +21,16 @@ class Context:
     Points are coordinates (`Domain.encode`): user units, or their logarithm for logarithmic controls.
     """
 
-    beliefs: Beliefs
-    told: Array  # (t, V): controls and outputs of every run, NaN where nothing was observed
-    pending: Array  # (k, V): runs that are under way, like `told`; (k, d) when nothing of them was observed
-    candidates: Array | None  # (n, d), or None for the whole box
-    best: float  # the best value of what is maximised so far; −∞ before the first complete run
-    trial: int  # the number of the trial that is asked for
-    tolerance: float = 0.0  # the gap that is small enough
-    cache: Any = None  # what the algorithm's last suggestion left behind; a matter of speed alone
-    taken: frozenset[bytes] = field(default_factory=frozenset)  # run or pending points, as `point_key`
-    horizon: int | None = None  # how many runs there will be in all, where that is known
+    beliefs: Beliefs  #: what is known of the stages
+    told: Array  #: (t, V): controls and outputs of every run, NaN where nothing was observed
+    pending: Array  #: (k, V): runs that are under way, like `told`; (k, d) when nothing of them was observed
+    candidates: Array | None  #: (n, d), or None for the whole box
+    best: float  #: the best value of what is maximised so far; −∞ before the first complete run
+    trial: int  #: the number of the trial that is asked for
+    tolerance: float = 0.0  #: the gap that is small enough
+    cache: Any = None  #: what the algorithm's last suggestion left behind; a matter of speed alone
+    taken: frozenset[bytes] = field(default_factory=frozenset)  #: run or pending points, as `point_key`
+    horizon: int | None = None  #: how many runs there will be in all, where that is known
 
     @property
     def best_point(self) -> Array | None:

@@ -16,7 +16,8 @@ def tell(
     outputs: Annotated[
         str,
         typer.Argument(
-            metavar="OUTPUTS", help='JSON, {"stage": value or [values], …}; - reads it from standard input.'
+            metavar="OUTPUTS",
+            help='JSON, {"stage": value, …}, or a list of values by stage; - reads it from standard input.',
         ),
     ],
     study: StudyName,

@@ -1,5 +1,6 @@
 """Data that contradict an assumption, and the smallest value of the assumption that they leave possible."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,18 +21,19 @@ class Evidence:
     smallest: float
 
     def __str__(self) -> str:
-        where = "" if self.output is None else f" of output {self.output}"
-        if len(self.rows) == 2 and self.assumption == "lipschitz":
-            rows = f"observations {self.rows[0]} and {self.rows[1]}"
-        else:
-            rows = (
-                f"observations {self.rows[0]} to {self.rows[-1]}"
-                if len(self.rows) > 1
-                else f"observation {self.rows[0]}"
-            )
-        verb = "is" if len(self.rows) == 1 else "are"
+        return self.in_words("" if self.output is None else f" of output {self.output}")
+
+    def of_output(self, names: Sequence[str]) -> str:
+        """ " of …" where an output of these names is meant, and there are others."""
+        return "" if self.output is None or len(names) == 1 else f" of {names[self.output]}"
+
+    def in_words(self, of_output: str) -> str:
+        """What was assumed, what speaks against it, and what to do."""
+        rows = [str(row) for row in self.rows]
+        between = " and " if len(rows) == 2 and self.assumption == "lipschitz" else " to "
+        which = f"observation {rows[0]} is" if len(rows) == 1 else f"observations {rows[0]}{between}{rows[-1]} are"
         return (
-            f"The {self.assumption}{where} is given as {self.given:.6g}, but {rows} {verb} possible only with "
+            f"The {self.assumption}{of_output} is given as {self.given:.6g}, but {which} possible only with "
             f"{self.smallest:.6g} or more. Raise it, or check those observations."
         )
 

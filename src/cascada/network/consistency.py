@@ -46,7 +46,7 @@ def formula_evidence(stage: StageBelief, told: Array) -> tuple[str, ...]:
     inputs, first = np.unique(inputs, axis=0, return_index=True)
     outputs = rows[first][:, list(stage.node.columns)]
     found = lipschitz_evidence(inputs, outputs, first.astype(np.int64), given.lipschitz * (1 + _SLACK))
-    return tuple(f"Stage {given.name!r}: {evidence}" for evidence in found)
+    return tuple(f"Stage {given.name!r}: {one.in_words(one.of_output(given.outputs))}" for one in found)
 
 
 def formula_outputs(

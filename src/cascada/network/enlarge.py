@@ -45,12 +45,12 @@ def raised(network: Network, beliefs: Beliefs) -> tuple[Network, list[str]]:
         per_unit = {"norm_bound": 1.0, "lipschitz": stretch(node)}
         if output is not None:
             evidence = tuple(replace(found, output=stage.modelled.index(output)) for found in evidence)
-        changes += [_apply(stage.name, found, bounds, per_unit[found.assumption]) for found in evidence]
+        changes += [_apply(stage, found, bounds, per_unit[found.assumption]) for found in evidence]
         stages[stage.name] = stage.assuming(bounds["norm_bound"], bounds["lipschitz"])
     return network.assuming(stages), changes
 
 
-def _apply(name: str, found: Evidence, bounds: dict[str, Array | None], per_unit: float) -> str:
+def _apply(stage: Stage, found: Evidence, bounds: dict[str, Array | None], per_unit: float) -> str:
     values = bounds[found.assumption]
     assert values is not None, "evidence is against a given bound"
     raised = _MARGIN * found.smallest / per_unit
@@ -58,8 +58,8 @@ def _apply(name: str, found: Evidence, bounds: dict[str, Array | None], per_unit
         bounds[found.assumption] = np.array(raised)
     else:
         values[found.output] = raised
-    where = "" if found.output is None else f" of output {found.output}"
-    return f"{found.assumption} of stage {name!r}{where} raised from {found.given / per_unit:.4g} to {raised:.4g}"
+    where = found.of_output(stage.modelled)
+    return f"{found.assumption} of stage {stage.name!r}{where} raised from {found.given / per_unit:.4g} to {raised:.4g}"
 
 
 def _copied(values: Array | None) -> Array | None:

@@ -19,10 +19,10 @@ class Node:
     """
 
     stage: Stage
-    input_names: tuple[str, ...]  # parents' outputs, then controls: the keywords of the stage's function
-    inputs: tuple[int, ...]  # their columns
-    columns: tuple[int, ...]  # the columns of the outputs
-    parents: tuple[str, ...]  # the names of the parent stages
+    input_names: tuple[str, ...]  #: parents' outputs, then controls: the keywords of the stage's function
+    inputs: tuple[int, ...]  #: their columns
+    columns: tuple[int, ...]  #: the columns of the outputs
+    parents: tuple[str, ...]  #: the names of the parent stages
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -38,11 +38,11 @@ class Network:
     ('x', 'y')
     """
 
-    stages: tuple[Stage, ...]  # as given
-    objective: tuple[str, str]  # stage and output
-    domain: Domain
-    nodes: tuple[Node, ...]  # parents first
-    sign: int  # 1: the objective is maximised, −1: minimised
+    stages: tuple[Stage, ...]  #: as given
+    objective: tuple[str, str]  #: stage and output
+    domain: Domain  #: the box of controls
+    nodes: tuple[Node, ...]  #: parents first
+    sign: int  #: 1: the objective is maximised, −1: minimised
 
     def __init__(self, stages: Sequence[Stage], objective: str | None = None) -> None:
         given = tuple(stages)

@@ -6,7 +6,6 @@ from typing import Literal
 
 import numpy as np
 
-from cascada.confidence import Evidence
 from cascada.network import Beliefs
 
 GapKind = Literal["proven", "estimated", "refuted"]
@@ -17,19 +16,26 @@ class Certificate:
     """`best` is the best value seen, `bound` what no setting can beat, `gap` the distance between them.
 
     *proven* when every kernel and norm bound was given: it holds for every process that satisfies the assumptions and
-    agrees with the data. *refuted* (no gap) when the data contradict an assumption.
+    agrees with the data. *estimated* when some were not, or were refuted and enlarged. *refuted* (no gap) when the data
+    contradict an assumption.
     """
 
     kind: GapKind
     best: float | None
     bound: float | None
     gap: float | None
+    #: How many complete runs there are.
     evaluations: int
+    #: What the gap rests on, in words.
     assumptions: tuple[str, ...]
+    #: What the data say against the assumptions, in words.
     evidence: tuple[str, ...]
+    #: Spent on all searches for a bound so far, like `seconds`.
     cells: int
     seconds: float
+    #: What stopped the last of them.
     stopped: str
+    #: What the bound holds for: the box of controls, or the candidates.
     over: str
     maximised: bool = True
 
@@ -75,10 +81,11 @@ def assumptions(beliefs: Beliefs) -> tuple[str, ...]:
 def refutations(beliefs: Beliefs) -> tuple[str, ...]:
     """What the data say against the assumptions, in words; empty when nothing."""
 
-    def line(name: str, found: Evidence) -> str:
-        return f"Stage {name!r}: {found}"
-
-    return tuple(line(name, found) for name, evidence in beliefs.evidence.items() for found in evidence)
+    return tuple(
+        f"Stage {name!r}: {found.in_words(found.of_output(beliefs.network.node(name).stage.modelled))}"
+        for name, evidence in beliefs.evidence.items()
+        for found in evidence
+    )
 
 
 def _short(kernel: object) -> str:

@@ -17,7 +17,7 @@ SENTENCES: dict[Status, str] = {
     "exhausted": "No point is left that is worth a run.",
     "refuted": "The data refute an assumption; see the certificate.",
     "contradiction": "A stage gave two outputs for the same input, so the process is not exact; see the certificate.",
-    "failing": "The first runs all failed; nothing was learned.",
+    "failing": "The first runs all failed; what their stages gave before is kept.",
     "interrupted": "Interrupted; what was found so far is kept.",
     "broken": "The executor broke; what was found so far is kept.",
     "stopped": "A callback asked to stop.",
@@ -36,6 +36,7 @@ class Result:
     recommended: dict[str, float | int] | None
     certificate: Certificate
     trials: tuple[Trial, ...]
+    #: Why it ended.
     status: Status
     recommendation: Recommendation | None = None
 

@@ -15,10 +15,13 @@ class Trial:
 
     number: int
     controls: Mapping[str, float | int]
+    #: By stage, those that were observed.
     outputs: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     state: State = "running"
+    #: The objective.
     value: float | None = None
-    reason: str | None = None  # why it failed
+    #: Why it failed, or was abandoned.
+    reason: str | None = None
 
 
 def trial_number(trial: Any) -> int:

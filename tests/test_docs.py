@@ -1,0 +1,189 @@
+"""The documentation: links lead somewhere, code does what the page says, and the site builds without a warning."""
+
+import gc
+import os
+import re
+import subprocess
+import sys
+import zlib
+from html.parser import HTMLParser
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from tests import pages
+from tests.pages import ROOT
+
+#: Pages whose code is run, from the first block to the last.
+RUN = (
+    "tutorial",
+    "norms",
+    "stopping",
+    "labs",
+    "studies",
+    "describing-your-process",
+    "writing-an-algorithm",
+    "problems",
+)
+
+#: Whose public names the reference must have.
+PACKAGES = (
+    "",
+    ".algorithms",
+    ".calibration",
+    ".confidence",
+    ".errors",
+    ".gp",
+    ".kernels",
+    ".network",
+    ".problems",
+    ".report",
+    ".search",
+    ".study",
+    ".theory",
+)
+
+
+def needs(*modules: str) -> None:
+    """Skip where a library is missing; but not under CI=true, where nothing is skipped."""
+    missing = [module for module in modules if find_spec(module) is None]
+    if missing:
+        reason = f"no {', '.join(missing)} to test the documentation with: pip install 'cascada[docs,report]'"
+        if os.environ.get("CI") == "true":
+            pytest.fail(reason)
+        pytest.skip(reason)
+
+
+# ---- links
+
+
+def test_links_lead_somewhere():
+    found = [complaint for page in pages.pages() for complaint in pages.broken(page)]
+    assert not found, "\n".join(found)
+
+
+def test_the_check_of_links_sees_broken_ones(tmp_path):
+    (tmp_path / "other.md").write_text("# `Other` things: A, B\n\n## Twice\n\n## Twice\n")
+    page = tmp_path / "page.md"
+    good = "[a](other.md) [b](other.md#other-things-a-b) [c](#here) [d](other.md#twice-1) <https://a.org> ![e](page.md)"
+    page.write_text(f"# Here\n\n{good}\n\n`[code](nowhere.md)`\n\n    [code](nowhere.md)\n")
+    assert list(pages.broken(page)) == []
+    page.write_text(
+        "# Here\n\n[a](no.md)\n\n| |\n|---|\n| [b](other.md#no) ![c](no.png) [d](#no) [e](http://a.org) |\n"
+    )
+    assert [complaint.partition(": ")[2] for complaint in pages.broken(page)] == [
+        "no.md: there is no such file",
+        "other.md#no: there is no such heading",
+        "no.png: there is no such file",
+        "#no: there is no such heading",
+        "http://a.org: links out of here begin with https://",
+    ]
+
+
+def test_every_example_has_a_page():
+    examples = ROOT / "examples"
+    names = {path.stem for path in examples.glob("*.py")} | {path.parent.name for path in examples.glob("*/README.md")}
+    assert {path.stem for path in (ROOT / "docs" / "examples").glob("*.md")} - {"index"} == names
+
+
+# ---- code
+
+
+@pytest.mark.parametrize("name", RUN)
+def test_code_does_what_the_page_says(name, tmp_path, monkeypatch):
+    needs("plotly")
+    page = ROOT / "docs" / f"{name}.md"
+    assert pages.blocks(page), f"{page} has no code"
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delenv("CASCADA_STORAGE", raising=False)
+    before = set(sys.modules)
+    try:
+        pages.run(page, tmp_path)
+    finally:
+        for module in set(sys.modules) - before:  # a file of the page, which another page may have by the same name
+            if str(getattr(sys.modules[module], "__file__", "")).startswith(str(tmp_path)):
+                del sys.modules[module]
+        gc.collect()
+
+
+def test_the_check_of_code_sees_what_is_wrong(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("```python\nx = 2.5\n```\n\n```python\nprint(x, 1 / 3)\n```\n\n```text\n2.5 0.33...\n```\n")
+    pages.run(page, tmp_path)
+    page.write_text(page.read_text().replace("0.33", "0.34"))
+    with pytest.raises(AssertionError, match=r"page.md:6 prints\n2.5 0.333"):
+        pages.run(page, tmp_path)
+    page.write_text("```sh\nexport A=b\n```\n\n```sh\necho $A\n```\n\n```text\nb\n```\n\n```sh\nfalse\ntrue\n```\n")
+    with pytest.raises(AssertionError, match="false\ntrue\n\nended with 1"):
+        pages.run(page, tmp_path)
+
+
+# ---- the site
+
+
+def test_the_site_builds_without_a_warning(tmp_path):
+    needs("sphinx", "myst_parser", "furo")
+    # In one test, because several workers would build it several times.
+    command = [sys.executable, "-m", "sphinx", "-q", "-E", "-W", "--keep-going", "docs", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    loaded = {f"{file.name}: {url}" for file in sorted(tmp_path.rglob("*")) for url in outside(file)}
+    assert not loaded, f"pages load something from outside: {loaded}"
+    missing = undescribed(described(tmp_path / "objects.inv"))
+    assert not missing, f"the reference lacks {', '.join(missing)}: add them to a page of docs/reference"
+
+
+class _Loads(HTMLParser):
+    """What a page loads: scripts, styles, icons, images, frames; links to click on are something else."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.urls: list[str] = []
+
+    def handle_starttag(self, tag, attrs):
+        if tag not in ("a", "base"):
+            self.urls += [
+                value for name, value in attrs if name in ("src", "href", "srcset", "data", "poster") and value
+            ]
+
+
+def outside(file: Path) -> list[str]:
+    """What a file of the site loads from elsewhere."""
+    if file.suffix == ".html":
+        parser = _Loads()
+        parser.feed(file.read_text(encoding="utf-8"))
+        urls = parser.urls
+    elif file.suffix == ".css":
+        urls = re.findall(r"(?:url\(|@import)\s*[\"']?([^\"')]*)", file.read_text(encoding="utf-8"))
+    else:
+        return []
+    return [url for url in urls if re.match(r"(\w+:)?//", url)]
+
+
+def test_the_check_of_what_is_loaded_sees_it(tmp_path):
+    page = tmp_path / "page.html"
+    page.write_text('<a href="https://a.org">a</a> <img src="a.png"> <script async src="https://cdn.org/mathjax.js">')
+    assert outside(page) == ["https://cdn.org/mathjax.js"]
+    style = tmp_path / "page.css"
+    style.write_text('@import "//fonts.org/a.css"; a {background: url(a.png), url("http://a.org/b.png")}')
+    assert outside(style) == ["//fonts.org/a.css", "http://a.org/b.png"]
+
+
+def described(inventory: Path) -> set[str]:
+    """The names that the reference has."""
+    header, _, packed = inventory.read_bytes().partition(b"zlib.\n")
+    assert header.startswith(b"# Sphinx inventory version 2")
+    return {line.split(" ")[0] for line in zlib.decompress(packed).decode().splitlines()}
+
+
+def undescribed(names: set[str]) -> list[str]:
+    """Public names, all that `__all__` has, that the reference has by none of the names that a thing has."""
+    found: dict[int, set[str]] = {}
+    for package in PACKAGES:
+        module = import_module(f"cascada{package}")
+        for name in set(module.__all__) - {"__version__"}:
+            found.setdefault(id(getattr(module, name)), set()).add(f"{module.__name__}.{name}")
+    return sorted(min(known) for known in found.values() if not known & names)
