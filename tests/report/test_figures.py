@@ -1,5 +1,6 @@
 """Figures show what the study knows, for every kind of process, and never more."""
 
+import itertools
 import json
 import math
 from collections.abc import Callable
@@ -141,6 +142,50 @@ def test_the_stage_that_is_not_known_adds_most() -> None:
         study.abandon(trial)
     found = gap_contributions(study)
     assert found["cure"] > 10 * found["mix"]
+
+
+def test_every_complete_run_is_a_line_and_the_best_is_on_top() -> None:
+    study = ran(proven(), 12)
+    *groups, best = plot_parallel_coordinate(study).data
+    assert len(groups) == 5
+    runs = [n for trace in groups for n in lines(trace)]
+    assert sorted(runs) == list(range(1, 13))
+    values = {trial.number + 1: trial.value for trial in study.trials}
+    parts = [sorted(values[n] or 0.0 for n in lines(trace)) for trace in groups]
+    assert all(low[-1] <= high[0] for low, high in itertools.pairwise(parts))  # by fifths, the best last
+    found = study.best_trial
+    assert found is not None
+    assert list(lines(best)) == [found.number + 1]
+    heat = [trial.controls["heat"] for trial in study.trials]
+    low, high = math.log(min(heat)), math.log(max(heat))
+    expected = (math.log(found.controls["heat"]) - low) / (high - low)  # by the logarithm
+    assert lines(best)[found.number + 1][1] == pytest.approx(expected, abs=1e-4)
+    assert lines(best)[found.number + 1][3] == 1.0  # the objective
+
+
+def test_the_lowest_are_the_best_of_a_process_to_be_minimised() -> None:
+    study = ran(joint(), 6)
+    *groups, best = plot_parallel_coordinate(study).data
+    assert list(lines(best)) == [study.best_trial.number + 1] if study.best_trial else False
+    assert set(lines(best)) <= set(lines(groups[-1]))
+
+
+def test_what_was_not_observed_is_a_gap() -> None:
+    study = ran(estimated(), 0)
+    for dose in (-1.0, 0.5):
+        study.add_trial({"dose": dose, "n": 2, "heat": 0.5}, {"mix": [dose, 1.0], "cure": 3.0})
+    study.add_trial({"dose": 1.0, "n": 2, "heat": 0.5}, {"cure": 5.0})
+    best = plot_parallel_coordinate(study).data[-1]
+    assert lines(best)[3] == [1.0, 0.5, 0.5, None, None, 1.0]  # an axis of one value is passed in the middle
+
+
+def lines(trace: Any) -> dict[int, list[float | None]]:
+    """The heights of the runs of a trace, by their numbers; a run ends with a gap."""
+    found: dict[int, list[float | None]] = {}
+    for y, number in zip(trace.y, trace.customdata, strict=True):
+        if number is not None:
+            found.setdefault(number, []).append(y)
+    return found
 
 
 def test_regret_curves() -> None:

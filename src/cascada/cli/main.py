@@ -37,6 +37,7 @@ COMMANDS: Mapping[str, str] = {
     "report": "cascada.cli.report:report",
     "reproduce": "cascada.cli.reproduce:reproduce",
     "run": "cascada.cli.run:run",
+    "serve": "cascada.cli.serve:serve",
     "status": "cascada.cli.status:status",
     "tell": "cascada.cli.tell:tell",
     "tell-stage": "cascada.cli.tell_stage:tell_stage",

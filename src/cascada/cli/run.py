@@ -1,6 +1,8 @@
 """`cascada run SPEC`: optimise a process and print the best run, its gap and what it rests on."""
 
 import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import PurePath
 from typing import Annotated
 
@@ -10,6 +12,7 @@ from cascada.algorithms import NAMES
 from cascada.cli.running import Dask, Jobs, at_work, print_result
 from cascada.cli.spec import load
 from cascada.cli.stored import Json, Storage, described, given
+from cascada.errors import ArgumentError
 from cascada.study import Study, maximise
 
 
@@ -47,12 +50,15 @@ def run(
     amend: Annotated[
         bool, typer.Option("--amend", help="Go on with other kernels, norm bounds or offsets than the stored ones.")
     ] = False,
+    serve: Annotated[
+        bool, typer.Option("--serve", help="Show a live page while this runs (with --storage; needs the extra report).")
+    ] = False,
     json_output: Json = False,
 ) -> None:
     """Optimise a process: print the best run, how far from the best possible it can be, and why that is so.
 
     With --storage every run is kept: the same command goes on after an interrupt, and one with a larger budget does
-    more runs.
+    more runs. With --serve as well, a page shows them as they arrive; `cascada serve` shows it afterwards.
 
     For example: cascada run my_process.py:network --tolerance 0.01 --jobs 4
     """
@@ -60,7 +66,9 @@ def run(
     network = load(spec)
     if minimize and network.sign > 0:
         network = network.mirrored()
-    with at_work(jobs, dask) as workers:
+    if serve and storage is None:
+        raise ArgumentError("a live page shows what is in a store: give --storage URL, as in sqlite:///alloy.db.")
+    with at_work(jobs, dask) as workers, ExitStack() as beside:
         options = workers | {"budget": budget, "progress": not json_output}
         if storage is None:
             if study is not None:
@@ -76,6 +84,7 @@ def run(
             print_result(found, None, json_output)
             return
         name = study or _name(spec)
+        announce = beside.enter_context(_page(storage, spec, name, json_output)) if serve else None
         stored = described(storage, name, create=True)
         opened = Study.open(
             storage,
@@ -89,7 +98,20 @@ def run(
             worker=worker,
             amend=amend,
         )
+        if announce is not None:
+            announce()
         print_result(opened.optimise(**options), name, json_output)
+
+
+def _page(storage: str, spec: str, name: str, quiet: bool) -> AbstractContextManager[Callable[[], None]]:
+    """The live page beside this; started before the study is opened, as both take a second."""
+    from cascada.cli.live import check_installed, page_beside
+    from cascada.cli.serve import PORT
+    from cascada.study.store import checked_url
+
+    check_installed()
+    checked_url(storage)
+    return page_beside(storage, spec, name, PORT, quiet=quiet)
 
 
 def _name(spec: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from cascada.errors import CascadaError
+from cascada.network import Network
 from cascada.report.theme import BLUE, GREY, ORANGE, escaped, figure, number, plotly_objects
 from cascada.study.runner import AnyStudy
 from cascada.study.study import Study
@@ -26,34 +27,54 @@ class Look:
     kind: str
 
 
-def looks_along(study: AnyStudy, most: int | None = None) -> list[Look]:
-    """The bound after some of the runs, computed anew: nobody wrote it down at the time.
+class Looks:
+    """The bound after some of the runs of a network, as they are added: nobody wrote it down at the time."""
 
-    A proven bound holds for ever, so the best so far is given. None at all where something speaks against the
-    assumptions that they would be computed from, or bounds of norms were raised because of it.
-    """
-    network, trials = study.network, [trial for trial in study.trials if trial.outputs]
-    if study.certificate().kind != ("estimated" if network.estimated else "proven"):
+    def __init__(self, network: Network) -> None:
+        self.found: list[Look] = []
+        self._again: Study | None = Study(network, algorithm="random_search")
+
+    def add(self, trial: Trial, look: bool) -> None:
+        """A run that ended; a proven bound holds for ever, so the best so far is given."""
+        if self._again is None:
+            return
+        try:
+            self._again.add_trial(trial.controls, trial.outputs)
+            certificate = self._again.certificate(cells=_CELLS) if look else None
+        except CascadaError:  # the runs contradict each other: there is no bound from here on
+            self._again = None
+            return
+        if certificate is None or certificate.bound is None:
+            return
+        bound, sign = certificate.bound, self._again.network.sign
+        if self.found and certificate.kind == "proven":
+            bound = sign * min(sign * bound, sign * self.found[-1].bound)
+        self.found.append(Look(trial.number, bound, certificate.kind))
+
+
+def looks_along(study: AnyStudy, most: int | None = None) -> list[Look]:
+    """The bound after some of the runs, computed anew; none at all where `bounds_hold` says so."""
+    trials = [trial for trial in study.trials if trial.outputs]
+    if not bounds_hold(study):
         return []
+    looks, at = Looks(study.network), looked_at(study.network, len(trials), most)
+    for i, trial in enumerate(trials):
+        looks.add(trial, i in at)
+    return looks.found
+
+
+def looked_at(network: Network, runs: int, most: int | None = None) -> set[int]:
+    """After which of so many runs to look: the last, and others at even distances."""
     if most is None:
         most = _ESTIMATED_LOOKS if network.estimated else _LOOKS
-    at = {round(float(i)) for i in np.linspace(len(trials) - 1, 0, min(most, len(trials)))} if trials else set()
-    again = Study(network, algorithm="random_search")
-    found: list[Look] = []
-    sign = network.sign
-    for i, trial in enumerate(trials):
-        try:
-            again.add_trial(trial.controls, trial.outputs)
-            certificate = again.certificate(cells=_CELLS) if i in at else None
-        except CascadaError:  # the runs contradict each other: there is no bound from here on
-            break
-        if certificate is None or certificate.bound is None:
-            continue
-        bound = certificate.bound
-        if found and certificate.kind == "proven":
-            bound = sign * min(sign * bound, sign * found[-1].bound)
-        found.append(Look(trial.number, bound, certificate.kind))
-    return found
+    return {round(float(i)) for i in np.linspace(runs - 1, 0, min(most, runs))} if runs else set()
+
+
+def bounds_hold(study: AnyStudy) -> bool:
+    """Whether bounds along the way may be shown: not where something speaks against what they would be computed from,
+    nor where bounds of norms were raised because of it.
+    """
+    return study.certificate().kind == ("estimated" if study.network.estimated else "proven")
 
 
 def best_so_far(trials: Sequence[Trial], sign: int) -> list[tuple[int, float]]:
@@ -68,10 +89,14 @@ def best_so_far(trials: Sequence[Trial], sign: int) -> list[tuple[int, float]]:
 
 def plot_optimization_history(study: AnyStudy, looks: Sequence[Look] | None = None) -> Any:
     """Values, best value and bound over the runs: the gap is the distance between the two lines."""
-    go = plotly_objects()
-    trials, sign = study.trials, study.network.sign
+    return history_of(study.network, study.trials, looks_along(study) if looks is None else looks)
+
+
+def history_of(network: Network, trials: Sequence[Trial], looks: Sequence[Look]) -> Any:
+    """The same from its parts. The live page puts runs that came later into its first two traces."""
+    go, sign = plotly_objects(), network.sign
     complete = [trial for trial in trials if trial.value is not None]
-    shown = figure("Best value and what no setting can beat", "run", study.network.objective[1])
+    shown = figure("Best value and what no setting can beat", "run", network.objective[1])
     shown.add_trace(
         go.Scatter(
             x=[trial.number + 1 for trial in complete],
@@ -93,7 +118,6 @@ def plot_optimization_history(study: AnyStudy, looks: Sequence[Look] | None = No
             line={"color": BLUE, "width": 2.5, "shape": "hv"},
         )
     )
-    looks = looks_along(study) if looks is None else looks
     if looks:
         kind = looks[-1].kind
         shown.add_trace(

@@ -1,45 +1,126 @@
-"""All runs at once, as lines through their controls and outputs."""
+"""All runs at once, as lines through their controls and outputs.
 
+Drawn with plain lines: plotly's own parallel coordinates need WebGL, and make code out of text, which the live page
+forbids.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from cascada.report.theme import SCALE, escaped, figure, plotly_objects
+from cascada.network import Network
+from cascada.report.theme import GREY, ORANGE, escaped, figure, plotly_objects
 from cascada.study.runner import AnyStudy
+from cascada.study.trial import Trial, best_of
+
+# From the worst fifth to the best: to be told apart on light and on dark paper, in the order of their lightness.
+_COLOURS = ("#77779A", "#3B6FB0", "#1F9E89", "#6CBF4B", "#D0A700")
+_CROWDED = 6  # axes; numbers beside each other need two rows if there are more
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """One of the upright lines: a value of every run, NaN where it was not observed, and where it is, from 0 to 1."""
+
+    name: str
+    log: bool
+    values: tuple[float, ...]
+    heights: tuple[float | None, ...]  # None is a gap
+    ends: tuple[float, float]
+
+    @classmethod
+    def of(cls, name: str, values: Sequence[float], log: bool = False) -> "_Axis":
+        """From the values, at least one of which was observed."""
+        seen = [value for value in values if math.isfinite(value)]
+        low, high = min(seen), max(seen)
+        scaled = np.log if log else np.asarray
+        bottom, top = float(scaled(low)), float(scaled(high))
+        heights = (scaled(values) - bottom) / (top - bottom) if top > bottom else 0.5 + 0.0 * scaled(values)
+        # Four digits are finer than a pixel, and a report has to be mailed.
+        return cls(
+            name,
+            log,
+            tuple(values),
+            tuple(round(h, 4) if math.isfinite(h) else None for h in heights.tolist()),
+            (low, high),
+        )
 
 
 def plot_parallel_coordinate(study: AnyStudy) -> Any:
-    """One line for every complete run, coloured by its objective; drag along an axis to choose some."""
+    """One line for every complete run, coloured by its objective, from controls to outputs; the best on top."""
     go, network = plotly_objects(), study.network
     complete = [trial for trial in study.trials if trial.value is not None]
     shown = figure("Runs, from controls to objective")
-    dimensions = [
-        _axis(name, [float(trial.controls[name]) for trial in complete], control.log)
-        for name, control in network.domain.controls.items()
-    ]
-    for node in network.nodes:
-        for j, output in enumerate(node.stage.outputs):
-            values = [
-                trial.outputs[node.stage.name][j] if node.stage.name in trial.outputs else np.nan for trial in complete
-            ]
-            if output not in node.stage.passes and np.isfinite(values).all():
-                label = node.stage.name if len(node.stage.outputs) == 1 else f"{node.stage.name}.{output}"
-                dimensions.append(_axis(label, values, False))
-    if complete:
-        line = {"color": [trial.value for trial in complete], "colorscale": SCALE, "showscale": True}
-        line["reversescale"] = network.sign < 0  # the best are the brightest
-        shown.add_trace(go.Parcoords(line=line, dimensions=dimensions, labelside="bottom"))
-    shown.update_layout(margin={"l": 70, "r": 40, "t": 60, "b": 60})
+    if not complete:
+        return shown
+    axes = _axes(network, complete)
+    ranked = sorted(range(len(complete)), key=lambda i: network.sign * (complete[i].value or 0.0))
+    groups = [part.tolist() for part in np.array_split(ranked, min(len(_COLOURS), len(ranked)))]
+    for colour, group in zip(_COLOURS[-len(groups) :], groups, strict=True):
+        values = sorted(complete[i].value or 0.0 for i in group)
+        line = {"color": colour, "width": 1.3}
+        shown.add_trace(
+            go.Scatter(**_lines(axes, complete, group), line=line, opacity=0.75, name=_between(values[0], values[-1]))
+        )
+    best = best_of(complete, network.sign)
+    at = [i for i, trial in enumerate(complete) if trial is best]
+    shown.add_trace(go.Scatter(**_lines(axes, complete, at), line={"color": ORANGE, "width": 3.5}, name="best run"))
+    _draw_axes(shown, axes)
     return shown
 
 
-def _axis(name: str, values: list[float], log: bool) -> dict[str, Any]:
-    if not log or not values:
-        return {"label": escaped(name), "values": values}
-    ticks = np.unique(np.geomspace(min(values), max(values), 5))
-    return {
-        "label": f"{escaped(name)} (log)",
-        "values": np.log10(values).tolist(),
-        "tickvals": np.log10(ticks).tolist(),
-        "ticktext": [f"{tick:.3g}" for tick in ticks],
-    }
+def _axes(network: Network, complete: Sequence[Trial]) -> list[_Axis]:
+    """Controls, then outputs that were observed; an output that is passed on is that of an earlier stage."""
+    axes = [
+        _Axis.of(name, [float(trial.controls[name]) for trial in complete], control.log)
+        for name, control in network.domain.controls.items()
+    ]
+    for node in network.nodes:
+        name = node.stage.name
+        for j, output in enumerate(node.stage.outputs):
+            values = [trial.outputs[name][j] if name in trial.outputs else math.nan for trial in complete]
+            if output not in node.stage.passes and any(map(math.isfinite, values)):
+                axes.append(_Axis.of(name if len(node.stage.outputs) == 1 else f"{name}.{output}", values))
+    return axes
+
+
+def _lines(axes: Sequence[_Axis], complete: Sequence[Trial], runs: Sequence[int]) -> dict[str, Any]:
+    """Runs as one broken line: a gap after each."""
+    x: list[int | None] = []
+    y: list[float | None] = []
+    values: list[str | None] = []
+    numbers: list[int | None] = []
+    for i in runs:
+        x += [*range(len(axes)), None]
+        y += [*(axis.heights[i] for axis in axes), None]
+        values += [*(f"{axis.values[i]:.5g}" for axis in axes), None]
+        numbers += [*[complete[i].number + 1] * len(axes), None]
+    hover = "run %{customdata}: %{text}<extra></extra>"
+    return {"x": x, "y": y, "text": values, "customdata": numbers, "hovertemplate": hover, "mode": "lines"}
+
+
+def _draw_axes(shown: Any, axes: Sequence[_Axis]) -> None:
+    for at, axis in enumerate(axes):
+        shown.add_shape(type="line", x0=at, x1=at, y0=0, y1=1, line={"color": GREY, "width": 1}, layer="below")
+        row = 12 * (at % 2) if len(axes) > _CROWDED else 0
+        for end, value, side in ((0, axis.ends[0], "top"), (1, axis.ends[1], "bottom")):
+            shift = -3 - row if side == "top" else 3 + row
+            shown.add_annotation(
+                x=at, y=end, text=f"{value:.3g}", yanchor=side, yshift=shift, showarrow=False, font={"size": 10}
+            )
+    names = [f"{escaped(axis.name)} (log)" if axis.log else escaped(axis.name) for axis in axes]
+    edge = 0.4
+    shown.update_xaxes(
+        tickvals=list(range(len(axes))), ticktext=names, range=[-edge, len(axes) - 1 + edge], showgrid=False, ticks=""
+    )
+    shown.update_yaxes(visible=False, range=[-0.16, 1.16], fixedrange=True)
+    above = {"orientation": "h", "y": 1.02, "yanchor": "bottom"}  # names below may be upright, and long
+    room = {"l": 20, "r": 20, "t": 95, "b": 50}
+    shown.update_layout(margin=room, height=460, hovermode="closest", legend=above, title_y=0.97, title_yanchor="top")
+
+
+def _between(low: float, high: float) -> str:
+    return f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}"

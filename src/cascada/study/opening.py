@@ -76,7 +76,7 @@ def open_study(
         Study(network, **options)  # refuses what makes no sense before anything is written
         if stored is None:
             _create(store, name, description)
-        described, stored = _last_description(store, name)  # another process may have been quicker
+        described, stored = last_description(store, name)  # another process may have been quicker
         if canonical(stored) != canonical(description):
             described = _amend(store, name, described, stored, description, amend)
         return StoredStudy(store, name, network, options, described, worker)
@@ -97,10 +97,10 @@ _DEFAULTS: Mapping[str, Any] = {
 
 def stored_description(store: Store, name: str) -> dict[str, Any] | None:
     """What a study is, by its log; None if there is none of this name."""
-    return None if store.id_of(name) is None else _last_description(store, name)[1]
+    return None if store.id_of(name) is None else last_description(store, name)[1]
 
 
-def _last_description(store: Store, name: str) -> tuple[int, dict[str, Any]]:
+def last_description(store: Store, name: str) -> tuple[int, dict[str, Any]]:
     """What a study is, and the number of the event that says so."""
     study = store.id_of(name)
     found = [] if study is None else store.events(study, kinds=("created", "amended"))

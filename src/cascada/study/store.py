@@ -11,6 +11,7 @@ import time
 import weakref
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
@@ -19,6 +20,7 @@ import sqlalchemy as sa
 from cascada.errors import ArgumentError, StoreError
 from cascada.study.events import Event, Kind, encode
 from cascada.study.processes import is_gone, this_process
+from cascada.study.reading import reading_engine
 
 SCHEMA = 1
 _WAIT = 600.0  # seconds for another process to let go of the database: a suggestion may take long
@@ -62,6 +64,15 @@ _leases = sa.Table(
 )
 
 
+@dataclass(frozen=True)
+class Head:
+    """How far a study's log goes, and when it began: another study may come to have the same key and name."""
+
+    study: int
+    events: int
+    created: float
+
+
 class Log:
     """One study's log while it is held: what is appended stands once the transaction ends."""
 
@@ -102,19 +113,25 @@ class Log:
 
 
 class Store:
-    """A database with the logs of any number of studies."""
+    """A database with the logs of any number of studies; created if it is not there, unless it is only read."""
 
-    def __init__(self, url: str) -> None:
-        self.url = _checked_url(url)
+    def __init__(self, url: str, *, read_only: bool = False) -> None:
+        self.url, self._read_only = checked_url(url), read_only
         with _said("open"):
-            self._engine = sa.create_engine(self.url, connect_args=_options(self.url), pool_pre_ping=True)
+            if read_only:
+                self._engine = reading_engine(self.url)
+            else:
+                self._engine = sa.create_engine(self.url, connect_args=_options(self.url), pool_pre_ping=True)
         weakref.finalize(self, self._engine.dispose)  # nobody has to close a store
         self._reading = self._engine.execution_options(cascada_reads=True)
-        if self._engine.dialect.name == "sqlite":
+        if self._engine.dialect.name == "sqlite" and not read_only:
             sa.event.listen(self._engine, "connect", _prepare_sqlite)
             sa.event.listen(self._engine, "begin", _begin_sqlite)
         with _said("open"):
-            known = self._schema() or self._created()
+            known = self._schema() or (None if read_only else self._created())
+        if known is None:
+            self.close()
+            raise StoreError("there is no store of cascada in this database (yet); `cascada run` creates one.")
         if known != str(SCHEMA):
             self.close()
             raise StoreError(
@@ -158,6 +175,16 @@ class Store:
         with _said("read"), self._reading.connect() as connection:
             return connection.execute(sa.select(_studies.c.id).where(_studies.c.name == name)).scalar()
 
+    def heads(self) -> dict[str, Head]:
+        """All studies by name, in the order of their creation; quick however long their logs are."""
+        of_study = _events.c.study == _studies.c.id
+        last = sa.select(sa.func.max(_events.c.number)).where(of_study).scalar_subquery()
+        first = sa.select(_events.c.at).where(of_study, _events.c.number == 0).scalar_subquery()
+        wanted = sa.select(_studies.c.id, _studies.c.name, last, first).order_by(_studies.c.id)
+        with _said("read"), self._reading.connect() as connection:
+            rows = connection.execute(wanted).all()
+        return {name: Head(key, 0 if end is None else end + 1, begun or 0.0) for key, name, end, begun in rows}
+
     @contextmanager
     def create(self, name: str) -> Iterator[Log | None]:
         """The log of a new study, in one transaction with what is appended to it; None if the name is taken."""
@@ -194,7 +221,7 @@ class Store:
             try:
                 return engine.connect()
             except sa.exc.OperationalError:
-                if engine.dialect.name == "sqlite" or time.monotonic() >= until:
+                if engine.dialect.name == "sqlite" or self._read_only or time.monotonic() >= until:
                     raise
                 time.sleep(0.5)
 
@@ -268,7 +295,8 @@ def _said(what: str) -> Iterator[None]:
         raise StoreError(f"cannot {what} the store: {cause[0] if cause else type(error).__name__}.") from error
 
 
-def _checked_url(url: Any) -> sa.URL:
+def checked_url(url: Any) -> sa.URL:
+    """The URL of a store; an error that says what one looks like."""
     try:
         parsed = sa.make_url(url)
     except (sa.exc.ArgumentError, ValueError, TypeError, AttributeError):

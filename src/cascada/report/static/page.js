@@ -2,6 +2,7 @@
 "use strict";
 
 const WIDE = new Set(["history", "network", "parallel"]);
+const SETTINGS = { responsive: true, displaylogo: false, displayModeBar: "hover" };
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
 
 function element(name, text, attributes) {
@@ -15,84 +16,160 @@ function fill(id, children) {
   document.getElementById(id).replaceChildren(...children);
 }
 
-function colours(printing) {
+function write(node, text) { // only what differs: everything else stays as it is laid out
+  if (node.textContent !== text) node.textContent = text;
+}
+
+function named(name) {
+  document.title = `${name} · cascada`;
+  write(document.getElementById("name"), name);
+}
+
+// ---- the summary
+
+function showFacts(facts, note) {
+  const place = document.getElementById("facts");
+  for (const [label, value] of facts) {
+    let pair = [...place.children].find((child) => child.dataset.label === label);
+    if (!pair) {
+      pair = element("div", null, { "data-label": label });
+      pair.append(element("dt", label), element("dd", null, { "data-fact": label }));
+      place.append(pair);
+    }
+    write(pair.firstChild, note ? `${label} ${note}` : label);
+    write(pair.lastChild, value);
+    pair.lastChild.classList.toggle("refuted", value === "refuted");
+  }
+}
+
+function showJudgement(data, note) {
+  showFacts(data.facts.slice(0, 1), note); // the gap
+  showFacts(data.facts.slice(1));
+  fill("words", data.words.map((text) => element("p", text)));
+  fill("assumptions", data.assumptions.map((text) => element("li", text)));
+  fill("evidence", data.evidence.map((text) => element("p", text)));
+}
+
+function showVersions(versions, command) {
+  write(document.getElementById("versions"),
+    Object.entries(versions).map(([name, version]) => `${name} ${version}`).join(", "));
+  write(document.getElementById("command"), command || "");
+  document.getElementById("command").hidden = !command;
+}
+
+// ---- figures
+
+function titled(title, color) { // on a phone a title needs all of the width
+  const small = window.innerWidth < 480 ? { x: 0.03, xref: "container" } : {};
+  return { ...title, ...small, font: { ...(title || {}).font, color, ...(small.x ? { size: 13 } : {}) } };
+}
+
+function themed(layout, printing) {
   const night = dark.matches && !printing;
-  const ink = night ? "#d8d8d8" : "#333333";
-  const line = night ? "#3a4048" : "#e2e2e2";
+  const color = night ? "#d8d8d8" : "#333333";
+  const axis = { color, gridcolor: night ? "#3a4048" : "#e2e2e2" };
   return {
-    "font.color": ink, "xaxis.color": ink, "yaxis.color": ink, "xaxis.gridcolor": line, "yaxis.gridcolor": line,
-    "legend.font.color": ink, "title.font.color": ink,
+    ...layout, font: { ...layout.font, color }, uirevision: "same", // what a reader zoomed into stays when runs arrive
+    xaxis: { ...layout.xaxis, ...axis }, yaxis: { ...layout.yaxis, ...axis },
+    legend: { ...layout.legend, font: { color } }, title: titled(layout.title, color),
   };
+}
+
+const given = new WeakMap(); // plot → its figure as it was given: plotly writes into what it draws
+
+function drawPlot(plot, printing) {
+  const { data, layout } = structuredClone(given.get(plot));
+  Plotly.react(plot, data, themed(layout, printing), SETTINGS);
+}
+
+function holderOf(id) {
+  const place = document.getElementById("figures");
+  let holder = [...place.children].find((child) => child.dataset.id === id);
+  if (!holder) {
+    holder = element("figure", null, { "data-id": id });
+    if (WIDE.has(id)) holder.className = "wide";
+    holder.append(element("div", null, { class: "plot", role: "img" }), element("figcaption"));
+    place.append(holder);
+  }
+  return holder;
+}
+
+// Make room for figures and say what they are; the plots whose figures are new, to be drawn.
+function placeFigures(figures) {
+  const changed = [];
+  const wanted = new Set(figures.map(({ id }) => id));
+  for (const child of [...document.getElementById("figures").children]) {
+    if (!wanted.has(child.dataset.id)) child.remove();
+  }
+  for (const { id, alt, figure } of figures) {
+    const holder = holderOf(id);
+    const plot = holder.firstChild;
+    plot.setAttribute("aria-label", alt);
+    write(holder.lastChild, alt);
+    if (JSON.stringify(given.get(plot)) === JSON.stringify(figure)) continue;
+    given.set(plot, figure);
+    changed.push(plot);
+  }
+  return changed;
 }
 
 function repaint(printing) {
   for (const plot of document.querySelectorAll(".plot")) {
-    if (plot.data) Plotly.relayout(plot, colours(printing));
+    if (window.Plotly && given.has(plot)) drawPlot(plot, printing);
   }
-}
-
-function draw(figures) {
-  const place = document.getElementById("figures");
-  const known = new Map([...place.children].map((child) => [child.dataset.id, child]));
-  for (const { id, alt, figure } of figures) {
-    let holder = known.get(id);
-    if (!holder) {
-      holder = element("figure", null, { "data-id": id });
-      if (WIDE.has(id)) holder.className = "wide";
-      holder.append(element("div", null, { class: "plot", role: "img" }), element("figcaption"));
-      place.append(holder);
-    }
-    known.delete(id);
-    const plot = holder.firstChild;
-    plot.setAttribute("aria-label", alt);
-    holder.lastChild.textContent = alt;
-    const settings = { responsive: true, displaylogo: false, displayModeBar: "hover" };
-    Plotly.react(plot, figure.data, figure.layout, settings).then(() => Plotly.relayout(plot, colours(false)));
-  }
-  for (const gone of known.values()) gone.remove();
-}
-
-function shown(value) {
-  if (value === null || value === undefined) return "";
-  return typeof value === "number" && !Number.isInteger(value) ? Number(value.toPrecision(6)).toString() : String(value);
-}
-
-function table(trials) {
-  const head = element("thead");
-  const row = element("tr");
-  row.append(...trials.columns.map((name) => element("th", name, { scope: "col" })));
-  head.append(row);
-  const body = element("tbody");
-  for (const values of trials.rows) {
-    const line = element("tr", null, values[0] - 1 === trials.best ? { class: "best" } : {});
-    line.append(...values.map((value) => element("td", shown(value))));
-    body.append(line);
-  }
-  fill("trials", [head, body]);
-}
-
-function show(data) {
-  document.title = `${data.name} · cascada`;
-  document.getElementById("name").textContent = data.name;
-  fill("facts", data.facts.map(([label, value]) => {
-    const pair = element("div");
-    pair.append(element("dt", label), element("dd", value, { "data-fact": label, class: value === "refuted" ? "refuted" : "" }));
-    return pair;
-  }));
-  fill("words", data.words.map((text) => element("p", text)));
-  fill("assumptions", data.assumptions.map((text) => element("li", text)));
-  fill("evidence", data.evidence.map((text) => element("p", text)));
-  table(data.trials);
-  document.getElementById("versions").textContent =
-    Object.entries(data.versions).map(([name, version]) => `${name} ${version}`).join(", ");
-  document.getElementById("command").textContent = data.command || "";
-  document.getElementById("command").hidden = !data.command;
-  draw(data.figures);
 }
 
 dark.addEventListener("change", () => repaint(false));
 window.addEventListener("beforeprint", () => repaint(true));
 window.addEventListener("afterprint", () => repaint(false));
 
+// ---- runs
+
+function shown(value) {
+  if (value === null || value === undefined) return "";
+  return typeof value === "number" && !Number.isInteger(value) ? Number(value.toPrecision(6)).toString() : String(value);
+}
+
+function beginTable(columns) {
+  const head = element("thead");
+  const row = element("tr");
+  row.append(...columns.map((name) => element("th", name, { scope: "col" })));
+  head.append(row);
+  fill("trials", [head, element("tbody")]);
+}
+
+function line(values) {
+  const made = element("tr");
+  made.append(...values.map((value) => element("td", shown(value))));
+  return made;
+}
+
+function putRows(rows, best) { // a row of number n is the nth: runs are never taken away
+  const body = document.querySelector("#trials tbody");
+  const fresh = [];
+  for (const values of rows) {
+    const before = body.rows[values[0] - 1];
+    if (before) values.forEach((value, i) => write(before.cells[i], shown(value)));
+    else fresh.push(line(values));
+  }
+  body.append(...fresh);
+  const now = best === null ? undefined : body.rows[best - 1];
+  const marked = body.querySelector("tr.best");
+  if (marked === (now || null)) return;
+  if (marked) marked.classList.remove("best");
+  if (now) now.classList.add("best");
+}
+
+// ---- a report is all of it at once
+
 const embedded = document.getElementById("data");
-if (embedded) show(JSON.parse(embedded.textContent));
+if (embedded) {
+  const data = JSON.parse(embedded.textContent);
+  named(data.name);
+  showFacts(data.facts.slice(0, 2));
+  showJudgement({ ...data, facts: data.facts.slice(2) });
+  beginTable(data.trials.columns);
+  putRows(data.trials.rows, data.trials.best);
+  showVersions(data.versions, data.command);
+  for (const plot of placeFigures(data.figures)) drawPlot(plot, false);
+}

@@ -1,0 +1,36 @@
+"""`cascada serve`: the studies of a store as a live page on this machine."""
+
+from typing import Annotated
+
+import typer
+
+from cascada.cli.output import print_json
+from cascada.cli.stored import Json, Spec, Storage, given
+
+PORT = 8765
+
+
+def serve(
+    storage: Storage = None,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, metavar="PORT", help="The page's port; 0 is any that is free.")
+    ] = PORT,
+    spec: Spec = None,
+    json_output: Json = False,
+) -> None:
+    """Show the studies of a store as a live page, until Ctrl-C.
+
+    The page is that of `cascada report`, and changes as runs arrive. It is for browsers on this machine alone, and
+    nothing can be changed by it. Needs the extra `report`.
+
+    For example: cascada serve --storage sqlite:///alloy.db
+    """
+    from cascada.cli.live import serve_here
+
+    def ready(address: str) -> None:
+        if json_output:
+            print_json({"url": address})
+        else:
+            typer.echo(f"The live page is at {address} (Ctrl-C ends it).")
+
+    serve_here(given(storage), spec, port, ready)

@@ -1,0 +1,51 @@
+"""The runs of a study as a table, and what is known of them at once: nothing here computes a bound."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from cascada.network import Network
+from cascada.study.trial import Trial, best_of
+
+
+def columns(network: Network) -> list[str]:
+    """What the table shows of every run."""
+    outputs = [(node.stage.name, output) for node in network.nodes for output in node.stage.outputs]
+    return ["run", "state", *network.controls, *(o if o == s else f"{s}.{o}" for s, o in outputs)]
+
+
+def row(network: Network, trial: Trial) -> list[Any]:
+    """One run, in the order of the columns; None for what was not observed."""
+    outputs = [
+        trial.outputs[node.stage.name][j] if node.stage.name in trial.outputs else None
+        for node in network.nodes
+        for j in range(len(node.stage.outputs))
+    ]
+    return [trial.number + 1, trial.state, *(trial.controls[name] for name in network.controls), *outputs]
+
+
+def objective_at(network: Network) -> int:
+    """The place of the objective in a row."""
+    outputs = [(node.stage.name, output) for node in network.nodes for output in node.stage.outputs]
+    return 2 + len(network.controls) + outputs.index(network.objective)
+
+
+def table(network: Network, trials: Sequence[Trial]) -> dict[str, Any]:
+    """All runs, and which is the best."""
+    rows = [row(network, trial) for trial in trials]
+    return {"columns": columns(network), "rows": rows, "best": best_number(network, trials)}
+
+
+def best_number(network: Network, trials: Sequence[Trial]) -> int | None:
+    """The number of the best run, from 1 as people count; None if there is none."""
+    best = best_of(trials, network.sign)
+    return None if best is None else best.number + 1
+
+
+def facts_of_runs(network: Network, trials: Sequence[Trial]) -> list[list[str]]:
+    """What a reader looks for first: a label and a value each."""
+    best = best_of(trials, network.sign)
+    complete = sum(trial.value is not None for trial in trials)
+    return [
+        ["best value", "none yet" if best is None or best.value is None else f"{best.value:.8g}"],
+        ["runs", f"{complete} complete of {len(trials)}"],
+    ]

@@ -1,0 +1,138 @@
+"""What goes to a page, message by message; and the process that computes what takes long, should it die."""
+
+import json
+import sys
+import time
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any
+
+import pytest
+
+from cascada.report.live.computing import Computer, answers
+from cascada.report.live.view import Sent, View
+from cascada.study import Study
+from cascada.study.store import Store
+from tests.report.cases import proven
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path}/lab.db"
+
+
+def read(view: View, url: str) -> bool:
+    """Let a view follow the store; whether anything was new."""
+    store = Store(url, read_only=True)
+    change = view.read(store, store.heads().get(view.name), [])
+    if change is not None:
+        change()
+    return change is not None
+
+
+def sent(view: View, to: Sent) -> dict[str, Any]:
+    """What a page gets now, by kind."""
+    messages = [dict(line.split(": ", 1) for line in one.strip().split("\n")) for one in view.news(to)]
+    return {one["event"]: json.loads(one["data"]) | ({"id": one["id"]} if "id" in one else {}) for one in messages}
+
+
+def test_only_rows_that_changed_are_sent(url: str) -> None:
+    study = Study.open(url, "lab", proven(), algorithm="random_search")
+    study.optimise(budget=3, progress=False)
+    view, page = View("lab"), Sent()
+    assert read(view, url)
+    first = sent(view, page)["runs"]
+    assert [row[0] for row in first["rows"]] == [1, 2, 3]
+    assert first["about"]["columns"] == ["run", "state", "dose", "heat", "mix", "cure"]
+    assert not read(view, url)
+    assert sent(view, page) == {}
+    trial = study.ask()
+    assert trial is not None
+    assert read(view, url)
+    assert [row[:2] for row in sent(view, page)["runs"]["rows"]] == [[4, "running"]]
+    study.tell_stage(trial, "mix", 0.5)
+    assert read(view, url)
+    later = sent(view, page)["runs"]
+    assert ([row[4] for row in later["rows"]], "about" in later) == ([0.5], False)
+    again = sent(view, Sent.resumed(first["id"]))["runs"]  # a page that comes back
+    assert ([row[0] for row in again["rows"]], "about" in again) == ([4], False)
+    for strange in ("", "x", "x.1", ".", f"{first['id']}9999999999", "é.²"):
+        assert len(sent(view, Sent.resumed(strange))["runs"]["rows"]) == 4
+
+
+def test_what_was_computed_for_another_study_is_not_shown(url: str, tmp_path: Path) -> None:
+    Study.open(url, "lab", proven(), algorithm="random_search").optimise(budget=1, progress=False)
+    view, page = View("lab"), Sent()
+    view.lookers = 1
+    read(view, url)
+    sent(view, page)
+    created = Store(url, read_only=True).heads()["lab"].created
+    assert view.wants
+    view.computed("figures", created, 99, '{"after": 1}', last=True)
+    assert not view.wants
+    assert sent(view, page) == {"figures": {"after": 1}}
+    for file in tmp_path.iterdir():
+        file.unlink()
+    Study.open(url, "lab", proven(), algorithm="random_search").optimise(budget=2, progress=False)
+    read(view, url)
+    assert view.wants
+    view.computed("figures", created, 99, '{"after": 1}', last=True)  # it was under way
+    assert view.wants
+    assert list(sent(view, page)) == ["runs"]
+
+
+class Lines:
+    """What is asked, and what is answered."""
+
+    def __init__(self) -> None:
+        self.said: list[dict[str, Any]] = []
+
+    def write(self, text: str) -> int:
+        self.said.append(json.loads(text))
+        return len(text)
+
+    def flush(self) -> None: ...
+
+
+def test_figures_are_computed_from_what_is_stored(url: str) -> None:
+    study = Study.open(url, "lab", proven(), algorithm="random_search")
+    out = Lines()
+
+    def asked() -> Any:
+        study.optimise(budget=2, progress=False)
+        yield '{"study": "lab"}'
+        study.optimise(budget=4, progress=False)
+        yield '{"study": "lab"}'
+        yield '{"study": "none"}'
+        study.refute("the furnace was replaced")
+        yield '{"study": "lab"}'
+
+    answers(asked(), out, url, list)  # type: ignore[arg-type]
+    kinds = [one["kind"] for one in out.said[::2]]
+    assert kinds == ["judged", "figures", "judged", "figures", "failed", "judged", "figures"]
+    assert [one.get("after") for one in out.said[1::2]] == [2, 2, 4, 4, None, 4, 4]
+    judged = out.said[5]
+    assert "proven" in json.dumps(judged["facts"])
+    assert "there is no study named 'none'" in out.said[9]["message"]
+    bounds = [len(one["figures"][0]["figure"]["data"]) for one in out.said[3::4] if "figures" in one]
+    assert bounds[0] == 3  # with a line of the bound
+    assert "refuted" in json.dumps(out.said[11]["facts"])
+    assert len(out.said[13]["figures"][0]["figure"]["data"]) == 2  # and without: it does not hold any more
+
+
+def test_a_process_that_dies_is_started_again() -> None:
+    heard: SimpleQueue[dict[str, Any]] = SimpleQueue()
+    code = "told, asked = input(), input(); print(told); print(asked, flush=True)"
+    computer = Computer(
+        [sys.executable, "-c", code], {"kind": "told"}, lambda about, part: heard.put(about | {"part": part})
+    )
+    for name in ("study 1", "study 2"):
+        computer.ask(name)
+        assert heard.get(timeout=20) == {"kind": "told", "part": json.dumps({"study": name})}
+        assert heard.get(timeout=20) == {"kind": "ended", "part": ""}
+        time.sleep(0.1)
+    computer.ask("study 3")
+    computer.stop()
+    computer.stop()
+    with pytest.raises(Empty):
+        heard.get(timeout=0.5)

@@ -1,0 +1,352 @@
+"""The live page: what a person sees while runs arrive, whatever happens to the store or to the server."""
+
+import json
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from subprocess import PIPE
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from cascada.cli.main import app
+from cascada.cli.serve import PORT
+from cascada.problems import by_name
+from cascada.study import Study
+from tests.report.browser import chromium
+from tests.report.cases import ODD, odd, proven
+from tests.report.servers import COMMAND, Page, ended, looked_at, served
+
+# A run in another process: a few runs a second, as from a process that takes its time.
+RUNNING = """
+import sys, time
+from cascada.study import Study
+from tests.report.cases import proven
+study = Study.open(sys.argv[1], "alloy", proven(), algorithm="random_search")
+study.optimise(budget=int(sys.argv[2]), progress=False, callbacks=[lambda _: time.sleep(0.15)])
+"""
+
+# A process for `run`, with a formula, of which the store knows nothing.
+SLOW = """
+import math, time
+import cascada as cd
+def mix(dose):
+    time.sleep(0.25)
+    return math.sin(dose)
+kernel = cd.SquaredExponential(1.0)
+first = cd.Stage("mix", {"dose": cd.Real(-2, 2)}, kernel=kernel, norm_bound=20.0, function=mix)
+network = cd.chain(first, cd.Stage("price", known=True, lipschitz=2.0, function=lambda mix: 2 * mix))
+"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path}/lab.db"
+
+
+def run(url: str, budget: int, name: str = "alloy", network: Any = None) -> None:
+    """A study with so many runs."""
+    study = Study.open(url, name, network or proven(), algorithm="random_search")
+    study.optimise(budget=budget, progress=False)
+    study.close()
+
+
+def well(page: Page, server_url: str) -> None:
+    """Nobody complained, and nobody else was asked for anything."""
+    assert page.errors == []
+    assert [one for one in page.asked if not one.startswith((server_url, "data:", "blob:"))] == []
+
+
+def test_a_person_sees_runs_arrive(browser: Any, url: str) -> None:
+    run(url, 2)
+    with served(url) as server, looked_at(browser, server.url) as page:
+        page.sees(lambda: page.rows() == 2)  # the only study is shown at once
+        assert page.text("h1") == "alloy"
+        running = subprocess.Popen([sys.executable, "-c", RUNNING, url, "16"])
+        counts, gaps, labels = set(), set(), set()
+
+        def seen() -> bool:
+            counts.add(page.rows())
+            gaps.add(page.text("[data-fact=gap]"))
+            labels.add(page.text("[data-label=gap] dt"))
+            return "Figures after run 16." in page.text("#computed") and "after run 16" in page.text("[data-label=gap]")
+
+        page.sees(seen, 40)
+        assert running.wait(10) == 0
+        study = Study.open(url, "alloy")
+        best, gap = study.best_trial, study.certificate().gap
+        assert best is not None
+        assert gap is not None
+        assert page.text("[data-fact='best value']") == f"{best.value:.8g}"
+        assert page.text("[data-fact=runs]") == "16 complete of 16"
+        assert page.text("[data-fact=gap]") == f"{gap:.4g}"
+        assert page.text("tr.best td >> nth=0") == str(best.number + 1)
+        assert len(counts) > 5
+        assert len(gaps) > 2
+        assert len(labels) > 2  # each says after which run
+        page.page.evaluate("window.dispatchEvent(new Event('beforeprint'))")  # prints all of them
+        figures = page.page.locator("#figures figure").count()
+        assert page.page.locator("figure:has(.main-svg)").count() == figures > 4
+        assert "no setting gives more (proven)" in page.drawn("history")
+        assert page.text("#status") == "Live."
+        well(page, server.url)
+
+
+def test_names_are_nothing_but_names(browser: Any, url: str) -> None:
+    names = [ODD, "a/b?c=%41&study=x#d + é 漢", "."]
+    for name in names:
+        run(url, 2, name, odd())
+    with served(url) as server, looked_at(browser, server.url) as page:
+        page.sees(lambda: page.page.locator("#studies a").count() == len(names))
+        for i, name in enumerate(names):
+            page.page.goto(server.url)
+            page.page.locator("#studies a").nth(i).click()
+            page.sees(lambda name=name: page.text("h1") == name and page.rows() == 2)  # type: ignore[misc]
+            assert page.page.title() == f"{name} · cascada"
+        page.page.goto(f"{server.url}?study=%3Cscript%3Ealert(1)%3C%2Fscript%3E")
+        page.sees(lambda: page.page.locator("figure[data-id=parallel] .main-svg").count())
+        assert ODD in page.text("#trials")
+        page.page.goto(f"{server.url}?study=")
+        page.says("There is no study named ''")
+        well(page, server.url)
+
+
+def test_studies_that_come_later_are_listed(browser: Any, url: str) -> None:
+    run(url, 2, "first")
+    run(url, 2, "second")
+    with (
+        served(url) as server,
+        looked_at(browser, server.url) as index,
+        looked_at(browser, f"{server.url}?study=third") as third,
+    ):
+        index.sees(lambda: index.page.locator("#studies a").all_inner_texts() == ["first", "second"])
+        third.says("There is no study named 'third' in this store (yet).")
+        run(url, 3, "third")
+        index.sees(lambda: index.page.locator("#studies a").count() == 3)
+        third.sees(lambda: third.rows() == 3)
+        third.says("Live.")
+        assert third.text("#studies a[aria-current]") == "third"
+        well(index, server.url)
+        well(third, server.url)
+
+
+def test_the_page_comes_back_with_the_server(browser: Any, url: str) -> None:
+    run(url, 2)
+    with served(url) as server:
+        port = server.port
+        page = browser.new_page()
+        page.goto(server.url)
+        seen = Page(page, [], [])
+        seen.sees(lambda: seen.rows() == 2)
+    seen.says("Connection lost, trying again.")
+    run(url, 5)
+    with served(url, port=port):
+        seen.sees(lambda: seen.rows() == 5)
+        seen.says("Live.")
+    page.close()
+
+
+def test_trouble_with_the_store_is_said_and_passes(browser: Any, url: str, tmp_path: Path) -> None:
+    file = tmp_path / "lab.db"
+    with served(url) as server, looked_at(browser, f"{server.url}?study=alloy") as page:
+        page.says("there is no file")
+        assert not file.exists()  # whoever looks creates nothing
+        run(url, 3)
+        page.sees(lambda: page.rows() == 3)
+        page.says("Live.")
+        whole = file.read_bytes()
+        file.write_text("no database at all " * 100)
+        page.says("file is not a database")
+        assert page.rows() == 3
+        file.write_bytes(b"")
+        page.says("There is no store of cascada")
+        file.unlink()
+        page.says("there is no file")
+        file.write_bytes(whole)
+        page.says("Live.")
+        holder = sqlite3.connect(file, isolation_level=None)
+        holder.execute("PRAGMA locking_mode=EXCLUSIVE")
+        holder.execute("BEGIN EXCLUSIVE")
+        holder.execute("UPDATE cascada_events SET at = at")
+        page.says("database is locked")
+        holder.execute("ROLLBACK")
+        holder.close()
+        page.says("Live.")
+        for side in tmp_path.glob("lab.db?*"):
+            side.unlink()
+        file.unlink()
+        run(url, 1)  # another store, with a study of the same name
+        page.sees(lambda: page.rows() == 1)
+        damaged = sqlite3.connect(file)
+        damaged.execute("UPDATE cascada_events SET data = '{\"outputs\": 1}' WHERE kind = 'told'")
+        damaged.execute("UPDATE cascada_events SET at = at + 1 WHERE number = 0")  # so that it is read anew
+        damaged.commit()
+        damaged.close()
+        page.says("cannot follow")
+        well(page, server.url)
+
+
+def test_a_formula_needs_its_process(browser: Any, url: str) -> None:
+    run(url, 3, "sum", by_name("certified-known").network)
+    with served(url) as server, looked_at(browser, server.url) as page:
+        page.says("Start `cascada serve` with --spec SPEC.")
+        well(page, server.url)  # with it: see the page beside a run
+
+
+def test_nothing_is_wider_than_the_window(browser: Any, url: str) -> None:
+    run(url, 3, "a name that is long " * 9 + "!")
+    run(url, 1, "b" * 200)
+    with served(url) as server:
+        for address, width in ((server.url, 360), (f"{server.url}?study={'b' * 200}", 360), (server.url, 1200)):
+            with looked_at(browser, address, viewport={"width": width, "height": 800}) as page:
+                page.sees(lambda: page.page.locator("#studies a").count() == 2)
+                assert page.page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+# ---- without a browser
+
+
+def test_only_this_machine_may_look_and_only_look(url: str, tmp_path: Path) -> None:
+    run(url, 2)
+    before = (tmp_path / "lab.db").read_bytes()
+    with served(url) as server:
+        with server.answer() as answer:
+            assert answer.status == 200
+            policy = answer.headers["content-security-policy"]
+            assert {"default-src 'none'", "script-src 'self'", "frame-ancestors 'none'"} <= set(policy.split("; "))
+            assert "eval" not in policy
+            for name, value in (
+                ("cross-origin-resource-policy", "same-origin"),
+                ("x-content-type-options", "nosniff"),
+                ("referrer-policy", "no-referrer"),
+                ("cache-control", "no-store"),
+            ):
+                assert answer.headers[name] == value
+        port = server.port
+        for host in (f"localhost:{port}", f"LOCALHOST:{port}", f"[::1]:{port}"):
+            assert server.status(host=host) == 200
+        evil = f"evil.example:{port}"
+        for host in (evil, "127.0.0.1", f"127.0.0.1.{evil}", f"127.0.0.1:{port + 1}", ""):
+            for path in ("/", "/events", "/page.js", "/nothing"):
+                assert server.status(path, host=host) == 421, host
+        for method in ("POST", "PUT", "DELETE", "OPTIONS", "PATCH"):
+            for path in ("/", "/events"):
+                assert server.status(path, method) == 405
+        for path in ("/", "/events", "/page.js"):
+            with server.answer(path, "HEAD") as answer:
+                assert (answer.status, answer.read()) == (200, b"")
+        for site in ("cross-site", "same-site"):
+            assert server.status("/events", sec_fetch_site=site) == 403
+            assert server.status("/page.js", sec_fetch_site=site) == 403
+            assert server.status("/", sec_fetch_site=site) == 200  # a link to it may be anywhere
+        assert server.status("/events?study=alloy", sec_fetch_site="same-origin") == 200
+        assert server.status("/page.py") == 404
+        assert server.status("/../../etc/passwd") == 404
+        with pytest.raises(ConnectionRefusedError):  # other addresses of this machine are not listened on
+            socket.create_connection((_address(), port), timeout=5).close()
+        time.sleep(0.5)
+    assert (tmp_path / "lab.db").read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["lab.db"]
+
+
+def _address() -> str:
+    """An address of this machine that is not 127.0.0.1."""
+    try:
+        found = socket.gethostbyname(socket.gethostname())
+    except OSError:
+        found = "127.0.0.1"
+    return found if found != "127.0.0.1" else "127.0.0.2"
+
+
+def test_it_ends_at_once_and_cleanly(url: str) -> None:
+    run(url, 2)
+    with served(url) as server, server.answer("/events?study=alloy") as stream:
+        assert stream.headers["content-type"].startswith("text/event-stream")
+        while b"event: runs" not in stream.readline():
+            pass
+        started = time.monotonic()
+        assert ended(server.process, signal.SIGINT) == (0, "")  # all others are ended by SIGTERM
+        assert time.monotonic() - started < 2
+
+
+def test_wrong_calls(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CASCADA_STORAGE", raising=False)
+    call = partial(CliRunner().invoke, app)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        done = call(["serve", "--storage", url, "--port", str(port)])
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert done.stderr.startswith(f"cascada: port {port} is taken")
+    assert "--port" in done.stderr
+    assert done.stderr.count("\n") == 1
+    for arguments, message in (
+        (["serve"], "which store? Give --storage URL"),
+        (["serve", "--storage", "lab.db"], "a store is a URL like"),
+        (["run", "certified-chain", "--serve"], "give --storage URL"),
+        (["run", "certified-chain", "--serve", "--storage", "lab.db"], "a store is a URL like"),
+    ):
+        done = call(arguments)
+        assert (done.exit_code, message in done.stderr) == (2, True), done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_page_beside_a_run(browser: Any, url: str, tmp_path: Path) -> None:
+    (tmp_path / "slow.py").write_text(SLOW)
+    command = [*COMMAND, "run", f"{tmp_path}/slow.py:network", "--storage", url, "--study", ODD, "--budget", "400"]
+    running = subprocess.Popen([*command, "--serve", "--json"], stdout=PIPE, stderr=PIPE, text=True)
+    try:
+        assert running.stderr is not None
+        address = next(word for word in running.stderr.readline().split() if word.startswith("http://127.0.0.1:"))
+        with looked_at(browser, address) as page:
+            page.sees(lambda: page.text("h1") == ODD and page.rows() > 0)
+            page.sees(lambda: page.page.locator("[data-label=gap]").get_by_text("gap after run").count())
+            running.send_signal(signal.SIGINT)
+            out, err = running.communicate(timeout=60)
+            assert (running.returncode, err) == (0, "")
+            assert (json.loads(out)["study"], json.loads(out)["status"]) == (ODD, "interrupted")
+            page.says("Connection lost, trying again.")  # `cascada serve` shows it from now on
+            assert page.rows() > 0
+    finally:
+        ended(running, signal.SIGKILL)
+
+
+def test_a_page_ends_with_a_run_that_is_killed(url: str) -> None:
+    command = [*COMMAND, "run", "ageing", "--storage", url, "--budget", "500", "--serve"]
+    with socket.socket() as taken:
+        held = taken.connect_ex(("127.0.0.1", PORT)) != 0  # else another test has it at the moment
+    with socket.socket() as taken:
+        if held:
+            taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            taken.bind(("127.0.0.1", PORT))
+            taken.listen()
+        running = subprocess.Popen(command, stdout=PIPE, stderr=PIPE, text=True)
+        try:
+            assert running.stdout is not None
+            address = next(word for word in running.stdout.readline().split() if word.startswith("http://127.0.0.1:"))
+            port = int(address.split(":")[2].split("/")[0])
+            assert port != PORT or not held  # any other will do
+            socket.create_connection(("127.0.0.1", port), timeout=5).close()
+        finally:
+            ended(running, signal.SIGKILL)
+        for _ in range(100):
+            try:
+                socket.create_connection(("127.0.0.1", port), timeout=5).close()
+            except ConnectionRefusedError:
+                return
+            time.sleep(0.05)
+        pytest.fail("the page is still there")

@@ -1,0 +1,116 @@
+"""Looking at a store changes nothing in it, whatever is found there."""
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cascada.errors import ArgumentError, StoreError
+from cascada.kernels import SquaredExponential
+from cascada.network import Network, Stage, chain
+from cascada.space import Real
+from cascada.study import Study
+from cascada.study.events import Event
+from cascada.study.looking import Looking, look_at
+from cascada.study.store import Store
+
+
+def sine(x: float) -> float:
+    return math.sin(x)
+
+
+def network(norm_bound: float = 2.0) -> Network:
+    kernel = SquaredExponential(1.0)
+    first = Stage("f", {"x": Real(-2, 2)}, kernel=kernel, norm_bound=norm_bound, function=sine)
+    return chain(first, Stage("g", kernel=kernel, norm_bound=2.0, function=lambda f: 0.5 * f))
+
+
+@dataclass(frozen=True)
+class Mine:
+    """An algorithm that nobody else has."""
+
+    def suggest(self, context: Any, rng: Any) -> Any: ...
+
+    def recommend(self, context: Any) -> Any: ...
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path}/lab.db"
+
+
+def looking(url: str, name: str = "lab") -> Looking:
+    return look_at(Store(url, read_only=True), name)
+
+
+def test_what_is_seen_is_what_is_stored(url: str) -> None:
+    study = Study.open(url, "lab", network(), algorithm="random_search")
+    study.optimise(budget=4, progress=False)
+    seen = looking(url)
+    assert tuple(seen.trials) == study.trials
+    assert seen.last_told == 3
+    assert seen.learned().certificate().gap == study.certificate().gap
+    before, changes = seen.trials, seen.changes
+    study.enqueue_trial({"x": 1.0})
+    trial = study.ask()
+    assert trial is not None
+    assert seen.trials == before  # till it looks again
+    seen.refresh()
+    assert (len(seen.trials), seen.changes) == (5, changes + 1)  # that somebody runs it is no change
+    study.tell(trial, {"f": 0.5, "g": 0.25})
+    study.close()
+    seen.refresh()
+    assert seen.last_told == 4
+    assert tuple(seen.trials) == study.trials
+    study.close()
+    assert Store(url, read_only=True).heads()["lab"].events == seen.count
+
+
+def test_nothing_is_created_or_written(url: str, tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="there is no file"):
+        Store(url, read_only=True)
+    (tmp_path / "lab.db").write_bytes(b"")
+    with pytest.raises(StoreError, match=r"there is no store of cascada in this database \(yet\)"):
+        Store(url, read_only=True)
+    assert (tmp_path / "lab.db").read_bytes() == b""
+    (tmp_path / "lab.db").unlink()
+    study = Study.open(url, "lab", network(), algorithm="random_search")
+    study.tell(study.ask(), {"f": 0.5, "g": 5.0})  # type: ignore[arg-type]
+    study.close()
+    before = (tmp_path / "lab.db").read_bytes()
+    seen = looking(url)
+    assert seen.learned().certificate().kind == "refuted"
+    store = Store(url, read_only=True)
+    with pytest.raises(StoreError, match="readonly"), store.hold(1) as log:
+        log.append(Event(seen.count, "note", None, {}, 0.0))
+    with pytest.raises(StoreError, match="readonly"), store.create("another"):
+        pass
+    assert (tmp_path / "lab.db").read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["lab.db"]
+
+
+def test_an_amended_study_is_outdated(url: str) -> None:
+    Study.open(url, "lab", network(), algorithm="random_search").optimise(budget=2, progress=False)
+    seen = looking(url)
+    Study.open(url, "lab", network(3.0), amend=True)
+    seen.refresh()
+    assert seen.outdated
+    assert not looking(url).outdated
+
+
+def test_a_formula_comes_from_the_process_that_is_given(url: str) -> None:
+    made = chain(*network().stages, Stage("h", known=True, lipschitz=2.0, function=lambda g: 2 * g))
+    Study.open(url, "lab", made.mirrored(), algorithm="random_search").optimise(budget=2, progress=False)
+    with pytest.raises(ArgumentError, match="stage 'h' is a formula"):
+        looking(url)
+    seen = look_at(Store(url, read_only=True), "lab", [network(), made])
+    assert seen.network.sign == -1
+    assert all(trial.value is not None for trial in seen.trials)
+
+
+def test_an_algorithm_of_ones_own_is_not_needed_to_look(url: str) -> None:
+    study = Study.open(url, "lab", network(), algorithm=Mine())
+    study.add_trial({"x": 0.0}, {"f": 0.0, "g": 0.0})
+    assert looking(url).learned().certificate().gap is not None
