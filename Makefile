@@ -82,6 +82,7 @@ bench: $(STAMP) ## measure speed and the runs to a proven gap, and write docs/pe
 	$(BIN)/python -m benchmarks.proof --write docs/performance.md
 	$(BIN)/python -m benchmarks.parallel --write docs/parallel.md
 	$(BIN)/python -m benchmarks.batch --write docs/parallel.md
+	$(BIN)/python -m benchmarks.live_page --write docs/reports.md
 
 reproduce: $(STAMP) ## reproduce the paper's experiments, and write docs/reproduction.md (10 minutes)
 	$(BIN)/cascada reproduce --out build/reproduction
