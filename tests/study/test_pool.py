@@ -353,11 +353,12 @@ def test_what_is_stopped_in_the_middle_goes_on_with_the_stage_it_was_at(
 ) -> None:
     process = start(1000.0)
     until(lambda: len(calls(tmp_path, "quench")) == 2)
+    study = Study.open(f"sqlite:///{tmp_path}/alloy.db", "alloy", NETWORK)
+    until(lambda: sum("heat" in trial.outputs for trial in study.trials) == 2)  # workers do not wait for the store
     process.send_signal(how)
     said, _ = process.communicate(timeout=SECONDS)
     assert said.strip() == ("interrupted" if how == signal.SIGINT else "")
     until(lambda: all(gone(number) for number in calls(tmp_path, "quench")))
-    study = Study.open(f"sqlite:///{tmp_path}/alloy.db", "alloy", NETWORK)
     state = "waiting" if how == signal.SIGINT else "running"  # who is killed cannot put anything back
     assert [(trial.state, set(trial.outputs)) for trial in study.trials] == [(state, {"heat"})] * 2
     said, _ = start(0.0).communicate(timeout=SECONDS)

@@ -18,8 +18,10 @@ def impossible(beliefs: Beliefs, values: Array) -> tuple[str, ...]:
     """What is wrong with a run (1, V), before it is learned from, in words; empty when nothing.
 
     Every observed output must lie in what the beliefs allow at the run's controls, whether or not the stage's inputs
-    were observed.
+    were observed. Where they were, the stage's own norm and slope say as much once it has learned from the run.
     """
+    if all(_with_its_inputs(stage, values) for stage in beliefs.stages):
+        return ()
     d = beliefs.network.domain.dimension
     point = values[:, :d]
     boxes = enclose_network(beliefs, Boxes(point, point)).boxes
@@ -34,6 +36,12 @@ def impossible(beliefs: Beliefs, values: Array) -> tuple[str, ...]:
                     f"[{low:.6g}, {high:.6g}] there."
                 )
     return tuple(found)
+
+
+def _with_its_inputs(stage: StageBelief, values: Array) -> bool:
+    """Whether a stage's outputs were observed with all its inputs, or not at all."""
+    seen = np.isfinite(values[0])
+    return bool(seen[list(stage.node.inputs)].all() or not seen[list(stage.node.columns)].any())
 
 
 def formula_evidence(stage: StageBelief, told: Array) -> tuple[str, ...]:

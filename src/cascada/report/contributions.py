@@ -1,5 +1,6 @@
 """Which stage the gap comes from: how much smaller it would be if one stage were known exactly."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -37,9 +38,9 @@ def gap_contributions(study: AnyStudy) -> dict[str, float]:
     return found
 
 
-def plot_gap_contributions(study: AnyStudy) -> Any:
-    """Bars: which stage should be measured better?"""
-    go, found = plotly_objects(), gap_contributions(study)
+def plot_gap_contributions(study: AnyStudy, contributions: Mapping[str, float] | None = None) -> Any:
+    """Bars: which stage should be measured better? From `gap_contributions`, or those at hand."""
+    go, found = plotly_objects(), gap_contributions(study) if contributions is None else contributions
     shown = figure("What each stage's uncertainty adds", study.network.objective[1], "", showlegend=False)
     names = sorted(found, key=found.__getitem__)
     bars = {"x": [found[name] for name in names], "y": [escaped(name) for name in names], "orientation": "h"}

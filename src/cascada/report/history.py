@@ -64,10 +64,12 @@ def looks_along(study: AnyStudy, most: int | None = None) -> list[Look]:
 
 
 def looked_at(network: Network, runs: int, most: int | None = None) -> set[int]:
-    """After which of so many runs to look: the last, and others at even distances."""
+    """After which of so many runs to look: the last, and others at distances that grow, as looks take longer by then."""
     if most is None:
         most = _ESTIMATED_LOOKS if network.estimated else _LOOKS
-    return {round(float(i)) for i in np.linspace(runs - 1, 0, min(most, runs))} if runs else set()
+    if runs <= most:
+        return set(range(runs))
+    return {round(float(after)) - 1 for after in np.geomspace(1, runs, most)}
 
 
 def bounds_hold(study: AnyStudy) -> bool:

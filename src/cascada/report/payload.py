@@ -68,7 +68,7 @@ def figures(study: AnyStudy, looks: Sequence[Look], contributions: Mapping[str, 
     if some and any(contributions.values()):
         shares = "; ".join(f"{name}: {value:.3g}" for name, value in contributions.items())
         text = f"What each stage's uncertainty adds to the best that the objective can be. {shares}"
-        found.append(("contributions", text, plot_gap_contributions(study)))
+        found.append(("contributions", text, plot_gap_contributions(study, contributions)))
     if some:
         text = "The best that the objective can be over the first controls, the others as in the best run."
         found.append(("acquisition", text, plot_acquisition(study)))

@@ -14,13 +14,14 @@ def columns(network: Network) -> list[str]:
 
 
 def row(network: Network, trial: Trial) -> list[Any]:
-    """One run, in the order of the columns; None for what was not observed."""
+    """One run, in the order of the columns; None for what was not observed. A run that failed says why."""
     outputs = [
         trial.outputs[node.stage.name][j] if node.stage.name in trial.outputs else None
         for node in network.nodes
         for j in range(len(node.stage.outputs))
     ]
-    return [trial.number + 1, trial.state, *(trial.controls[name] for name in network.controls), *outputs]
+    state = f"{trial.state}: {trial.reason}" if trial.reason else trial.state
+    return [trial.number + 1, state, *(trial.controls[name] for name in network.controls), *outputs]
 
 
 def objective_at(network: Network) -> int:
