@@ -64,7 +64,7 @@ def looks_along(study: AnyStudy, most: int | None = None) -> list[Look]:
 
 
 def looked_at(network: Network, runs: int, most: int | None = None) -> set[int]:
-    """After which of so many runs to look: the last, and others at distances that grow, as looks take longer by then."""
+    """After which of so many runs to look: the last, and others at distances that grow, as looks take longer then."""
     if most is None:
         most = _ESTIMATED_LOOKS if network.estimated else _LOOKS
     if runs <= most:
