@@ -99,14 +99,19 @@ def test_code_does_what_the_page_says(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delenv("CASCADA_STORAGE", raising=False)
-    before = set(sys.modules)
+    forget_modules_in(tmp_path.parent)
     try:
         pages.run(page, tmp_path)
     finally:
-        for module in set(sys.modules) - before:  # a file of the page, which another page may have by the same name
-            if str(getattr(sys.modules[module], "__file__", "")).startswith(str(tmp_path)):
-                del sys.modules[module]
+        forget_modules_in(tmp_path)
         gc.collect()
+
+
+def forget_modules_in(folder):
+    """Modules that a page or another test wrote: their names may stand for something else now."""
+    for name, module in list(sys.modules.items()):
+        if str(getattr(module, "__file__", "")).startswith(str(folder)):
+            del sys.modules[name]
 
 
 def test_the_check_of_code_sees_what_is_wrong(tmp_path):
