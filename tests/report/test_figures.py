@@ -217,3 +217,14 @@ def test_a_stored_study_is_drawn_like_one_in_memory(tmp_path: Any) -> None:
     memory = ran(network, 5)
     for plot in FIGURES:
         assert plot(stored).to_json() == plot(memory).to_json()
+
+
+def test_the_bound_goes_forward_though_runs_end_in_another_order() -> None:
+    study = Study(proven())
+    trials = [study.begin_trial({"dose": dose, "heat": 1.0}) for dose in (-1.5, -0.5, 0.5, 1.5)]
+    for i in (0, 3, 1, 2):
+        study.tell(trials[i], {"mix": 0.1 * i, "cure": 0.2})
+    looks = looks_along(study)
+    numbers = [look.trial for look in looks]
+    assert numbers == sorted(numbers)
+    assert len(numbers) == 4

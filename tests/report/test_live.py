@@ -1,14 +1,18 @@
 """What goes to a page, message by message; and the process that computes what takes long, should it die."""
 
 import json
+import re
+import sqlite3
 import sys
 import time
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
 
+import numpy as np
 import pytest
 
+from cascada.network import chain
 from cascada.report.live.computing import Computer, answers
 from cascada.report.live.view import Sent, View
 from cascada.study import Study
@@ -66,9 +70,9 @@ def test_what_was_computed_for_another_study_is_not_shown(url: str, tmp_path: Pa
     view.lookers = 1
     read(view, url)
     sent(view, page)
-    created = Store(url, read_only=True).heads()["lab"].created
+    about = part_of(url)
     assert view.wants
-    view.computed("figures", created, 99, '{"after": 1}', last=True)
+    view.computed(about, '{"after": 1}')
     assert not view.wants
     assert sent(view, page) == {"figures": {"after": 1}}
     for file in tmp_path.iterdir():
@@ -76,9 +80,62 @@ def test_what_was_computed_for_another_study_is_not_shown(url: str, tmp_path: Pa
     Study.open(url, "lab", proven(), algorithm="random_search").optimise(budget=2, progress=False)
     read(view, url)
     assert view.wants
-    view.computed("figures", created, 99, '{"after": 1}', last=True)  # it was under way
+    view.computed(about, '{"after": 1}')  # it was under way
     assert view.wants
     assert list(sent(view, page)) == ["runs"]
+
+
+def part_of(url: str, changes: int = 99, described: int = 0) -> dict[str, Any]:
+    """What is said of a part that was computed from the present study."""
+    created = Store(url, read_only=True).heads()["lab"].created
+    return {"kind": "figures", "created": created, "described": described, "changes": changes}
+
+
+def test_a_gap_of_other_assumptions_is_not_shown(url: str) -> None:
+    Study.open(url, "lab", proven(), algorithm="random_search").optimise(budget=1, progress=False)
+    view, page = View("lab"), Sent()
+    read(view, url)
+    sent(view, page)
+    stages = [stage.assuming(np.array([50.0]), stage.lipschitz) for stage in proven().stages]
+    amended = Study.open(url, "lab", chain(*stages), algorithm="random_search", amend=True)
+    read(view, url)
+    view.computed(part_of(url), '{"after": 1}')  # the view knows already that it is outdated
+    assert "figures" not in sent(view, page)
+    read(view, url)
+    view.computed(part_of(url), '{"after": 1}')  # it was under way
+    assert "figures" not in sent(view, page)
+    view.computed(part_of(url, described=amended.events[-1].number), '{"after": 1}')
+    assert "figures" in sent(view, page)
+
+
+def test_what_is_refuted_is_not_called_proven_any_longer(url: str) -> None:
+    study = Study.open(url, "lab", proven(), algorithm="random_search")
+    study.optimise(budget=1, progress=False)
+    view, page = View("lab"), Sent()
+    read(view, url)
+    view.computed(part_of(url, changes=1), '{"after": 1}')
+    assert "figures" in sent(view, page)
+    study.refute("the furnace was replaced")
+    read(view, url)
+    said = sent(view, page)["runs"]
+    assert said["refuted"]
+    assert ["the gap is", "refuted"] in said["facts"]
+    view.computed(part_of(url, changes=1), '{"after": 1}')  # it was under way
+    assert sent(view, page) == {}
+    assert "figures" not in sent(view, Sent())
+
+
+def test_a_damaged_study_is_in_trouble_alone(url: str, tmp_path: Path) -> None:
+    Study.open(url, "lab", proven(), algorithm="random_search").optimise(budget=1, progress=False)
+    with sqlite3.connect(tmp_path / "lab.db") as connection:
+        (data,) = connection.execute("SELECT data FROM cascada_events WHERE number = 0").fetchone()
+        huge, found = re.subn(r'("high": ?)[\d.]+', rf"\g<1>1{'0' * 400}", data)
+        assert found
+        connection.execute("UPDATE cascada_events SET data = ? WHERE number = 0", (huge,))
+    view = View("lab")
+    read(view, url)
+    assert view.message is not None
+    assert "damaged" in view.message
 
 
 class Lines:

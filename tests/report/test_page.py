@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from cascada.cli.main import app
+from cascada.cli.stored import without_password
 from cascada.report import report_html, write_report
 from cascada.study import Study
 from tests.report.browser import chromium
@@ -59,6 +60,17 @@ def test_the_command_writes_a_report(tmp_path: Path) -> None:
     assert len(embedded(out.read_text())["trials"]["rows"]) == 3
     result = CliRunner().invoke(app, ["report", "--storage", url, "--study", "alloy", "-o", str(tmp_path / "no" / "x")])
     assert (result.exit_code, "cannot write" in result.stderr) == (1, True)
+
+
+def test_the_command_on_the_page_has_no_password(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert without_password("postgresql://lab:secret@db/studies") == "postgresql://lab:***@db/studies"
+    url = f"sqlite:///{tmp_path}/alloy.db"
+    Study.open(url, "an alloy", proven(), algorithm="random_search").optimise(budget=1, progress=False)
+    monkeypatch.setenv("CASCADA_STORAGE", url)
+    out = tmp_path / "alloy.html"
+    result = CliRunner().invoke(app, ["report", "--study", "an alloy", "-o", str(out)])
+    assert result.exit_code == 0, result.output
+    assert embedded(out.read_text())["command"] == f"cascada report --storage {url} --study 'an alloy'"
 
 
 # ---- in a browser

@@ -11,10 +11,11 @@ from cascada.errors import ArgumentError, StoreError
 from cascada.kernels import SquaredExponential
 from cascada.network import Network, Stage, chain
 from cascada.space import Real
-from cascada.study import Study
+from cascada.study import Study, reading
 from cascada.study.events import Event
 from cascada.study.looking import Looking, look_at
 from cascada.study.store import Store
+from tests.study.servers import postgres
 
 
 def sine(x: float) -> float:
@@ -50,7 +51,6 @@ def test_what_is_seen_is_what_is_stored(url: str) -> None:
     study.optimise(budget=4, progress=False)
     seen = looking(url)
     assert tuple(seen.trials) == study.trials
-    assert seen.last_told == 3
     assert seen.learned().certificate().gap == study.certificate().gap
     before, changes = seen.trials, seen.changes
     study.enqueue_trial({"x": 1.0})
@@ -62,7 +62,6 @@ def test_what_is_seen_is_what_is_stored(url: str) -> None:
     study.tell(trial, {"f": 0.5, "g": 0.25})
     study.close()
     seen.refresh()
-    assert seen.last_told == 4
     assert tuple(seen.trials) == study.trials
     study.close()
     assert Store(url, read_only=True).heads()["lab"].events == seen.count
@@ -114,3 +113,67 @@ def test_an_algorithm_of_ones_own_is_not_needed_to_look(url: str) -> None:
     study = Study.open(url, "lab", network(), algorithm=Mine())
     study.add_trial({"x": 0.0}, {"f": 0.0, "g": 0.0})
     assert looking(url).learned().certificate().gap is not None
+
+
+def test_a_link_to_a_store_shows_what_is_written_to_it_now(url: str, tmp_path: Path) -> None:
+    study = Study.open(url, "lab", network(), algorithm="random_search")  # held open: what is new is beside the file
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "link.db").symlink_to(tmp_path / "lab.db")
+    seen = looking(f"sqlite:///{tmp_path}/elsewhere/link.db")
+    study.optimise(budget=3, progress=False)
+    seen.refresh()
+    assert tuple(seen.trials) == study.trials
+    study.close()
+
+
+def test_a_log_that_was_put_back_is_another_one(url: str, tmp_path: Path) -> None:
+    study = Study.open(url, "lab", network(), algorithm="random_search", seed=1)
+    study.optimise(budget=2, progress=False)
+    study.close()
+    backup = (tmp_path / "lab.db").read_bytes()
+    study = Study.open(url, "lab")
+    for x in (0.1, 0.2):
+        study.add_trial({"x": x}, {"f": math.sin(x), "g": 0.5 * math.sin(x)})
+    study.close()
+    seen = looking(url)
+    (tmp_path / "lab.db").write_bytes(backup)
+    study = Study.open(url, "lab")
+    for x in (0.3, 0.4, 0.5):
+        study.add_trial({"x": x}, {"f": math.sin(x), "g": 0.5 * math.sin(x)})
+    study.close()
+    assert not seen.outdated
+    seen.refresh()
+    assert seen.outdated
+
+
+def test_what_speaks_against_the_assumptions_is_seen_without_learning(url: str) -> None:
+    study = Study.open(url, "lab", network(), algorithm="random_search")
+    seen = looking(url)
+    study.refute("the furnace was replaced")
+    assert not seen.refuted
+    seen.refresh()
+    assert seen.refuted
+    assert looking(url).learned().refuted
+
+
+def test_a_server_is_looked_at_without_writing_and_without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "_LOCKED", 200)
+    with postgres() as url:
+        import psycopg
+
+        study = Study.open(url, "lab", network(), algorithm="random_search")
+        study.optimise(budget=2, progress=False)
+        store = Store(url, read_only=True)
+        seen = look_at(store, "lab")
+        assert tuple(seen.trials) == study.trials
+        with pytest.raises(StoreError, match="read-only"), store.create("another"):
+            pass
+        with psycopg.connect(url) as holder:
+            holder.execute("LOCK TABLE cascada_events IN ACCESS EXCLUSIVE MODE")
+            with pytest.raises(StoreError, match="lock timeout"):
+                seen.refresh()
+        study.tell(study.ask(), {"f": 0.5, "g": 0.25})  # type: ignore[arg-type]
+        seen.refresh()
+        assert tuple(seen.trials) == study.trials
+        store.close()
+        study.close()

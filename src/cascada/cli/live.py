@@ -75,9 +75,12 @@ def page_beside(storage: str, spec: str, study: str, port: int, *, quiet: bool) 
 
     def announce() -> None:
         late = threading.Timer(_STARTED, process.kill)
+        late.daemon = True  # nobody waits for it who is interrupted
         late.start()
-        line = process.stdout.readline() if process.stdout is not None else ""
-        late.cancel()
+        try:
+            line = process.stdout.readline() if process.stdout is not None else ""
+        finally:
+            late.cancel()
         said = json.loads(line) if line else {"error": "it did not start"}
         if "url" not in said:
             typer.echo(f"The live page cannot be shown, and the run goes on without: {said['error']}", err=True)
@@ -159,7 +162,7 @@ def beside() -> None:
         out.flush()
 
     def serve(port: int) -> None:
-        serve_here(told["storage"], told["spec"], port, lambda address: say({"url": address}), sys.stdin.read)
+        serve_here(told["storage"], told["spec"], port, lambda address: say({"url": address}), _parent_gone)
 
     try:
         try:
@@ -171,6 +174,20 @@ def beside() -> None:
     except Exception as error:  # whatever it is, the run goes on
         with suppress(OSError):
             say({"error": str(error)})
+    os._exit(0)  # whatever threads a SPEC may have started
+
+
+def _parent_gone() -> None:
+    """Return when the run ends: when it closes our standard input, or, as a child of its may hold that open, dies."""
+    parent, closed = os.getppid(), threading.Event()
+
+    def listen() -> None:
+        sys.stdin.read()
+        closed.set()
+
+    threading.Thread(target=listen, daemon=True).start()
+    while not closed.wait(1.0) and os.getppid() == parent:
+        pass
 
 
 def _apart() -> IO[str]:

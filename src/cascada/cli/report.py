@@ -1,12 +1,13 @@
 """`cascada report`: a study as one page that needs nothing else, for people who were not there."""
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from cascada.cli.output import print_json
-from cascada.cli.stored import Json, Spec, Storage, StudyName, opened
+from cascada.cli.stored import Json, Spec, Storage, StudyName, given, opened, without_password
 from cascada.errors import StoreError
 
 
@@ -28,7 +29,7 @@ def report(
     from cascada.report import write_report
 
     found = opened(storage, study, spec)
-    command = f"cascada report --storage {storage} --study {study!r}"
+    command = f"cascada report --storage {without_password(given(storage))} --study {shlex.quote(study)}"
     try:
         write_report(found, study, out, command)
     except OSError as error:

@@ -90,6 +90,13 @@ def described(storage: str | None, study: str, *, create: bool = False) -> dict[
     return found
 
 
+def without_password(url: str) -> str:
+    """The URL of a store as it may be shown to anybody."""
+    import sqlalchemy as sa
+
+    return sa.make_url(url).render_as_string(hide_password=True)
+
+
 def _as_stored(network: "Network", sense: str) -> "Network":
     """The network, minimised or maximised as the stored study is."""
     return network if (network.sign > 0) == (sense == "maximise") else network.mirrored()

@@ -22,7 +22,7 @@ _CELLS = 2_000
 class Look:
     """What was known after some of the runs: how many were complete, and what no setting can beat."""
 
-    trial: int  # the last one that was told
+    trial: int  # the highest number among those that were told
     bound: float
     kind: str
 
@@ -49,7 +49,8 @@ class Looks:
         bound, sign = certificate.bound, self._again.network.sign
         if self.found and certificate.kind == "proven":
             bound = sign * min(sign * bound, sign * self.found[-1].bound)
-        self.found.append(Look(trial.number, bound, certificate.kind))
+        last = max(trial.number, self.found[-1].trial if self.found else 0)  # runs may end in another order
+        self.found.append(Look(last, bound, certificate.kind))
 
 
 def looks_along(study: AnyStudy, most: int | None = None) -> list[Look]:

@@ -77,7 +77,7 @@ def figures(study: AnyStudy, looks: Sequence[Look], contributions: Mapping[str, 
             "colours are fifths by the objective, and the best run stands out."
         )
         found.append(("parallel", text, plot_parallel_coordinate(study)))
-    for stage, output, figure in figures_of_stages(study) if some else ():
+    for i, (stage, output, figure) in enumerate(figures_of_stages(study) if some else ()):
         text = f"What is believed of {output} of {stage}: mean, bounds and measured values."
-        found.append((f"stage-{stage}-{output}", text, figure))
+        found.append((f"stage-{i}", text, figure))
     return [{"id": id_, "alt": alt, "figure": json.loads(figure.to_json())} for id_, alt, figure in found]

@@ -46,11 +46,14 @@ class Following:
     def refresh(self) -> None:
         """Take notice of what others appended."""
         try:
-            for event in self._store.events(self._id, self._fold.count):
+            for event in self._appended():
                 self._take(event)
         except BaseException:
             self._forget()
             raise
+
+    def _appended(self) -> list[Event]:
+        return self._store.events(self._id, self._fold.count)
 
     @contextmanager
     def _held(self) -> Iterator[Log]:

@@ -11,6 +11,7 @@ from cascada.study.following import Following
 from cascada.study.identity import canonical, describe
 from cascada.study.opening import last_description, study_options
 from cascada.study.rebuilding import network_from
+from cascada.study.replay import refutes
 from cascada.study.store import Store
 from cascada.study.study import Study
 from cascada.study.trial import Trial
@@ -19,18 +20,27 @@ from cascada.study.trial import Trial
 class Looking(Following):
     """What a log says, as far as it was read by `refresh`."""
 
-    last_told: int | None = None  # the trial that was completed last
     changes = 0  # events that what is known of the process may depend on
+    refuted = False  # whether somebody found, or said, that what is assumed now is wrong
+    _last: Event | None = None
 
     def _forget(self) -> None:
         super()._forget()
-        self.last_told, self.changes = None, 0
+        self.changes, self.refuted, self._last = 0, False, None
+
+    def _appended(self) -> list[Event]:
+        """What is new; but nothing if the log is another one than before, put back from a backup, say."""
+        if self._last is None:
+            return super()._appended()
+        found = self._store.events(self._id, self._last.number)
+        self._outdated |= found[:1] != [self._last]
+        return [] if self._outdated else found[1:]
 
     def _take(self, event: Event) -> None:
         super()._take(event)
-        if event.kind == "told":
-            self.last_told = event.trial
         self.changes += event.kind not in ("asked", "calibrated")
+        self.refuted |= refutes(event, self._described)
+        self._last = event
 
     @property
     def count(self) -> int:
@@ -44,8 +54,13 @@ class Looking(Following):
 
     @property
     def outdated(self) -> bool:
-        """Whether the study was amended: it has to be looked at anew."""
+        """Whether the study was amended, or is another one: it has to be looked at anew."""
         return self._outdated
+
+    @property
+    def described(self) -> int:
+        """The number of the event that says what is assumed."""
+        return self._described
 
     def learned(self) -> Study:
         """A study in memory that has learned from all of it; this may take a while."""
@@ -65,7 +80,7 @@ def look_at(store: Store, name: str, networks: Sequence[Network] = ()) -> Lookin
         network = next(same, None) or network_from(stored)
         options = study_options({**settings, "algorithm": _at_hand(settings["algorithm"])})
         return Looking(store, name, network, options, described)
-    except (LookupError, AttributeError, TypeError, ValueError) as error:
+    except (LookupError, ArithmeticError, AttributeError, TypeError, ValueError, RecursionError) as error:
         if isinstance(error, ArgumentError):
             raise
         raise StoreError(f"the log of the study {name!r} is damaged: {error!r:.300}.") from error

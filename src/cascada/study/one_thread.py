@@ -1,7 +1,8 @@
 """Linear algebra on one thread, as long as a study computes.
 
 Matrices here are small: threads that wait for each other cost several times what they bring, and results would depend
-on the number of cores. What the user's own functions do is left alone: they run outside of this.
+on the number of cores. The functions of the process run outside of this. But the limit is the whole program's, so those
+in threads beside a study that computes are under it as well.
 """
 
 from collections.abc import Callable

@@ -8,6 +8,7 @@ import sqlalchemy as sa
 
 _WAIT = 1.0  # seconds for a file that somebody holds; whoever looks can look again
 _AWAY = 5  # seconds for a server to answer
+_LOCKED = 2000  # milliseconds for tables that somebody holds
 
 
 def reading_engine(url: sa.URL) -> sa.Engine:
@@ -19,6 +20,8 @@ def reading_engine(url: sa.URL) -> sa.Engine:
     options: dict[str, Any] = {"client_encoding": "utf8"}
     if "connect_timeout" not in url.query:
         options["connect_timeout"] = _AWAY
+    given = url.query.get("options", "")
+    options["options"] = f"{given if isinstance(given, str) else ' '.join(given)} -c lock_timeout={_LOCKED}"
     engine = sa.create_engine(url, connect_args=options, pool_pre_ping=True)
     return engine.execution_options(postgresql_readonly=True)
 
@@ -26,6 +29,7 @@ def reading_engine(url: sa.URL) -> sa.Engine:
 def _sqlite(path: Path) -> sqlite3.Connection:
     if not path.exists():
         raise sqlite3.OperationalError(f"there is no file {path} (yet)")
+    path = path.resolve()  # what SQLite keeps beside a file is beside the file, not beside a link to it
     # Beside a file that nobody has open, SQLite would make two more, also to read it, unless it is told that the file
     # does not change. Should somebody begin to write just now, what is read may not fit together: the log's numbers
     # show it, and it is read again.

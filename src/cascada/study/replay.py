@@ -5,13 +5,20 @@ from cascada.study.events import Event
 from cascada.study.study import Study
 
 
+def refutes(event: Event, described: int) -> bool:
+    """Whether an event says that what is assumed since the event `described` is wrong.
+
+    What a bound showed speaks against the assumptions of its time, what somebody said holds for any.
+    """
+    return event.kind == "note" and "refuted" in event.data and event.data.get("assumed") in (None, described)
+
+
 def teach(study: Study, event: Event, described: int) -> None:
     """Let a study in memory, which knows of all events before, learn from the next one.
 
-    `described` is the event that says what is assumed: what a bound showed speaks against the assumptions of its time,
-    what somebody said holds for any.
+    `described` is the event that says what is assumed.
     """
-    if event.kind == "note" and "refuted" in event.data and event.data.get("assumed") in (None, described):
+    if refutes(event, described):
         study.refute(str(event.data["refuted"]))
     if event.trial is None:
         return

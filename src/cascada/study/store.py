@@ -266,7 +266,7 @@ def _read(connection: sa.Connection, study: int, number: int, kinds: Collection[
     rows = connection.execute(wanted if kinds is None else wanted.where(_events.c.kind.in_(kinds))).all()
     try:
         return [Event(row.number, row.kind, row.trial, json.loads(row.data), row.at) for row in rows]
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, RecursionError) as error:
         raise StoreError(f"the log of a study in this store is damaged: {error}.") from error
 
 

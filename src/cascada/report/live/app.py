@@ -53,7 +53,8 @@ class Page:
         kind = "text/event-stream"
         if request.method == "HEAD":
             return Response(media_type=kind)
-        sent = Sent.resumed(request.headers.get("last-event-id"))
+        # A browser sends the header where it lost the connection itself; a page that let go of it can only ask.
+        sent = Sent.resumed(request.headers.get("last-event-id") or request.query_params.get("last"))
         return StreamingResponse(self._stream(request.query_params.get("study"), sent), media_type=kind)
 
     async def _stream(self, study: str | None, sent: Sent) -> AsyncIterator[str]:

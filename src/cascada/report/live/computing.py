@@ -113,9 +113,9 @@ class _Known:
     def parts(self, store: Store, networks: Sequence[Network]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
         """First how good the best run is, then the figures."""
         looking = self._followed(store, networks)
-        study, last = looking.learned(), looking.last_told
-        about = {"created": self._created, "changes": looking.changes}
-        after = {"after": None if last is None else last + 1}
+        study = looking.learned()
+        about = {"created": self._created, "described": looking.described, "changes": looking.changes}
+        after = {"after": sum(trial.value is not None for trial in study.trials)}
         contributions = gap_contributions(study)
         yield about | {"kind": "judged"}, judgement(study, contributions) | after
         self._look(looking)

@@ -3,7 +3,7 @@
 import json
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -56,6 +56,8 @@ class View:
         self._about: dict[str, Any] = {}
         self._slow: dict[str, str] = {}  # by kind of message, as they came
         self._computed: int | None = None  # from a log with so many changes
+        self._valid_from = 0  # what was computed from fewer changes is wrong by now
+        self._refuted = False
 
     @property
     def known(self) -> bool:
@@ -90,10 +92,11 @@ class View:
                 looking.refresh()
                 return partial(self._update, looking)
             return None if self._trouble is None else self._well
-        except CascadaError as error:
+        except Exception as error:  # a log may be damaged in any way, and that is this study's trouble alone
             self._looking, self._not_before = None, time.monotonic() + _AGAIN
+            said = str(error) if isinstance(error, CascadaError) else f"{type(error).__name__}: {error}"
             hint = " Start `cascada serve` with --spec SPEC." if isinstance(error, ArgumentError) else ""
-            return self._in_trouble(f"{error}{hint}")
+            return self._in_trouble(f"{said}{hint}")
 
     def _in_trouble(self, said: str) -> Callable[[], None] | None:
         said = said[:1].upper() + said[1:]
@@ -106,6 +109,7 @@ class View:
         self._epoch, self._version, self._about = uuid.uuid4().hex, 0, about
         self._trials, self._rows, self._changed = [], [], []
         self._slow, self._slow_trouble, self._computed = {}, None, None
+        self._valid_from, self._refuted = 0, False
         self._update(looking)
 
     def _update(self, looking: Looking) -> None:
@@ -123,6 +127,11 @@ class View:
             "facts": facts_of_runs(looking.network, trials),
             "best": best_number(looking.network, trials),
         }
+        if looking.refuted and not self._refuted:  # nothing that was proven before is shown any longer
+            self._refuted, self._valid_from, self._slow = True, looking.changes, {}
+        if self._refuted and "judged" not in self._slow:
+            self._quick["facts"] += [["gap", "none"], ["the gap is", "refuted"]]
+            self._quick["refuted"] = True
 
     # ---- what takes long
 
@@ -134,13 +143,18 @@ class View:
             return False
         return self._computed is None or self._computed < looking.changes
 
-    def computed(self, kind: str, created: float, changes: int, text: str, last: bool) -> None:
-        """A part that was computed from the log when it had so many changes; not taken for another study."""
-        if self._head is None or self._head.created != created:
+    def computed(self, about: Mapping[str, Any], text: str) -> None:
+        """A part that was computed; not taken if it is of another study, or rests on what is not assumed any more."""
+        head, looking = self._head, self._looking
+        if head is None or looking is None or looking.outdated:
             return
-        self._slow[kind], self._slow_trouble = text, None
-        if last:
-            self._computed = changes
+        if (head.created, looking.described) != (about["created"], about["described"]):
+            return
+        if about["changes"] < self._valid_from:
+            return
+        self._slow[about["kind"]], self._slow_trouble = text, None
+        if about["kind"] == "figures":  # the last of all
+            self._computed = about["changes"]
 
     def cannot(self, message: str, again: bool) -> None:
         """Say that something cannot be computed from what there is now; `again`, if it is worth another try."""

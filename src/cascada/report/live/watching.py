@@ -154,7 +154,7 @@ class Watch:
             elif view is not None and kind == "failed":
                 view.cannot(json.loads(part)["message"], again=False)
             elif view is not None:
-                view.computed(kind, about["created"], about["changes"], part, last=kind == "figures")
+                view.computed(about, part)
             if kind in ("ended", "failed", "figures"):
                 self._free = max(self._free, now + _REST * (now - self._asked))
                 self._computing = None

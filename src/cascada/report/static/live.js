@@ -1,10 +1,13 @@
-// The live page: what the server sends as runs arrive. Runs are shown at once; what takes long to compute says after
-// which run it was computed.
+// The live page: what the server sends as runs arrive. Runs are shown at once; what takes long to compute says from
+// how many of them it was computed.
 "use strict";
 
 const PATIENCE = 15000; // milliseconds without a sign of life, of which the server gives one every 5 seconds
 const AGAIN = 1000; // milliseconds before the next try, where the browser gives up trying
-const UNSEEN = 30000; // milliseconds after which a page that nobody sees lets go of the server
+// Milliseconds after which a page that nobody sees lets go of the server: browsers allow six connections to it, for all
+// pages together.
+const UNSEEN = 2000;
+const REST = 3; // times as long as drawing the history took, before it is drawn again: the page is for its reader
 
 const study = new URLSearchParams(window.location.search).get("study");
 const statusLine = document.getElementById("status");
@@ -12,18 +15,23 @@ const computedLine = document.getElementById("computed");
 
 let source = null;
 let heard = 0; // when the server was last heard of
+let lost = false; // the connection; not when the page itself let go of it
+let last = ""; // the id of the last message that had one: what came before it need not come again
 let hiddenSince = null;
 let chosen = study; // or the only study of the store
 let about = null; // what the study is: columns, objective, sense
 let runs = []; // all rows
 let past = null; // the history figure without later runs
 let state = { message: null, computing: false };
-let after = null; // the run after which the figures were computed
+let after = null; // so many complete runs the figures were computed from
+let refuted = false; // whether the log says so, and nothing was computed since
 const waiting = new Set(); // plots to be drawn
 
 // ---- figures, one after the other, so that runs that arrive meanwhile are shown meanwhile
 
 let busy = false;
+let due = null; // the timer that puts runs into the history
+let rested = 0; // when the history may be drawn again
 
 function drawSoon(plot, first) {
   if (first) {
@@ -42,7 +50,11 @@ function drawNext() {
   busy = false;
   if (!plot || !window.Plotly) return;
   waiting.delete(plot);
-  if (plot.isConnected) drawPlot(plot, false);
+  if (plot.isConnected) {
+    const started = performance.now();
+    drawPlot(plot);
+    if (plot.parentNode.dataset.id === "history") rested = performance.now() + REST * (performance.now() - started);
+  }
   if (waiting.size) {
     busy = true;
     setTimeout(drawNext);
@@ -84,40 +96,56 @@ function historyNow() { // the figure, with the runs that came since it was comp
   return { ...past, figure };
 }
 
-function drawHistory() {
+function putHistory() { // the plot, to be drawn
+  clearTimeout(due);
+  due = null;
   const now = historyNow();
-  if (!now) return;
   const holder = holderOf("history");
   const plot = holder.firstChild;
   plot.setAttribute("aria-label", now.alt);
   write(holder.lastChild, now.alt);
   given.set(plot, now.figure);
-  drawSoon(plot, true);
+  return plot;
+}
+
+function drawHistory() { // with all runs that came until then
+  if (due !== null || !past || !about) return;
+  due = setTimeout(() => drawSoon(putHistory(), true), Math.max(rested - performance.now(), 0));
+}
+
+function dropBound() { // all but the runs and the best of them; and the range that was chosen to show it
+  past = { ...past, figure: { ...past.figure, data: past.figure.data.slice(0, 2) } };
+  const { range, ...yaxis } = past.figure.layout.yaxis || {};
+  past.figure.layout = { ...past.figure.layout, yaxis };
 }
 
 // ---- what is said of all that
 
 function say() {
-  const lost = source === null || source.readyState !== EventSource.OPEN;
   write(statusLine, lost && heard ? "Connection lost, trying again." : state.message || (heard ? "Live." : "Connecting."));
   statusLine.classList.toggle("trouble", (lost && heard > 0) || Boolean(state.message));
   if (chosen === null) return;
   const newer = state.computing ? (after === null ? "The gap and the figures are being computed." : " Newer ones are being computed.") : "";
-  write(computedLine, (after === null ? "" : `Figures ${afterRun(after)}.`) + newer);
+  write(computedLine, (after === null ? "" : `Figures ${fromRuns(after)}.`) + newer);
 }
 
-function afterRun(run) {
-  return run ? `after run ${run}` : "before the first run";
+function fromRuns(count) {
+  return count ? `from ${count} complete run${count === 1 ? "" : "s"}` : "before the first run";
 }
 
 function showStudies(studies) {
   const nav = document.getElementById("studies");
   document.body.classList.toggle("index", chosen === null);
-  nav.replaceChildren(...studies.map((name) => {
-    const link = element("a", name, { href: `/?${new URLSearchParams({ study: name })}` });
-    if (name === chosen) link.setAttribute("aria-current", "page");
-    return link;
-  }));
+  const wanted = new Set(studies);
+  for (const link of [...nav.children]) if (!wanted.has(link.textContent)) link.remove();
+  studies.forEach((name, i) => { // links that are there stay: somebody may be about to follow one
+    if (!nav.children[i] || nav.children[i].textContent !== name) {
+      const link = element("a", name, { href: `/?${new URLSearchParams({ study: name })}` });
+      nav.insertBefore(link, nav.children[i] || null);
+    }
+    if (name === chosen) nav.children[i].setAttribute("aria-current", "page");
+  });
+  while (nav.children.length > studies.length) nav.lastChild.remove();
   nav.hidden = studies.length < 2 && chosen !== null;
   if (chosen === null) {
     named(studies.length ? "Studies in this store" : "No study in this store yet");
@@ -135,6 +163,7 @@ const RECEIVE = {
   studies: showStudies,
   state(data) { state = data; },
   runs(data) {
+    refuted = Boolean(data.refuted);
     if (data.about) {
       about = data.about;
       runs = [];
@@ -149,16 +178,25 @@ const RECEIVE = {
     }
     for (const row of data.rows) runs[row[0] - 1] = row;
     showFacts(data.facts);
-    if (data.about) showFacts([["gap", "…"], ["the gap is", "…"]]);
+    if (data.about && !refuted) showFacts([["gap", "…"], ["the gap is", "…"]]);
+    if (refuted) { // what was computed before does not hold
+      fill("words", []);
+      dropBound();
+    }
     putRows(data.rows, data.best);
+    if (data.about) putHistory();
     drawHistory();
   },
   judged(data) {
-    showJudgement(data, afterRun(data.after));
+    if (refuted && data.facts[1][1] !== "refuted") return; // it was under way
+    showJudgement(data, fromRuns(data.after));
   },
   figures(data) {
     after = data.after;
     past = data.figures.find(({ id }) => id === "history") || past;
+    if (refuted) dropBound();
+    clearTimeout(due);
+    due = null;
     const now = historyNow();
     for (const plot of placeFigures(data.figures.map((one) => (one.id === "history" && now ? now : one)))) drawSoon(plot);
   },
@@ -170,12 +208,17 @@ function connect() {
     document.body.classList.remove("index");
     named(chosen);
   }
-  const query = chosen === null ? "" : `?${new URLSearchParams({ study: chosen })}`;
-  const mine = new EventSource(`/events${query}`);
+  const query = new URLSearchParams({ ...(chosen === null ? {} : { study: chosen }), ...(last ? { last } : {}) });
+  const mine = new EventSource(`/events?${query}`);
   source = mine;
-  mine.addEventListener("open", () => { heard = Date.now(); say(); });
+  mine.addEventListener("open", () => {
+    heard = Date.now();
+    lost = false;
+    say();
+  });
   mine.addEventListener("error", () => {
     if (mine !== source) return;
+    lost = true;
     say();
     if (mine.readyState === EventSource.CLOSED) setTimeout(() => { if (mine === source) connect(); }, AGAIN);
   });
@@ -184,6 +227,7 @@ function connect() {
       if (mine !== source) return;
       heard = Date.now();
       receive(JSON.parse(event.data));
+      last = event.lastEventId || last;
       say();
     });
   }
@@ -196,16 +240,22 @@ function watch() { // a laptop that slept may wait for an answer for hours
     source.close();
     source = null;
   } else if (!hiddenSince && (source === null || (heard && Date.now() - heard > PATIENCE))) {
+    lost = lost || source !== null;
     heard = heard && Date.now();
     connect();
     say();
   }
 }
 
-window.addEventListener("beforeprint", () => waiting.clear()); // everything was drawn for it
+window.addEventListener("beforeprint", () => {
+  if (!window.Plotly) return; // all of them are still to be drawn
+  if (due !== null) putHistory();
+  waiting.clear();
+}, true); // before page.js draws everything
 document.addEventListener("visibilitychange", watch);
 window.addEventListener("online", watch);
 setInterval(watch, 1000);
+document.body.classList.toggle("index", chosen === null);
 say();
 connect();
 requestAnimationFrame(() => setTimeout(loadPlotly));

@@ -4,6 +4,8 @@
 const WIDE = new Set(["history", "network", "parallel"]);
 const SETTINGS = { responsive: true, displaylogo: false, displayModeBar: "hover" };
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
+const small = window.matchMedia("(max-width: 479px)");
+let printing = false;
 
 function element(name, text, attributes) {
   const made = document.createElement(name);
@@ -36,15 +38,14 @@ function showFacts(facts, note) {
       pair.append(element("dt", label), element("dd", null, { "data-fact": label }));
       place.append(pair);
     }
-    write(pair.firstChild, note ? `${label} ${note}` : label);
+    write(pair.firstChild, note ? `${label}, ${note}` : label);
     write(pair.lastChild, value);
     pair.lastChild.classList.toggle("refuted", value === "refuted");
   }
 }
 
 function showJudgement(data, note) {
-  showFacts(data.facts.slice(0, 1), note); // the gap
-  showFacts(data.facts.slice(1));
+  showFacts(data.facts, note);
   fill("words", data.words.map((text) => element("p", text)));
   fill("assumptions", data.assumptions.map((text) => element("li", text)));
   fill("evidence", data.evidence.map((text) => element("p", text)));
@@ -60,11 +61,11 @@ function showVersions(versions, command) {
 // ---- figures
 
 function titled(title, color) { // on a phone a title needs all of the width
-  const small = window.innerWidth < 480 ? { x: 0.03, xref: "container" } : {};
-  return { ...title, ...small, font: { ...(title || {}).font, color, ...(small.x ? { size: 13 } : {}) } };
+  const wide = small.matches ? { x: 0.03, xref: "container" } : {};
+  return { ...title, ...wide, font: { ...(title || {}).font, color, ...(small.matches ? { size: 13 } : {}) } };
 }
 
-function themed(layout, printing) {
+function themed(layout) {
   const night = dark.matches && !printing;
   const color = night ? "#d8d8d8" : "#333333";
   const axis = { color, gridcolor: night ? "#3a4048" : "#e2e2e2" };
@@ -77,9 +78,9 @@ function themed(layout, printing) {
 
 const given = new WeakMap(); // plot → its figure as it was given: plotly writes into what it draws
 
-function drawPlot(plot, printing) {
+function drawPlot(plot) {
   const { data, layout } = structuredClone(given.get(plot));
-  Plotly.react(plot, data, themed(layout, printing), SETTINGS);
+  Plotly.react(plot, data, themed(layout), SETTINGS);
 }
 
 function holderOf(id) {
@@ -113,15 +114,21 @@ function placeFigures(figures) {
   return changed;
 }
 
-function repaint(printing) {
+function repaint() {
   for (const plot of document.querySelectorAll(".plot")) {
-    if (window.Plotly && given.has(plot)) drawPlot(plot, printing);
+    if (window.Plotly && given.has(plot)) drawPlot(plot);
   }
 }
 
-dark.addEventListener("change", () => repaint(false));
-window.addEventListener("beforeprint", () => repaint(true));
-window.addEventListener("afterprint", () => repaint(false));
+function forPaper(now) {
+  printing = now;
+  repaint();
+}
+
+dark.addEventListener("change", repaint);
+small.addEventListener("change", repaint);
+window.addEventListener("beforeprint", () => forPaper(true));
+window.addEventListener("afterprint", () => forPaper(false));
 
 // ---- runs
 
@@ -171,5 +178,5 @@ if (embedded) {
   beginTable(data.trials.columns);
   putRows(data.trials.rows, data.trials.best);
   showVersions(data.versions, data.command);
-  for (const plot of placeFigures(data.figures)) drawPlot(plot, false);
+  for (const plot of placeFigures(data.figures)) drawPlot(plot);
 }
