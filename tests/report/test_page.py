@@ -62,6 +62,16 @@ def test_the_command_writes_a_report(tmp_path: Path) -> None:
     assert (result.exit_code, "cannot write" in result.stderr) == (1, True)
 
 
+def test_the_only_study_of_a_store_needs_no_name(tmp_path: Path) -> None:
+    url, out = f"sqlite:///{tmp_path}/alloy.db", tmp_path / "alloy.html"
+    for name, code in (("alloy", 0), ("another", 2)):
+        Study.open(url, name, proven(), algorithm="random_search").optimise(budget=1, progress=False)
+        result = CliRunner().invoke(app, ["report", "--storage", url, "-o", str(out)])
+        assert result.exit_code == code, result.output
+    assert embedded(out.read_text())["name"] == "alloy"
+    assert "alloy, another" in result.stderr
+
+
 def test_the_command_on_the_page_has_no_password(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert without_password("postgresql://lab:secret@db/studies") == "postgresql://lab:***@db/studies"
     url = f"sqlite:///{tmp_path}/alloy.db"
@@ -70,7 +80,7 @@ def test_the_command_on_the_page_has_no_password(tmp_path: Path, monkeypatch: py
     out = tmp_path / "alloy.html"
     result = CliRunner().invoke(app, ["report", "--study", "an alloy", "-o", str(out)])
     assert result.exit_code == 0, result.output
-    assert embedded(out.read_text())["command"] == f"cascada report --storage {url} --study 'an alloy'"
+    assert embedded(out.read_text())["command"] == f"cascada report --storage {url} --study 'an alloy' -o {out}"
 
 
 # ---- in a browser

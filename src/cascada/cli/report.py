@@ -7,12 +7,12 @@ from typing import Annotated
 import typer
 
 from cascada.cli.output import print_json
-from cascada.cli.stored import Json, Spec, Storage, StudyName, given, opened, without_password
+from cascada.cli.stored import Json, Spec, Storage, TheOnlyOne, given, one_study, opened, without_password
 from cascada.errors import StoreError
 
 
 def report(
-    study: StudyName,
+    study: TheOnlyOne = None,
     storage: Storage = None,
     out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE.html", help="The file to write.")] = Path(
         "report.html"
@@ -28,13 +28,16 @@ def report(
     """
     from cascada.report import write_report
 
-    found = opened(storage, study, spec)
-    command = f"cascada report --storage {without_password(given(storage))} --study {shlex.quote(study)}"
+    name = one_study(storage, study)
+    found = opened(storage, name, spec)
+    parts = ["cascada", "report", "--storage", without_password(given(storage)), "--study", name]
+    parts += ["-o", str(out)] + ([] if spec is None else ["--spec", spec])
+    command = shlex.join(parts)
     try:
-        write_report(found, study, out, command)
+        write_report(found, name, out, command)
     except OSError as error:
         raise StoreError(f"cannot write {out}: {error.strerror or error}.") from None
     if json_output:
-        print_json({"study": study, "out": str(out)})
+        print_json({"study": name, "out": str(out)})
     else:
         typer.echo(f"The report is in {out}.")

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from cascada.cli.output import print_json
-from cascada.cli.stored import Json, Spec, Storage, given
+from cascada.cli.stored import Json, Spec, Storage, given, missing_file
 
 PORT = 8765
 
@@ -27,10 +27,14 @@ def serve(
     """
     from cascada.cli.live import serve_here
 
+    missing = missing_file(given(storage))
+
     def ready(address: str) -> None:
         if json_output:
             print_json({"url": address})
         else:
             typer.echo(f"The live page is at {address} (Ctrl-C ends it).")
+            if missing is not None:
+                typer.echo(f"There is no {missing} yet: the page waits for it.", err=True)
 
     serve_here(given(storage), spec, port, ready)

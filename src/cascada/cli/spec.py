@@ -1,6 +1,7 @@
 """SPEC on the command line: a built-in problem, `package.module:object`, `file.py:object`, or `file.toml`."""
 
 import sys
+from difflib import get_close_matches
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -26,9 +27,11 @@ def load(spec: str) -> Network:
     if not colon:
         if spec in PROBLEMS:
             return by_name(spec).network
+        near = get_close_matches(spec, PROBLEMS, n=1)
         raise ArgumentError(
             f"SPEC must be a built-in problem (see `cascada problems`), 'package.module:object', 'file.py:object' or "
-            f"'file.toml' (`cascada new file.toml` writes one to start from); got {spec!r}."
+            f"'file.toml' (`cascada new file.toml` writes one to start from); got {spec!r}"
+            + (f" (did you mean {near[0]}?)." if near else ".")
         )
     module = _load_file(Path(place)) if place.endswith(".py") else _import(place)
     try:

@@ -21,6 +21,10 @@ Storage = Annotated[
     typer.Option(metavar="URL", envvar="CASCADA_STORAGE", help="The store, as in sqlite:///alloy.db."),
 ]
 StudyName = Annotated[str, typer.Option("--study", metavar="NAME", help="The study's name in the store.")]
+TheOnlyOne = Annotated[
+    str | None,
+    typer.Option("--study", metavar="NAME", help="The study's name in the store; not needed if it has only one."),
+]
 OneOrAll = Annotated[
     str | None, typer.Option("--study", metavar="NAME", help="The study's name; without one, all studies are listed.")
 ]
@@ -49,10 +53,30 @@ def store_at(storage: str | None, *, create: bool = False) -> "Store":
     from cascada.study.store import Store
 
     url = given(storage)
-    scheme, _, file = url.partition(":///")
-    if scheme.startswith("sqlite") and file and not create and not Path(file.partition("?")[0]).exists():
-        raise StoreError(f"there is no store at {file}; `cascada run` and `cascada ask --spec SPEC` create one.")
+    missing = None if create else missing_file(url)
+    if missing is not None:
+        raise StoreError(f"there is no store at {missing}; `cascada run` and `cascada ask --spec SPEC` create one.")
     return Store(url)
+
+
+def missing_file(url: str) -> str | None:
+    """The file of a store, if the store is a file that is not there."""
+    scheme, _, file = url.partition(":///")
+    return file if scheme.startswith("sqlite") and file and not Path(file.partition("?")[0]).exists() else None
+
+
+def one_study(storage: str | None, study: str | None) -> str:
+    """The name of a study, which need not be given where a store has only one."""
+    if study is not None:
+        return study
+    store = store_at(storage)
+    try:
+        names = store.studies()
+    finally:
+        store.close()
+    if len(names) != 1:
+        raise ArgumentError(f"which study? Give --study NAME; this store has {', '.join(names) or 'none'}.")
+    return names[0]
 
 
 def opened(

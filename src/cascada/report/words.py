@@ -4,7 +4,8 @@ from cascada.report.theme import number
 from cascada.search import Certificate
 from cascada.study.runner import AnyStudy
 
-_DECISIVE = 2.0  # times as much as the next: then one stage is worth naming
+_DECISIVE = 2.0  # times as much as the next: then one stage is worth naming,
+_FAIR_PART = 0.2  # if it is so much of the gap
 
 
 def summary(study: AnyStudy, certificate: Certificate, contributions: dict[str, float]) -> list[str]:
@@ -39,7 +40,7 @@ def _gap(study: AnyStudy, certificate: Certificate) -> str:
     return (
         f"By estimate, no setting in {certificate.over} gives {word} than {number(certificate.bound)}, so the best run "
         f"is within {number(certificate.gap)} of the best possible. This is not proven: kernels or norms were "
-        f"estimated from the runs."
+        f"estimated from the runs. Such gaps are wide at first; whether the best still improves says more."
     )
 
 
@@ -55,11 +56,20 @@ def _next(study: AnyStudy, certificate: Certificate, contributions: dict[str, fl
         return f"Next: run the process at the settings that are asked for.{waits}"
     if study.tolerance is not None and certificate.gap <= study.tolerance and certificate.kind == "proven":
         return f"Next: nothing; the gap is within the tolerance of {number(study.tolerance)}.{waits}"
+    which = _stage_to_know(study, certificate.gap, contributions)
+    return f"Next: more runs, if a smaller gap is worth them.{which}{waits}"
+
+
+def _stage_to_know(study: AnyStudy, gap: float, contributions: dict[str, float]) -> str:
+    """Which stage to know better, if that is one, and what is not known of it is a fair part of the gap."""
     ranked = sorted(contributions, key=contributions.__getitem__, reverse=True)
-    advice = "Next: more runs, if a smaller gap is worth them."
-    if len(ranked) > 1 and contributions[ranked[0]] > _DECISIVE * contributions[ranked[1]]:
-        advice = (
-            f"Next: more runs, if a smaller gap is worth them. Most of what is not known of the objective comes from "
-            f"the stage {ranked[0]!r}: past runs of it, or a smaller norm bound that holds, help most."
-        )
-    return advice + waits
+    if len(ranked) < 2 or contributions[ranked[0]] <= _DECISIVE * contributions[ranked[1]]:
+        return ""
+    if contributions[ranked[0]] < _FAIR_PART * gap:
+        return ""
+    given = not study.network.estimated
+    helps = "a smaller norm bound that holds" if given else "a kernel and a norm bound that you vouch for"
+    return (
+        f" Most of what is not known of the objective comes from the stage {ranked[0]!r}: past runs of it, or {helps}, "
+        f"help most."
+    )

@@ -20,7 +20,7 @@ def _stage(stage: Mapping[str, Any]) -> Stage:
     if stage["known"]:
         raise ArgumentError(
             f"stage {stage['name']!r} is a formula, and stores hold no functions: give the study its network (in "
-            f"Python, or the file that describes it)."
+            f"Python `network=`, on the command line --spec SPEC: the file or the problem that it was run from)."
         )
     return Stage(
         stage["name"],
