@@ -4,13 +4,15 @@ import itertools
 import json
 import math
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from cascada.errors import ArgumentError
-from cascada.network import Network
+from cascada.kernels import SquaredExponential
+from cascada.network import Network, Stage
 from cascada.report import (
     gap_contributions,
     plot_acquisition,
@@ -20,10 +22,15 @@ from cascada.report import (
     plot_parallel_coordinate,
     plot_regret,
     plot_stage,
+    write_report,
 )
+from cascada.report.contributions import three_digits
 from cascada.report.history import looks_along
+from cascada.report.payload import figures
+from cascada.space import Real
 from cascada.study import Study
-from tests.report.cases import ODD, estimated, joint, odd, proven, ran, refuted
+from tests.report.browser import chromium
+from tests.report.cases import ODD, SE, estimated, joint, odd, proven, ran, refuted
 
 FIGURES: list[Callable[..., Any]] = [
     plot_acquisition,
@@ -37,6 +44,10 @@ NETWORKS = {"proven": proven, "estimated": estimated, "joint": joint, "odd": odd
 
 def texts(shown: Any) -> str:
     return json.dumps(json.loads(shown.to_json()), ensure_ascii=False)
+
+
+def captions(study: Study) -> dict[str, str]:
+    return {one["id"]: one["alt"] for one in figures(study, looks_along(study), gap_contributions(study))}
 
 
 @pytest.mark.parametrize("network", NETWORKS)
@@ -55,7 +66,10 @@ def test_a_refuted_study_can_be_looked_at(plot: Callable[..., Any]) -> None:
 
 def test_the_history_closes_the_gap() -> None:
     study = ran(proven(), 12)
-    runs, best, bound = plot_optimization_history(study).data
+    shown = plot_optimization_history(study)
+    runs, best, bound = shown.data
+    assert list(runs.x) == list(best.x) == list(bound.x) == list(range(12))  # as the command line counts
+    assert shown.layout.xaxis.title.text == "trial"
     values = [trial.value for trial in study.trials if trial.value is not None]
     assert list(runs.y) == values
     assert list(best.y) == np.maximum.accumulate(values).tolist()
@@ -76,6 +90,17 @@ def test_no_bound_is_shown_where_there_is_none() -> None:
     assert looks_along(ran(estimated(), 3)) == []  # a gap from three runs would be a guess
     assert looks_along(Study(proven())) == []
     assert all(look.kind == "estimated" for look in looks_along(ran(estimated(), 9)))
+
+
+def test_a_history_without_a_complete_run_says_so() -> None:
+    study = Study(proven())
+    study.begin_trial({"dose": 0.5, "heat": 1.0})
+    shown = plot_optimization_history(study)
+    assert [note.text for note in shown.layout.annotations] == ["no complete run yet"]
+    assert not shown.layout.xaxis.visible
+    assert len(shown.data) == 2  # which the live page fills
+    assert "bound" not in captions(study)["history"]
+    assert not plot_optimization_history(ran(proven(), 1)).layout.annotations
 
 
 def test_nothing_is_called_proven_that_somebody_refuted() -> None:
@@ -100,7 +125,60 @@ def test_the_network_shows_the_values_of_the_best_run() -> None:
     said = texts(plot_network(study))
     for value in (*best.controls.values(), best.outputs["mix"][0], best.outputs["cure"][0]):
         assert f"= {value:.5g}" in said
+    assert f"trial {best.number}" in said
+    assert "best run" in captions(study)["network"]
     assert "= " not in texts(plot_network(Study(proven())))
+    assert "best run" not in captions(Study(proven()))["network"]
+
+
+def _stage(name: str, controls: int, *parents: str) -> Stage:
+    spaces = {f"{name}_control_{i}": Real(0, 1) for i in range(controls)}
+    given: Any = {"parents": parents, "kernel": SE, "norm_bound": 2.0}
+    return Stage(name, spaces, **given, function=lambda **inputs: 0.1234567 * sum(inputs.values()))
+
+
+SHAPES = {
+    "long": Network([_stage("s0", 1), *(_stage(f"s{i}", 1, f"s{i - 1}") for i in range(1, 6))]),
+    "wide": Network([*(_stage(f"feed{i}", 2) for i in range(4)), _stage("mix", 1, *(f"feed{i}" for i in range(4)))]),
+    "passing": Network([_stage("a", 4), _stage("b", 1, "a"), _stage("c", 0, "b"), _stage("d", 1, "a", "c")]),
+    "names": Network([_stage("the_melting_of_old_iron" * 2, 1), _stage("x", 2, "the_melting_of_old_iron" * 2)]),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_arrows_lead_from_stage_to_stage_and_end_at_boxes(shape: str) -> None:
+    network = SHAPES[shape]
+    shown = plot_network(Study(network))
+    notes = shown.layout.annotations
+    tops = {(note.x, round(note.y) - 14) for note in notes if note.bgcolor}
+    assert len(tops) == len(network.nodes)
+    arrows = [note for note in notes if note.axref == "x"]
+    assert len(arrows) == sum(len(node.parents) for node in network.nodes)
+    assert all((note.x, round(note.y)) in tops and note.ay < note.y for note in arrows)
+
+
+def test_nothing_in_the_network_lies_on_anything_else(tmp_path: Path) -> None:
+    find = """() => {
+      const plot = document.querySelector("[data-id=network] .main-svg").getBoundingClientRect();
+      const found = [...document.querySelectorAll("[data-id=network] .annotation-text, [data-id=network] .gtitle")];
+      const boxes = found.map((text) => [text.textContent, text.getBoundingClientRect()]).filter(([text]) => text);
+      const trouble = boxes.filter(([, b]) => b.left < plot.left || b.right > plot.right || b.bottom > plot.bottom);
+      boxes.forEach(([, a], i) => trouble.push(...boxes.slice(i + 1).filter(([, b]) =>
+        a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 2 && b.top < a.bottom - 2)));
+      return [boxes.length, trouble.map(([text]) => text)];
+    }"""
+    with chromium() as browser:
+        for shape, network in SHAPES.items():
+            path = tmp_path / f"{shape}.html"
+            write_report(ran(network, 1), shape, path)
+            for width in (360, 1200):
+                page = browser.new_page(viewport={"width": width, "height": 800})
+                page.goto(path.as_uri())
+                page.wait_for_selector("[data-id=network] .annotation-text")
+                count, trouble = page.evaluate(find)
+                assert (trouble, shape, width) == ([], shape, width)
+                assert count > 2 * len(network.nodes)
+                page.close()
 
 
 def test_a_stage_shows_its_data_within_its_bounds() -> None:
@@ -121,8 +199,21 @@ def test_a_stage_of_two_inputs_is_a_map_in_user_units() -> None:
 
 def test_a_stage_of_more_inputs_is_a_line_for_each() -> None:
     study = ran(estimated(), 9)
-    names = [trace.name for trace in plot_stage(study, "cure").data if trace.name]
-    assert names == ["u", "v", "heat"]
+    shown = plot_stage(study, "cure")
+    lines_ = [trace for trace in shown.data if trace.name]
+    assert [trace.name for trace in lines_] == ["u", "v", "heat"]
+    bands = [trace.fillcolor for trace in shown.data if trace.fill]
+    assert len(set(bands)) == len({trace.line.color for trace in lines_}) == 3  # each in its own colour
+    assert shown.layout.legend.traceorder == "normal"
+
+
+def test_captions_of_stages_say_what_is_drawn() -> None:
+    said = captions(ran(proven(), 9))
+    assert "bounds (band) and measured values (dots); green" in said["stage-0"]
+    assert "bounds" not in said["stage-1"]  # a map has none
+    more = captions(ran(estimated(), 9))["stage-2"]
+    assert "the others as in the best run" in more
+    assert "measured" not in more
 
 
 def test_the_acquisition_is_above_the_mean() -> None:
@@ -132,6 +223,46 @@ def test_the_acquisition_is_above_the_mean() -> None:
     surface, bound = plot_acquisition(study).data[0], study.certificate().bound
     assert bound is not None
     assert np.asarray(surface.z).max() <= bound + 1e-9  # no setting gives more
+
+
+def test_a_map_marks_the_best_run() -> None:
+    study = ran(proven(), 4)
+    _, runs, best = plot_acquisition(study).data
+    found = study.best_trial
+    assert found is not None
+    assert len(runs.x) == 4
+    assert runs.text[1].startswith("trial 1: ")
+    assert (best.name, *best.x, *best.y) == ("best run", found.controls["dose"], found.controls["heat"])
+
+
+def test_a_map_that_would_be_one_colour_says_so() -> None:
+    controls = {"x": Real(0, 1), "y": Real(0.1, 10, log=True), "z": Real(0, 1)}
+    kernel = SquaredExponential(0.01)
+    rough = Stage("s", controls, kernel=kernel, norm_bound=140.0, function=lambda x, y, z: x * y * z)
+    study = ran(Network([rough]), 3)
+    shown = plot_acquisition(study)
+    assert "the bound is about 140 everywhere" in texts(shown)
+    assert [trace.type for trace in shown.data] == ["scatter", "scatter"]
+    assert list(shown.layout.yaxis.range) == pytest.approx([-1, 1])  # by the logarithm
+    best = study.best_trial
+    assert best is not None
+    assert f"over x and y, with z = {best.controls['z']:.5g}" in captions(study)["acquisition"]
+    assert "everywhere" not in texts(plot_acquisition(ran(proven(), 9)))
+
+
+def test_contributions_are_not_called_shares() -> None:
+    study = ran(proven(), 4)
+    found = gap_contributions(study)
+    said = captions(study)["contributions"]
+    assert "neither add up to it nor stay below it" in said
+    bars = plot_gap_contributions(study, found).data[0]
+    assert set(bars.text) == {three_digits(value) for value in found.values()}
+    assert all(text in said for text in bars.text)
+
+
+def test_three_digits_always() -> None:
+    values = [0, 9.57e-6, 0.0032, 2, 99.97, 1490, 2e5]
+    assert [three_digits(value) for value in values] == ["0", "9.57e-06", "0.00320", "2.00", "100", "1490", "2.00e+05"]
 
 
 def test_the_stage_that_is_not_known_adds_most() -> None:
@@ -149,24 +280,24 @@ def test_every_complete_run_is_a_line_and_the_best_is_on_top() -> None:
     *groups, best = plot_parallel_coordinate(study).data
     assert len(groups) == 5
     runs = [n for trace in groups for n in lines(trace)]
-    assert sorted(runs) == list(range(1, 13))
-    values = {trial.number + 1: trial.value for trial in study.trials}
+    assert sorted(runs) == list(range(12))
+    values = {trial.number: trial.value for trial in study.trials}
     parts = [sorted(values[n] or 0.0 for n in lines(trace)) for trace in groups]
     assert all(low[-1] <= high[0] for low, high in itertools.pairwise(parts))  # by fifths, the best last
     found = study.best_trial
     assert found is not None
-    assert list(lines(best)) == [found.number + 1]
+    assert list(lines(best)) == [found.number]
     heat = [trial.controls["heat"] for trial in study.trials]
     low, high = math.log(min(heat)), math.log(max(heat))
     expected = (math.log(found.controls["heat"]) - low) / (high - low)  # by the logarithm
-    assert lines(best)[found.number + 1][1] == pytest.approx(expected, abs=1e-4)
-    assert lines(best)[found.number + 1][3] == 1.0  # the objective
+    assert lines(best)[found.number][1] == pytest.approx(expected, abs=1e-4)
+    assert lines(best)[found.number][3] == 1.0  # the objective
 
 
 def test_the_lowest_are_the_best_of_a_process_to_be_minimised() -> None:
     study = ran(joint(), 6)
     *groups, best = plot_parallel_coordinate(study).data
-    assert list(lines(best)) == [study.best_trial.number + 1] if study.best_trial else False
+    assert list(lines(best)) == [study.best_trial.number] if study.best_trial else False
     assert set(lines(best)) <= set(lines(groups[-1]))
 
 
@@ -176,7 +307,16 @@ def test_what_was_not_observed_is_a_gap() -> None:
         study.add_trial({"dose": dose, "n": 2, "heat": 0.5}, {"mix": [dose, 1.0], "cure": 3.0})
     study.add_trial({"dose": 1.0, "n": 2, "heat": 0.5}, {"cure": 5.0})
     best = plot_parallel_coordinate(study).data[-1]
-    assert lines(best)[3] == [1.0, 0.5, 0.5, None, None, 1.0]  # an axis of one value is passed in the middle
+    assert lines(best)[2] == [1.0, 0.5, 0.5, None, None, 1.0]  # an axis of one value is passed in the middle
+
+
+def test_axes_show_plain_numbers() -> None:
+    study = ran(proven(), 0)
+    for value in (1490.26, 250000.0, -12345.6):
+        study.add_trial({"dose": 0.5, "heat": 1.0}, {"cure": value})
+    said = [note.text for note in plot_parallel_coordinate(study).layout.annotations]
+    assert said[-2:] == ["-12346", "2.5e+05"]
+    assert "1490" in [trace.name for trace in plot_parallel_coordinate(study).data]
 
 
 def lines(trace: Any) -> dict[int, list[float | None]]:
@@ -228,3 +368,22 @@ def test_the_bound_goes_forward_though_runs_end_in_another_order() -> None:
     numbers = [look.trial for look in looks]
     assert numbers == sorted(numbers)
     assert len(numbers) == 4
+
+
+@pytest.mark.parametrize("width", [360, 390, 1200])
+def test_no_legend_covers_a_title(tmp_path: Any, width: int) -> None:
+    boxes = """figures => figures.map(figure => ['.legend .bg', '.gtitle', '.xtitle'].map(
+        name => [...figure.querySelectorAll(name)].map(one => one.getBoundingClientRect()).map(
+            box => [box.left, box.top, box.right, box.bottom])))"""
+    with chromium() as browser:
+        page = browser.new_page(viewport={"width": width, "height": 800})
+        legends = 0
+        for name, network in NETWORKS.items():
+            write_report(ran(network(), 12), name, tmp_path / "report.html")
+            page.goto((tmp_path / "report.html").as_uri())
+            page.wait_for_function("document.querySelectorAll('figure:not(:has(.main-svg))').length === 0")
+            for found, *titles in page.locator("figure").evaluate_all(boxes):
+                legends += len(found)
+                for a, b in itertools.product(found, itertools.chain(*titles)):
+                    assert a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] or b[3] <= a[1], (name, a, b)
+        assert legends >= 2 * len(NETWORKS)

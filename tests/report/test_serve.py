@@ -82,7 +82,8 @@ def test_a_person_sees_runs_arrive(browser: Any, url: str) -> None:
             counts.add(page.rows())
             gaps.add(page.text("[data-fact=gap]"))
             labels.add(page.text("[data-label=gap] dt"))
-            return "Figures after run 16." in page.text("#computed") and "after run 16" in page.text("[data-label=gap]")
+            computed = "Figures from 16 complete runs." in page.text("#computed")
+            return computed and page.text("[data-label='the gap is'] dt") == "the gap is, from 16 complete runs"
 
         page.sees(seen, 40)
         assert running.wait(10) == 0
@@ -93,10 +94,10 @@ def test_a_person_sees_runs_arrive(browser: Any, url: str) -> None:
         assert page.text("[data-fact='best value']") == f"{best.value:.8g}"
         assert page.text("[data-fact=runs]") == "16 complete of 16"
         assert page.text("[data-fact=gap]") == f"{gap:.4g}"
-        assert page.text("tr.best td >> nth=0") == str(best.number + 1)
+        assert page.text("tr.best td >> nth=0") == str(best.number)
         assert len(counts) > 5
         assert len(gaps) > 2
-        assert len(labels) > 2  # each says after which run
+        assert len(labels) > 2  # each says from how many runs
         page.page.evaluate("window.dispatchEvent(new Event('beforeprint'))")  # prints all of them
         figures = page.page.locator("#figures figure").count()
         assert page.page.locator("figure:has(.main-svg)").count() == figures > 4
@@ -134,8 +135,10 @@ def test_studies_that_come_later_are_listed(browser: Any, url: str) -> None:
     ):
         index.sees(lambda: index.page.locator("#studies a").all_inner_texts() == ["first", "second"])
         third.says("There is no study named 'third' in this store (yet).")
+        index.page.locator("#studies a").nth(1).focus()
         run(url, 3, "third")
         index.sees(lambda: index.page.locator("#studies a").count() == 3)
+        assert index.text("#studies a:focus") == "second"
         third.sees(lambda: third.rows() == 3)
         third.says("Live.")
         assert third.text("#studies a[aria-current]") == "third"
@@ -163,6 +166,10 @@ def test_trouble_with_the_store_is_said_and_passes(browser: Any, url: str, tmp_p
     file = tmp_path / "lab.db"
     with served(url) as server, looked_at(browser, f"{server.url}?study=alloy") as page:
         page.says("there is no file")
+        assert not page.page.locator("#command").is_visible()
+        with looked_at(browser, server.url) as index:
+            index.says("there is no file")
+            assert (index.text("h1"), index.page.locator("main").is_visible()) == ("cascada", False)
         assert not file.exists()  # whoever looks creates nothing
         run(url, 3)
         page.sees(lambda: page.rows() == 3)
@@ -197,6 +204,44 @@ def test_trouble_with_the_store_is_said_and_passes(browser: Any, url: str, tmp_p
         damaged.close()
         page.says("cannot follow")
         well(page, server.url)
+
+
+def test_a_page_that_nobody_sees_lets_go_and_goes_on_where_it_was(browser: Any, url: str) -> None:
+    run(url, 3)
+    hide = "is => { Object.defineProperty(document, 'hidden', { value: is, configurable: true }); watch(); }"
+    with served(url) as server, looked_at(browser, server.url) as page:
+        page.sees(lambda: "from 3 complete runs" in page.text("#computed"))
+        page.page.evaluate("begun = []; beginTable = say = (...all) => begun.push(lost, all)")
+        page.page.evaluate(hide, True)
+        page.sees(lambda: page.page.evaluate("source === null"), 4)
+        run(url, 5)
+        assert page.rows() == 3
+        page.page.evaluate(hide, False)
+        page.sees(lambda: page.rows() == 5, 2)
+        assert page.text("[data-fact=gap]") != "…"  # nothing is begun anew
+        assert not any(page.page.evaluate("begun.flat(2)"))  # nor said to be lost
+
+
+def test_runs_are_shown_before_figures(browser: Any, url: str) -> None:
+    run(url, 2)
+    with served(url) as server, looked_at(browser, server.url) as page:
+        held: list[Any] = []
+        page.page.route("**/plotly.min.js*", lambda route: held.extend([route]))
+        page.page.reload()
+        page.sees(lambda: held and "Figures from" in page.text("#computed"))
+        page.page.evaluate("window.dispatchEvent(new Event('beforeprint'))")  # too early
+        held[0].continue_()
+        page.sees(lambda: page.page.locator("figure:not(:has(.main-svg))").count() == 0)
+        page.page.evaluate("""draws = 0;  // which take long, and fifty messages a second
+            Plotly.react = () => { for (const end = Date.now() + 100; Date.now() < end;); draws += 1; };
+            for (let n = 2; n < 52; n += 1) setTimeout(() => RECEIVE.runs(
+                { facts: [], best: 1, rows: [[n, "complete", 0, 1, 1, 1]] }), 20 * n);""")
+        page.sees(lambda: page.rows() == 52)
+        assert 1 <= page.page.evaluate("draws") <= 6
+        page.sees(lambda: page.page.evaluate("given.get(holderOf('history').firstChild).data[0].x.length") == 52)
+        page.page.evaluate("RECEIVE.runs({ facts: [['gap', 'none']], best: 1, rows: [], refuted: true })")
+        assert (page.text("[data-label=gap]"), page.text("#words")) == ("gap\nnone", "")  # at once
+        assert page.page.evaluate("historyNow().figure.data.length") == 2  # no bound
 
 
 def test_a_formula_needs_its_process(browser: Any, url: str) -> None:
@@ -314,7 +359,7 @@ def test_a_page_beside_a_run(browser: Any, url: str, tmp_path: Path) -> None:
         address = next(word for word in running.stderr.readline().split() if word.startswith("http://127.0.0.1:"))
         with looked_at(browser, address) as page:
             page.sees(lambda: page.text("h1") == ODD and page.rows() > 0)
-            page.sees(lambda: page.page.locator("[data-label=gap]").get_by_text("gap after run").count())
+            page.sees(lambda: page.page.locator("[data-label=gap]").get_by_text("gap, from").count())
             running.send_signal(signal.SIGINT)
             out, err = running.communicate(timeout=60)
             assert (running.returncode, err) == (0, "")

@@ -5,12 +5,15 @@ from typing import Any
 
 import numpy as np
 
+from cascada.arrays import Array
 from cascada.errors import ArgumentError
 from cascada.report.promising import coordinates_of, optimistic, promising_point
-from cascada.report.theme import BLUE, ORANGE, SCALE, escaped, figure, plotly_objects
+from cascada.report.theme import BLUE, ORANGE, SCALE, escaped, figure, number, plotly_objects
 from cascada.study.runner import AnyStudy
+from cascada.study.trial import Trial
 
 _LINE, _SIDE = 201, 41
+_FLAT = 0.02  # of what the bound is above the best run: less than that from place to place says nothing
 
 
 def plot_acquisition(study: AnyStudy, controls: Sequence[str] | None = None) -> Any:
@@ -18,16 +21,11 @@ def plot_acquisition(study: AnyStudy, controls: Sequence[str] | None = None) -> 
 
     The other controls are as in the best run, or before it where the objective may be best.
     """
-    domain = study.network.domain
-    names = tuple(domain.names[:2]) if controls is None else tuple(controls)
-    if not 1 <= len(names) <= 2 or not set(names) <= set(domain.names) or len(set(names)) != len(names):
-        raise ArgumentError(f"choose one or two of the controls {', '.join(domain.names)}; got {', '.join(names)}.")
-    best = study.best_trial
-    middle = promising_point(study) if best is None else coordinates_of(study, best.controls)[0]
+    names, domain = _chosen(study, controls), study.network.domain
     columns = [domain.names.index(name) for name in names]
     sides = [np.linspace(domain.lower[c], domain.upper[c], _LINE if len(names) == 1 else _SIDE) for c in columns]
     grid = np.stack(np.meshgrid(*sides, indexing="xy"), axis=-1).reshape(-1, len(names))
-    points = np.tile((domain.lower + domain.upper) / 2 if middle is None else middle, (len(grid), 1))
+    points = np.tile(_middle(study), (len(grid), 1))
     points[:, columns] = grid
     found = optimistic(study, points)
     shown = figure(
@@ -36,23 +34,86 @@ def plot_acquisition(study: AnyStudy, controls: Sequence[str] | None = None) -> 
     axes = [np.exp(side) if domain.controls[name].log else side for name, side in zip(names, sides, strict=True)]
     if found is None:
         return shown
-    mean, upper = found
-    go = plotly_objects()
-    runs = [trial for trial in study.trials if trial.value is not None]
     if len(names) == 1:
-        shown.add_trace(go.Scatter(x=axes[0], y=mean, mode="lines", name="expected", line={"color": BLUE, "width": 2}))
-        word = "at most" if study.network.sign > 0 else "at least"
-        line = {"color": ORANGE, "width": 2, "dash": "dot"}
-        shown.add_trace(go.Scatter(x=axes[0], y=upper, mode="lines", name=word, line=line))
+        _add_lines(shown, study, axes[0], *found)
     else:
-        z = upper.reshape(len(axes[1]), len(axes[0]))
-        scale = {"colorscale": SCALE, "reversescale": study.network.sign < 0, "contours": {"coloring": "heatmap"}}
-        shown.add_trace(go.Contour(x=axes[0], y=axes[1], z=z, name="can be", ncontours=16, **scale))
-        x, y = ([trial.controls[name] for trial in runs] for name in names)
-        marker = {"color": "#FFFFFF", "size": 7, "line": {"color": "#000000", "width": 1}}
-        text = [f"run {trial.number + 1}: {escaped(f'{trial.value:.5g}')}" for trial in runs]
-        shown.add_trace(go.Scatter(x=x, y=y, mode="markers", marker=marker, text=text, hoverinfo="text", name="runs"))
-        shown.update_layout(showlegend=False)
+        _add_map(shown, study, names, axes, found[1].reshape(len(axes[1]), len(axes[0])))
         shown.update_yaxes(type="log" if domain.controls[names[1]].log else "linear")
     shown.update_xaxes(type="log" if domain.controls[names[0]].log else "linear")
     return shown
+
+
+def caption_of_acquisition(study: AnyStudy) -> str:
+    """What the figure shows if nobody chose controls: over which, and what the others are."""
+    names, domain = _chosen(study, None), study.network.domain
+    values = domain.decode(_middle(study)[None])[0]
+    others = [f"{name} = {number(values[i])}" for i, name in enumerate(domain.names) if name not in names]
+    at = f", with {', '.join(others)}" if others else ""
+    said = f"The best that the objective can be over {' and '.join(names)}{at}"
+    if len(names) == 1:
+        return f"{said} (dotted), and what is expected of it (line)."
+    return f"{said}. Dots are runs, whatever their other controls were, and the star is the best run."
+
+
+def _chosen(study: AnyStudy, controls: Sequence[str] | None) -> tuple[str, ...]:
+    domain = study.network.domain
+    names = tuple(domain.names[:2]) if controls is None else tuple(controls)
+    if not 1 <= len(names) <= 2 or not set(names) <= set(domain.names) or len(set(names)) != len(names):
+        raise ArgumentError(f"choose one or two of the controls {', '.join(domain.names)}; got {', '.join(names)}.")
+    return names
+
+
+def _middle(study: AnyStudy) -> Array:
+    """Coordinates (d,) of the point that the figure goes through."""
+    best, domain = study.best_trial, study.network.domain
+    middle = promising_point(study) if best is None else coordinates_of(study, best.controls)[0]
+    return (domain.lower + domain.upper) / 2 if middle is None else middle
+
+
+def _add_lines(shown: Any, study: AnyStudy, x: Array, mean: Array, upper: Array) -> None:
+    go = plotly_objects()
+    shown.add_trace(go.Scatter(x=x, y=mean, mode="lines", name="expected", line={"color": BLUE, "width": 2}))
+    word = "at most" if study.network.sign > 0 else "at least"
+    line = {"color": ORANGE, "width": 2, "dash": "dot"}
+    shown.add_trace(go.Scatter(x=x, y=upper, mode="lines", name=word, line=line))
+
+
+def _add_map(shown: Any, study: AnyStudy, names: Sequence[str], axes: Sequence[Array], upper: Array) -> None:
+    """Colours, unless they are all the same; the runs, and the best of them."""
+    go, best = plotly_objects(), study.best_trial
+    if flat(upper, None if best is None else best.value):
+        said = f"the bound is about {upper.mean():.3g} everywhere:<br>no part is ruled out yet"
+        where = {"x": 0.5, "y": 1, "xref": "paper", "yref": "paper", "yanchor": "bottom"}
+        shown.add_annotation(**where, text=said, showarrow=False)
+        shown.update_layout(margin={"t": 90}, title={"y": 0.96, "yanchor": "top"})
+        edges = [
+            np.log10(axis[[0, -1]]) if study.network.domain.controls[n].log else axis[[0, -1]]
+            for n, axis in zip(names, axes, strict=True)
+        ]
+        shown.update_layout(xaxis={"range": edges[0].tolist()}, yaxis={"range": edges[1].tolist()})
+    else:
+        # Lines between the colours would be speckles where the bound is nearly the same over a part of the map.
+        scale = {"colorscale": SCALE, "reversescale": study.network.sign < 0}
+        colours = {"contours": {"coloring": "heatmap"}, "line": {"width": 0}, **scale}
+        shown.add_trace(go.Contour(x=axes[0], y=axes[1], z=upper, name="can be", **colours))
+    runs = [trial for trial in study.trials if trial.value is not None]
+    white = {"color": "#FFFFFF", "size": 7, "line": {"color": "#000000", "width": 1}}
+    star = {"color": ORANGE, "size": 15, "symbol": "star", "line": {"color": "#FFFFFF", "width": 1}}
+    _add_runs(shown, runs, names, "runs", white)
+    _add_runs(shown, [] if best is None else [best], names, "best run", star)
+    shown.update_layout(showlegend=False)
+
+
+def flat(upper: Array, best: float | None) -> bool:
+    """Whether a bound is so much the same everywhere, seen from the best run, that it rules out nothing."""
+    spread = float(np.ptp(upper))
+    above = float(np.abs(upper).max() if best is None else np.abs(upper - best).max())
+    return spread <= _FLAT * above
+
+
+def _add_runs(shown: Any, runs: Sequence[Trial], names: Sequence[str], name: str, marker: dict[str, Any]) -> None:
+    x, y = ([trial.controls[control] for trial in runs] for control in names)
+    text = [f"trial {trial.number}: {escaped(f'{trial.value:.5g}')}" for trial in runs]
+    shown.add_trace(
+        plotly_objects().Scatter(x=x, y=y, mode="markers", marker=marker, text=text, hoverinfo="text", name=name)
+    )

@@ -44,10 +44,28 @@ def plot_gap_contributions(study: AnyStudy, contributions: Mapping[str, float] |
     shown = figure("What each stage's uncertainty adds", study.network.objective[1], "", showlegend=False)
     names = sorted(found, key=found.__getitem__)
     bars = {"x": [found[name] for name in names], "y": [escaped(name) for name in names], "orientation": "h"}
-    shown.add_trace(go.Bar(**bars, marker={"color": BLUE}, texttemplate="%{x:.3g}", cliponaxis=False))
-    shown.update_xaxes(exponentformat="power", rangemode="tozero")
+    said = {"text": [three_digits(found[name]) for name in names], "hovertemplate": "%{y}: %{text}<extra></extra>"}
+    beside = {"textposition": "outside", "textangle": 0, "cliponaxis": False}
+    shown.add_trace(go.Bar(**bars, **said, **beside, marker={"color": BLUE}))
+    most = max(found.values(), default=0.0)
+    # Room for the numbers at the bars, which are enough: those of the axis would look different.
+    shown.update_xaxes(range=[0, 1.3 * most or 1.0], showticklabels=False)
     shown.update_layout(height=160 + 40 * len(names))
     return shown
+
+
+def caption_of_contributions(contributions: Mapping[str, float]) -> str:
+    """What the bars show, and what they do not."""
+    bars = "; ".join(f"{name}: {three_digits(value)}" for name, value in contributions.items())
+    return (
+        f"What each stage's uncertainty adds to the best that the objective can be. {bars}. These are not shares of "
+        f"the gap: they neither add up to it nor stay below it."
+    )
+
+
+def three_digits(value: float) -> str:
+    """Three digits that count, always, so that numbers below each other can be compared."""
+    return f"{value:.0f}" if value == 0 or 100 <= abs(value) < 1e5 else f"{value:#.3g}".rstrip(".")
 
 
 def _most(joint: Joint, point: Any, eta: Any) -> float:

@@ -1,102 +1,259 @@
-"""The network as a drawing: stages as boxes, what flows between them on the edges, values of the best run."""
+"""The network as a drawing: stages from top to bottom, their controls and outputs beside them, values of the best run.
 
+The page may be as wide as a desk or as narrow as a phone, and the figure is made before anybody knows. So heights are
+counted in pixels, and what is written has to fit into the narrowest page, whatever the width.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from cascada.network import Network, Node
-from cascada.report.theme import BLUE, GREEN, GREY, escaped, figure, number, plotly_objects
+from cascada.report.theme import BLUE, GREEN, GREY, escaped, figure, number
 from cascada.study.runner import AnyStudy
 from cascada.study.trial import Trial
 
+# In pixels.
+_NARROW = 296  # what a page of 360 leaves for a drawing
+_TOP, _SIDE, _BOTTOM = 56, 8, 16  # margins
+_BOX, _BETWEEN, _REACH, _GAP = 28, 34, 24, 8  # a box's height, from row to row, arrows from controls, and to outputs
+_SMALL, _LARGE, _NAME = 8, 11, 12  # letters; of names in boxes at most the last
+_ASPECT, _BOLD = 0.62, 0.68  # how wide a letter is, as part of its height: rather too much
+_SPACING = 1.35  # from line to line, as part of the letters' height
+_PASSING = 0.35  # of a stage's width, for a value that only passes by
+
+_ARROW = {"showarrow": True, "arrowhead": 2, "arrowwidth": 1.5}
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """A stage in its row: what is written, and its width and place; lengths in pixels, x as part of the width."""
+
+    node: Node
+    x: float
+    width: float
+    name: str
+    letters: float  # of the name
+    controls: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Row:
+    """Stages side by side, and the places of all that arrows lead to or that passes by."""
+
+    places: dict[str, float]
+    stages: tuple[_Drawn, ...]
+    letters: float
+    beside: bool  # whether controls and outputs are to the left and to the right of the box, else above and below
+    first: bool  # nothing leads to its stages, so that there is room above them
+
+    @property
+    def above(self) -> float:
+        """From the top of the row to the boxes."""
+        if self.beside:
+            return (self.height - _BOX) / 2
+        return max(self.upper(stage) for stage in self.stages)
+
+    @property
+    def height(self) -> float:
+        """Of everything in it."""
+        if self.beside:
+            return max(_BOX, *(self.tall(max(len(s.controls), len(s.outputs))) for s in self.stages))
+        return self.above + _BOX + max(self.lower(stage) for stage in self.stages)
+
+    def tall(self, lines: int) -> float:
+        """So many lines."""
+        return lines * _SPACING * self.letters + 4 * bool(lines)
+
+    def upper(self, stage: _Drawn) -> float:
+        """What is above the box: the controls, with an arrow."""
+        return self.tall(len(stage.controls)) + _REACH if self.first and stage.controls and not self.beside else 0.0
+
+    def lower(self, stage: _Drawn) -> float:
+        """What is below the box."""
+        if self.beside:
+            return 0.0
+        return self.tall(len(stage.outputs)) + (0.0 if self.first else self.tall(len(stage.controls)))
+
 
 def plot_network(study: AnyStudy, trial: Trial | None = None) -> Any:
-    """Stages from left to right, with the values of a trial, by default of the best."""
-    go, network = plotly_objects(), study.network
+    """Stages from top to bottom, with the values of a trial, by default of the best."""
     trial = study.best_trial if trial is None else trial
-    places = _places(network)
-    wide = max(x for x, _ in places.values()) + 1
-    tall = max(abs(y) for _, y in places.values()) + 1
+    rows = _rows(study.network, trial)
+    high = sum(row.height for row in rows) + _BETWEEN * (len(rows) - 1)
     shown = figure(
-        "The process" if trial is None else f"The process, with the values of run {trial.number + 1}",
-        height=260 + 60 * int(tall),
+        "The process" if trial is None else f"The process, with the values of trial {trial.number}",
+        height=high + _TOP + _BOTTOM,
+        margin={"l": _SIDE, "r": _SIDE, "t": _TOP, "b": _BOTTOM},
         showlegend=False,
+        dragmode=False,
     )
-    shown.update_xaxes(visible=False, range=[-0.9, wide - 0.4])
-    shown.update_yaxes(visible=False, range=[-tall, tall])
-    for node in network.nodes:
-        x, y = places[node.stage.name]
-        for parent in node.parents:
-            shown.add_annotation(_arrow(places[parent], (x, y)))
-        controls = [f"{escaped(name)}{_value(trial, name)}" for name in node.stage.controls]
-        if controls:
-            shown.add_annotation(_arrow((x, y + 0.75), (x, y)) | {"arrowcolor": GREEN})
-            shown.add_annotation(_text(x, y + 0.8, "<br>".join(controls), GREEN) | {"yanchor": "bottom"})
-        outputs = [f"{escaped(name)}{_output(trial, node, j)}" for j, name in enumerate(node.stage.outputs)]
-        shown.add_annotation(_text(x, y - 0.32, "<br>".join(outputs), GREY) | {"yanchor": "top"})
-    names = list(places)
-    shown.add_trace(
-        go.Scatter(
-            x=[places[name][0] for name in names],
-            y=[places[name][1] for name in names],
-            mode="markers+text",
-            text=[f"<b>{escaped(name)}</b>" for name in names],
-            textposition="middle center",
-            textfont={"color": "#FFFFFF"},
-            marker={"symbol": "square", "size": 1, "color": BLUE},
-            hoverinfo="skip",
-        )
-    )
-    for name, (x, y) in places.items():
-        half = min(0.42, 0.1 + 0.022 * len(name))
-        box = {"type": "rect", "x0": x - half, "x1": x + half, "y0": y - 0.25, "y1": y + 0.25, "layer": "below"}
-        shown.add_shape(box | {"fillcolor": BLUE, "line": {"width": 0}})
+    # One unit upright is one pixel, as long as nobody zooms.
+    shown.update_xaxes(visible=False, range=[0, 1], fixedrange=True)
+    shown.update_yaxes(visible=False, range=[high, 0], fixedrange=True)
+    top = 0.0
+    for i, row in enumerate(rows):
+        _draw_row(shown, row, top)
+        if i:
+            _draw_edges(shown, rows[i - 1], row, top)
+        _draw_passing(shown, row, top)
+        top += row.height + _BETWEEN
     return shown
 
 
-def _places(network: Network) -> dict[str, tuple[float, float]]:
-    """Where the stages are drawn: as far right as the longest way to them, those side by side one below the other."""
+# ---- where everything is
+
+
+def _rows(network: Network, trial: Trial | None) -> list[_Row]:
+    """A stage is as far down as the longest way to it."""
     depth: dict[str, int] = {}
+    until: dict[str, int] = {}  # the row of the last stage that it leads to
     for node in network.nodes:
-        depth[node.stage.name] = 1 + max((depth[parent] for parent in node.parents), default=-1)
-    columns: dict[int, list[str]] = {}
-    for name, x in depth.items():
-        columns.setdefault(x, []).append(name)
-    spread = 2.2  # room for controls above and outputs below
-    return {
-        name: (float(x), spread * ((len(names) - 1) / 2 - i))
-        for x, names in columns.items()
-        for i, name in enumerate(names)
-    }
+        depth[node.stage.name] = row = 1 + max((depth[parent] for parent in node.parents), default=-1)
+        until |= {parent: max(row, until.get(parent, 0)) for parent in node.parents}
+    rows: list[_Row] = []
+    for i in range(1 + max(depth.values())):
+        nodes = [node for node in network.nodes if depth[node.stage.name] == i]
+        passing = [name for name, last in until.items() if depth[name] < i < last]
+        places = _places(nodes, passing, rows[-1].places if rows else {})
+        rows.append(_row(nodes, places, trial, first=i == 0))
+    return rows
 
 
-def _arrow(start: tuple[float, float], end: tuple[float, float]) -> dict[str, Any]:
-    return {
-        "x": end[0],
-        "y": end[1],
-        "ax": start[0],
-        "ay": start[1],
-        "xref": "x",
-        "yref": "y",
-        "axref": "x",
-        "ayref": "y",
-        "showarrow": True,
-        "arrowhead": 2,
-        "arrowwidth": 1.5,
-        "arrowcolor": GREY,
-        "standoff": 28,
-        "startstandoff": 28 if start[0] != end[0] else 0,
-        "text": "",
-    }
+def _places(nodes: Sequence[Node], passing: Sequence[str], before: dict[str, float]) -> dict[str, float]:
+    """In the order of what leads to them, so that few arrows cross; where a value passes by needs little width."""
+    wanted = {name: before[name] for name in passing}
+    for node in nodes:
+        above = [before[parent] for parent in node.parents]
+        wanted[node.stage.name] = sum(above) / len(above) if above else 0.5
+    widths = {name: _PASSING if name in passing else 1.0 for name in wanted}
+    places, left, total = {}, 0.0, sum(widths.values())
+    for name in sorted(wanted, key=wanted.__getitem__):
+        places[name] = (left + widths[name] / 2) / total
+        left += widths[name]
+    return places
 
 
-def _text(x: float, y: float, text: str, colour: str) -> dict[str, Any]:
-    return {"x": x, "y": y, "text": text, "showarrow": False, "font": {"color": colour, "size": 11}}
+def _row(nodes: Sequence[Node], places: dict[str, float], trial: Trial | None, first: bool) -> _Row:
+    """What is written, in letters that let it fit."""
+    share = _NARROW / (len(nodes) + _PASSING * (len(places) - len(nodes)))
+    drawn = [_drawn(node, places[node.stage.name], trial, share) for node in nodes]
+    wide = max(max(map(len, (*stage.controls, *stage.outputs))) for stage in drawn)
+    beside = len(places) == 1 and _fits_beside(drawn[0])
+    letters = _LARGE if beside else min(max((share - _GAP) / (_ASPECT * wide), _SMALL), _LARGE)
+    return _Row(places, tuple(drawn), letters, beside, first)
 
 
-def _value(trial: Trial | None, control: str) -> str:
-    return "" if trial is None else f" = {number(trial.controls[control])}"
+def _fits_beside(stage: _Drawn) -> bool:
+    half = (_NARROW - stage.width) / 2
+    left, right = (_ASPECT * _LARGE * max(map(len, lines), default=0) for lines in (stage.controls, stage.outputs))
+    return left + _REACH <= half and right + _GAP <= half
 
 
-def _output(trial: Trial | None, node: Node, j: int) -> str:
-    if trial is None or node.stage.name not in trial.outputs:
-        return ""
-    return f" = {number(trial.outputs[node.stage.name][j])}"
+def _drawn(node: Node, x: float, trial: Trial | None, share: float) -> _Drawn:
+    room, stage = int((share - _GAP) / (_ASPECT * _SMALL)), node.stage
+    values = trial.outputs.get(stage.name) if trial is not None else None
+    outputs = [_lines(name, None if values is None else values[j], room) for j, name in enumerate(stage.outputs)]
+    controls = [_lines(name, None if trial is None else trial.controls[name], room) for name in stage.controls]
+    name = _cut(stage.name, int((share - 2 * _GAP) / (_BOLD * _SMALL)))
+    letters = min(max((share - 2 * _GAP) / (_BOLD * len(name)), _SMALL), _NAME)
+    width = max(48.0, _GAP + _BOLD * letters * len(name))
+    return _Drawn(
+        node, x, width, name, letters, tuple(chain.from_iterable(controls)), tuple(chain.from_iterable(outputs))
+    )
+
+
+def _lines(name: str, value: float | None, room: int) -> list[str]:
+    """A name and its value: in two lines if one has no room for them, and the name cut if it is too long even so."""
+    said = "" if value is None else f"= {number(value)}"
+    together = f"{name} {said}".strip()
+    return [together] if len(together) <= room else [line for line in (_cut(name, room), said) if line]
+
+
+def _cut(name: str, room: int) -> str:
+    room = max(room, 3)
+    return name if len(name) <= room else f"{name[: room - 1]}…"
+
+
+# ---- drawing
+
+
+def _draw_row(shown: Any, row: _Row, top: float) -> None:
+    y = top + row.above
+    for stage in row.stages:
+        _draw_box(shown, stage, y)
+        (_draw_beside if row.beside else _draw_around)(shown, row, stage, y)
+
+
+def _draw_box(shown: Any, stage: _Drawn, y: float) -> None:
+    font = {"color": "#FFFFFF", "size": stage.letters}
+    box = {"bgcolor": BLUE, "width": stage.width, "height": _BOX - 2, "font": font}  # plotly adds a pixel all around
+    if stage.name != stage.node.stage.name:
+        box["hovertext"] = escaped(stage.node.stage.name)
+    _write(shown, stage.x, y + _BOX / 2, [f"<b>{escaped(stage.name)}</b>"], box)
+
+
+def _draw_beside(shown: Any, row: _Row, stage: _Drawn, y: float) -> None:
+    """Controls to the left of a box that begins at y, with an arrow to it, and outputs to the right."""
+    half = stage.width / 2
+    left = {"ax": -_REACH, "ay": 0, "xshift": -half, "xanchor": "right", "align": "right"}
+    right = {"xshift": half + _GAP, "xanchor": "left", "align": "left"}
+    _write(shown, stage.x, y + _BOX / 2, _escaped(stage.controls), _green(row) | _ARROW | {"arrowcolor": GREEN} | left)
+    _write(shown, stage.x, y + _BOX / 2, _escaped(stage.outputs), {"font": {"size": row.letters}} | right)
+
+
+def _draw_around(shown: Any, row: _Row, stage: _Drawn, y: float) -> None:
+    """Outputs below a box that begins at y, and controls above, or below too where other arrows come from above."""
+    controls, below = _escaped(stage.controls), y + _BOX
+    if row.first:
+        down = {"ax": 0, "ay": -_REACH, "yanchor": "bottom"}
+        _write(shown, stage.x, y, controls, _green(row) | _ARROW | {"arrowcolor": GREEN} | down)
+    else:
+        _write(shown, stage.x, below, controls, _green(row) | {"yanchor": "top"})
+        below += row.tall(len(controls))
+    _write(shown, stage.x, below, _escaped(stage.outputs), {"font": {"size": row.letters}, "yanchor": "top"})
+
+
+def _draw_edges(shown: Any, before: _Row, row: _Row, top: float) -> None:
+    """Arrows to the boxes, and lines to where values go on."""
+    start = top - _BETWEEN
+    for stage in before.stages:
+        leads = any(stage.node.stage.name in child.node.parents for child in row.stages)
+        end = start - before.height + before.above + _BOX + before.lower(stage)
+        if (leads or stage.node.stage.name in row.places) and start - end > 1:
+            _draw_line(shown, (stage.x, end), (stage.x, start))
+    for stage in row.stages:
+        for parent in stage.node.parents:
+            x, y = before.places[parent], top + row.above
+            ends = {"x": stage.x, "y": y, "ax": x, "ay": start, "axref": "x", "ayref": "y"}
+            shown.add_annotation(**_ARROW | ends, arrowcolor=GREY, text="")
+            _draw_line(shown, (x, start), ((x + stage.x) / 2, (start + y) / 2))  # an arrow begins a bit late
+    for name in row.places.keys() & before.places.keys():
+        _draw_line(shown, (before.places[name], start), (row.places[name], top))
+
+
+def _draw_passing(shown: Any, row: _Row, top: float) -> None:
+    stages = {stage.node.stage.name for stage in row.stages}
+    for name, x in row.places.items():
+        if name not in stages:
+            _draw_line(shown, (x, top), (x, top + row.height))
+
+
+def _draw_line(shown: Any, start: tuple[float, float], end: tuple[float, float]) -> None:
+    line = {"color": GREY, "width": 1.5}
+    shown.add_shape(type="line", x0=start[0], y0=start[1], x1=end[0], y1=end[1], line=line, layer="below")
+
+
+def _write(shown: Any, x: float, y: float, lines: Sequence[str], how: dict[str, Any]) -> None:
+    if lines:
+        shown.add_annotation(**{"x": x, "y": y, "text": "<br>".join(lines), "showarrow": False} | how)
+
+
+def _escaped(lines: Sequence[str]) -> list[str]:
+    return [escaped(line) for line in lines]
+
+
+def _green(row: _Row) -> dict[str, Any]:
+    return {"font": {"color": GREEN, "size": row.letters}}

@@ -92,29 +92,36 @@ def best_so_far(trials: Sequence[Trial], sign: int) -> list[tuple[int, float]]:
 
 def plot_optimization_history(study: AnyStudy, looks: Sequence[Look] | None = None) -> Any:
     """Values, best value and bound over the runs: the gap is the distance between the two lines."""
-    return history_of(study.network, study.trials, looks_along(study) if looks is None else looks)
+    looks = looks_along(study) if looks is None else looks
+    shown = history_of(study.network, study.trials, looks)
+    if not looks and all(trial.value is None for trial in study.trials):
+        # Axes without anything on them would show numbers that mean nothing.
+        shown.update_layout(xaxis={"visible": False}, yaxis={"visible": False})
+        where = {"x": 0.5, "y": 0.5, "xref": "paper", "yref": "paper"}
+        shown.add_annotation(**where, text="no complete run yet", showarrow=False, font={"size": 14})
+    return shown
 
 
 def history_of(network: Network, trials: Sequence[Trial], looks: Sequence[Look]) -> Any:
     """The same from its parts. The live page puts runs that came later into its first two traces."""
     go, sign = plotly_objects(), network.sign
     complete = [trial for trial in trials if trial.value is not None]
-    shown = figure("Best value and what no setting can beat", "run", network.objective[1])
+    shown = figure("Best value and what no setting can beat", "trial", network.objective[1])
     shown.add_trace(
         go.Scatter(
-            x=[trial.number + 1 for trial in complete],
+            x=[trial.number for trial in complete],
             y=[trial.value for trial in complete],
             mode="markers",
             name="runs",
             marker={"color": GREY, "size": 6},
             text=[_settings(trial) for trial in complete],
-            hovertemplate="run %{x}: %{y:.6g}<br>%{text}<extra></extra>",
+            hovertemplate="trial %{x}: %{y:.6g}<br>%{text}<extra></extra>",
         )
     )
     best = best_so_far(trials, sign)
     shown.add_trace(
         go.Scatter(
-            x=[number + 1 for number, _ in best],
+            x=[number for number, _ in best],
             y=[value for _, value in best],
             mode="lines",
             name="best so far",
@@ -125,7 +132,7 @@ def history_of(network: Network, trials: Sequence[Trial], looks: Sequence[Look])
         kind = looks[-1].kind
         shown.add_trace(
             go.Scatter(
-                x=[look.trial + 1 for look in looks],
+                x=[look.trial for look in looks],
                 y=[look.bound for look in looks],
                 mode="lines+markers",
                 name=f"no setting gives {'more' if sign > 0 else 'less'} ({kind})",

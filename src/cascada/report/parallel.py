@@ -97,8 +97,8 @@ def _lines(axes: Sequence[_Axis], complete: Sequence[Trial], runs: Sequence[int]
         x += [*range(len(axes)), None]
         y += [*(axis.heights[i] for axis in axes), None]
         values += [*(f"{axis.values[i]:.5g}" for axis in axes), None]
-        numbers += [*[complete[i].number + 1] * len(axes), None]
-    hover = "run %{customdata}: %{text}<extra></extra>"
+        numbers += [*[complete[i].number] * len(axes), None]
+    hover = "trial %{customdata}: %{text}<extra></extra>"
     return {"x": x, "y": y, "text": values, "customdata": numbers, "hovertemplate": hover, "mode": "lines"}
 
 
@@ -109,7 +109,7 @@ def _draw_axes(shown: Any, axes: Sequence[_Axis]) -> None:
         for end, value, side in ((0, axis.ends[0], "top"), (1, axis.ends[1], "bottom")):
             shift = -3 - row if side == "top" else 3 + row
             shown.add_annotation(
-                x=at, y=end, text=f"{value:.3g}", yanchor=side, yshift=shift, showarrow=False, font={"size": 10}
+                x=at, y=end, text=_plain(value, 3), yanchor=side, yshift=shift, showarrow=False, font={"size": 10}
             )
     names = [f"{escaped(axis.name)} (log)" if axis.log else escaped(axis.name) for axis in axes]
     edge = 0.4
@@ -117,10 +117,16 @@ def _draw_axes(shown: Any, axes: Sequence[_Axis]) -> None:
         tickvals=list(range(len(axes))), ticktext=names, range=[-edge, len(axes) - 1 + edge], showgrid=False, ticks=""
     )
     shown.update_yaxes(visible=False, range=[-0.16, 1.16], fixedrange=True)
-    above = {"orientation": "h", "y": 1.02, "yanchor": "bottom"}  # names below may be upright, and long
-    room = {"l": 20, "r": 20, "t": 95, "b": 50}
-    shown.update_layout(margin=room, height=460, hovermode="closest", legend=above, title_y=0.97, title_yanchor="top")
+    # Names may be upright, and long: the legend is at the edge, where plotly keeps room for it below them.
+    below = {"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom"}
+    room = {"l": 20, "r": 20, "t": 50, "b": 50}
+    shown.update_layout(margin=room, height=460, hovermode="closest", legend=below)
 
 
 def _between(low: float, high: float) -> str:
-    return f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}"
+    return _plain(low, 4) if low == high else f"{_plain(low, 4)} to {_plain(high, 4)}"
+
+
+def _plain(value: float, digits: int) -> str:
+    """So many digits, and powers of ten only where there would be a row of zeros."""
+    return f"{value:.0f}" if 10 ** (digits - 1) <= abs(value) < 1e5 else f"{value:.{digits}g}"

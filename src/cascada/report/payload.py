@@ -7,13 +7,13 @@ from importlib.metadata import version
 from typing import Any
 
 from cascada import __version__
-from cascada.report.acquisition import plot_acquisition
-from cascada.report.contributions import gap_contributions, plot_gap_contributions
+from cascada.report.acquisition import caption_of_acquisition, plot_acquisition
+from cascada.report.contributions import caption_of_contributions, gap_contributions, plot_gap_contributions
 from cascada.report.graph import plot_network
 from cascada.report.history import Look, looks_along, plot_optimization_history
 from cascada.report.parallel import plot_parallel_coordinate
 from cascada.report.runs import facts_of_runs, table
-from cascada.report.stages import figures_of_stages
+from cascada.report.stages import caption_of_stage, figures_of_stages
 from cascada.report.words import summary
 from cascada.study.runner import AnyStudy
 
@@ -57,27 +57,24 @@ def judgement(study: AnyStudy, contributions: dict[str, float]) -> dict[str, Any
 def figures(study: AnyStudy, looks: Sequence[Look], contributions: Mapping[str, float]) -> list[dict[str, Any]]:
     """Figures with an id, and a text that says what is to be seen for those who cannot see it."""
     some = any(trial.value is not None for trial in study.trials)
+    history = "Every run and the best value so far."
+    if looks:
+        history = "Every run, the best value so far, and the bound that no setting can beat."
+    values = ", with the values of the best run" if study.best_trial is not None else ""
     found = [
-        (
-            "history",
-            "Every run, the best value so far, and the bound that no setting can beat.",
-            plot_optimization_history(study, looks),
-        ),
-        ("network", "The stages, their controls and outputs, with the values of the best run.", plot_network(study)),
+        ("history", history, plot_optimization_history(study, looks)),
+        ("network", f"The stages, their controls (green) and outputs{values}.", plot_network(study)),
     ]
     if some and any(contributions.values()):
-        shares = "; ".join(f"{name}: {value:.3g}" for name, value in contributions.items())
-        text = f"What each stage's uncertainty adds to the best that the objective can be. {shares}"
-        found.append(("contributions", text, plot_gap_contributions(study, contributions)))
+        bars = plot_gap_contributions(study, contributions)
+        found.append(("contributions", caption_of_contributions(contributions), bars))
     if some:
-        text = "The best that the objective can be over the first controls, the others as in the best run."
-        found.append(("acquisition", text, plot_acquisition(study)))
+        found.append(("acquisition", caption_of_acquisition(study), plot_acquisition(study)))
         text = (
             "All complete runs as lines through controls and outputs, each from its smallest to its largest value; "
             "colours are fifths by the objective, and the best run stands out."
         )
         found.append(("parallel", text, plot_parallel_coordinate(study)))
     for i, (stage, output, figure) in enumerate(figures_of_stages(study) if some else ()):
-        text = f"What is believed of {output} of {stage}: mean, bounds and measured values."
-        found.append((f"stage-{i}", text, figure))
+        found.append((f"stage-{i}", caption_of_stage(study, stage, output, figure), figure))
     return [{"id": id_, "alt": alt, "figure": json.loads(figure.to_json())} for id_, alt, figure in found]

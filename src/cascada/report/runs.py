@@ -10,7 +10,7 @@ from cascada.study.trial import Trial, best_of
 def columns(network: Network) -> list[str]:
     """What the table shows of every run."""
     outputs = [(node.stage.name, output) for node in network.nodes for output in node.stage.outputs]
-    return ["run", "state", *network.controls, *(o if o == s else f"{s}.{o}" for s, o in outputs)]
+    return ["trial", "state", *network.controls, *(o if o == s else f"{s}.{o}" for s, o in outputs)]
 
 
 def row(network: Network, trial: Trial) -> list[Any]:
@@ -21,7 +21,7 @@ def row(network: Network, trial: Trial) -> list[Any]:
         for j in range(len(node.stage.outputs))
     ]
     state = f"{trial.state}: {trial.reason}" if trial.reason else trial.state
-    return [trial.number + 1, state, *(trial.controls[name] for name in network.controls), *outputs]
+    return [trial.number, state, *(trial.controls[name] for name in network.controls), *outputs]
 
 
 def objective_at(network: Network) -> int:
@@ -37,9 +37,9 @@ def table(network: Network, trials: Sequence[Trial]) -> dict[str, Any]:
 
 
 def best_number(network: Network, trials: Sequence[Trial]) -> int | None:
-    """The number of the best run, from 1 as people count; None if there is none."""
+    """The number of the best run; None if there is none."""
     best = best_of(trials, network.sign)
-    return None if best is None else best.number + 1
+    return None if best is None else best.number
 
 
 def facts_of_runs(network: Network, trials: Sequence[Trial]) -> list[list[str]]:

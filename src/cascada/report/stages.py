@@ -10,11 +10,12 @@ from cascada.confidence import Belief, Boxes
 from cascada.errors import ArgumentError, RefutedError
 from cascada.network import StageBelief, enclose_network
 from cascada.report.promising import coordinates_of, promising_point
-from cascada.report.theme import BAND, BLUE, GREEN, ORANGE, SCALE, escaped, figure, plotly_objects
+from cascada.report.theme import BAND, BLUE, GREEN, ORANGE, PURPLE, SCALE, SKY, escaped, figure, plotly_objects
 from cascada.study.runner import AnyStudy
 
 _LINE, _SIDE = 201, 61  # points of a line, and of the side of a map
 _MARGIN = 0.1  # of what was seen of a parent's output, beyond it
+_COLOURS = (BLUE, ORANGE, GREEN, PURPLE, SKY)  # of lines, one for each input
 
 
 def plot_stage(study: AnyStudy, stage: str, output: str | None = None, at: Mapping[str, Any] | None = None) -> Any:
@@ -29,27 +30,47 @@ def plot_stage(study: AnyStudy, stage: str, output: str | None = None, at: Mappi
     data = belief.posterior.inputs, belief.posterior.outputs[:, j] + part.node.stage.offset[j]
     title = f"{stage}" if output is None or output == stage else f"{stage}: {output}"
     names, ranges = part.node.input_names, _ranges(study, part, data[0])
-    region = _region(study, part, at)
     if len(names) == 2:
         return _map(study, part, belief, j, title, ranges, data)
-    shown = figure(title, showlegend=len(names) > 1)
+    alone = len(names) == 1
+    shown = figure(title, showlegend=not alone)
     middle = _middle(study, part, ranges)
     for i, name in enumerate(names):
         line = np.linspace(*ranges[i], _LINE)
         points = np.tile(middle, (_LINE, 1))
         points[:, i] = line
-        _add_line(shown, belief, j, part, points, _shown(study, name, line), i, name if len(names) > 1 else "mean")
-    if len(names) == 1:
+        x = _shown(study, name, line) if alone else np.linspace(0, 1, _LINE)
+        _add_line(shown, belief, j, part.node.stage.offset[j], points, x, None if alone else i, name)
+    if alone:
         _add_data(shown, _shown(study, names[0], data[0][:, 0]), data[1])
         shown.update_xaxes(title={"text": escaped(names[0])}, type="log" if _log(study, names[0]) else "linear")
+        region = _region(study, part, at)
         if region is not None:
             x0, x1 = _shown(study, names[0], region[:, 0])
-            note = "input at the most promising setting" if at is None else "input at the chosen setting"
             shown.add_vrect(x0=x0, x1=x1, fillcolor=GREEN, opacity=0.25, line={"width": 1, "color": GREEN})
-            shown.add_annotation(x=0.5, xref="paper", y=1.06, yref="paper", text=f"green: {note}", showarrow=False)
+            if at is not None:  # else it is said below the figure
+                note = {"text": "green: the input at the chosen setting", "showarrow": False}
+                shown.add_annotation(x=0.5, xref="paper", y=1.06, yref="paper", **note)
     else:
-        shown.update_xaxes(title={"text": "each input from its smallest to its largest, the others as in the best run"})
+        shown.update_xaxes(title={"text": "inputs, smallest to largest"}, showticklabels=False)
+        shown.update_layout(legend={"traceorder": "normal"})  # not reversed, as it is for bands
     return shown
+
+
+def caption_of_stage(study: AnyStudy, stage: str, output: str, shown: Any) -> str:
+    """What the figure of an output shows, and no more."""
+    part, _ = _part(study, stage, output)
+    inputs, believed = len(part.node.input_names), f"What is believed of {output} of {stage}"
+    if inputs == 2:
+        return f"{believed}: the mean as colours, and the runs it was measured in as dots."
+    bounds = any(trace.fill for trace in shown.data)  # not where the data refute what they rest on
+    if inputs > 2:
+        drawn = "mean (lines) and bounds (bands)" if bounds else "the mean"
+        others = "in the middle" if study.best_trial is None else "as in the best run"
+        return f"{believed}: {drawn} along each input from its smallest to its largest value, the others {others}."
+    drawn = "mean (line), bounds (band)" if bounds else "mean (line)"
+    green = "; green is what the input may be at the most promising setting" if shown.layout.shapes else ""
+    return f"{believed}: {drawn} and measured values (dots){green}."
 
 
 def figures_of_stages(study: AnyStudy) -> list[tuple[str, str, Any]]:
@@ -136,23 +157,30 @@ def _region(study: AnyStudy, part: StageBelief, at: Mapping[str, Any] | None) ->
 
 
 def _add_line(
-    shown: Any, belief: Belief, j: int, part: StageBelief, points: Array, x: Array, colour: int, name: str
+    shown: Any, belief: Belief, j: int, offset: float, points: Array, x: Array, place: int | None, name: str
 ) -> None:
-    go, offset = plotly_objects(), part.node.stage.offset[j]
-    alone = part.node.input_names == (name,) or name == "mean"
-    x = x if alone else np.linspace(0, 1, len(x))
+    """Mean and bounds along one input; `place` among several inputs decides how they look."""
+    go = plotly_objects()
+    colour = BLUE if place is None else _COLOURS[place % len(_COLOURS)]
     mean = belief.posterior.predict(points).mean[:, j] + offset
-    colours = [BLUE, ORANGE, GREEN]
     try:
         bounds = belief.bounds(points)
         band = {"mode": "lines", "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False}
         shown.add_trace(go.Scatter(x=x, y=bounds.lower[:, j] + offset, **band))
-        filled = BAND if alone else "rgba(127, 127, 127, 0.12)"
+        filled = BAND if place is None else _transparent(colour)
         shown.add_trace(go.Scatter(x=x, y=bounds.upper[:, j] + offset, fill="tonexty", fillcolor=filled, **band))
     except RefutedError:
         pass
-    line = {"color": colours[colour % 3], "width": 2, "dash": "solid" if colour < 3 else "dot"}
-    shown.add_trace(go.Scatter(x=x, y=mean, mode="lines", line=line, name=escaped(name)))
+    dashes = ("solid", "dot", "dash", "dashdot")
+    dash = dashes[(place or 0) // len(_COLOURS) % len(dashes)]  # where colours are used again
+    line = {"color": colour, "width": 2, "dash": dash}
+    shown.add_trace(go.Scatter(x=x, y=mean, mode="lines", line=line, name="mean" if place is None else escaped(name)))
+
+
+def _transparent(colour: str) -> str:
+    """A colour of bands that others can be seen through."""
+    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return f"rgba({red}, {green}, {blue}, 0.12)"
 
 
 def _add_data(shown: Any, x: Array, y: Array) -> None:

@@ -17,7 +17,7 @@ from cascada.study.looking import Looking, look_at
 from cascada.study.store import Head, Store
 from cascada.study.trial import Trial
 
-_HISTORY = "Every run, the best value so far, and the bound that no setting can beat."
+_HISTORY = "Every run and the best value so far."  # as long as no bound is computed
 _AGAIN = 1.0  # seconds before a log that could not be read is read again
 
 

@@ -24,7 +24,6 @@ let runs = []; // all rows
 let past = null; // the history figure without later runs
 let state = { message: null, computing: false };
 let after = null; // so many complete runs the figures were computed from
-let refuted = false; // whether the log says so, and nothing was computed since
 const waiting = new Set(); // plots to be drawn
 
 // ---- figures, one after the other, so that runs that arrive meanwhile are shown meanwhile
@@ -85,9 +84,13 @@ function historyNow() { // the figure, with the runs that came since it was comp
     best = best === null || about.sign * value > about.sign * best ? value : best;
     return best;
   });
+  if (values.length) { // the figure may be from before, and say that there is none
+    delete figure.layout.annotations;
+    for (const axis of ["xaxis", "yaxis"]) figure.layout[axis] = { ...figure.layout[axis], visible: true };
+  }
   Object.assign(figure.data[0], { x, y: values, text: complete.map(settings) });
   Object.assign(figure.data[1], { x, y: soFar });
-  const range = (figure.layout.yaxis || {}).range;
+  const range = figure.layout.yaxis.range;
   if (range && values.length) { // runs outside of it came later
     const edge = 0.05 * (range[1] - range[0]);
     const [low, high] = values.reduce(([a, b], v) => [Math.min(a, v), Math.max(b, v)], [Infinity, -Infinity]);
@@ -115,7 +118,7 @@ function drawHistory() { // with all runs that came until then
 
 function dropBound() { // all but the runs and the best of them; and the range that was chosen to show it
   past = { ...past, figure: { ...past.figure, data: past.figure.data.slice(0, 2) } };
-  const { range, ...yaxis } = past.figure.layout.yaxis || {};
+  const { range, ...yaxis } = past.figure.layout.yaxis;
   past.figure.layout = { ...past.figure.layout, yaxis };
 }
 
@@ -163,7 +166,6 @@ const RECEIVE = {
   studies: showStudies,
   state(data) { state = data; },
   runs(data) {
-    refuted = Boolean(data.refuted);
     if (data.about) {
       about = data.about;
       runs = [];
@@ -176,10 +178,10 @@ const RECEIVE = {
       fill("assumptions", []);
       fill("evidence", []);
     }
-    for (const row of data.rows) runs[row[0] - 1] = row;
+    for (const row of data.rows) runs[row[0]] = row;
     showFacts(data.facts);
-    if (data.about && !refuted) showFacts([["gap", "…"], ["the gap is", "…"]]);
-    if (refuted) { // what was computed before does not hold
+    if (data.about && !data.refuted) showFacts([["gap", "…"], ["the gap is", "…"]]);
+    if (data.refuted) { // what was computed before does not hold
       fill("words", []);
       dropBound();
     }
@@ -188,13 +190,11 @@ const RECEIVE = {
     drawHistory();
   },
   judged(data) {
-    if (refuted && data.facts[1][1] !== "refuted") return; // it was under way
     showJudgement(data, fromRuns(data.after));
   },
   figures(data) {
     after = data.after;
     past = data.figures.find(({ id }) => id === "history") || past;
-    if (refuted) dropBound();
     clearTimeout(due);
     due = null;
     const now = historyNow();

@@ -4,7 +4,7 @@
 const WIDE = new Set(["history", "network", "parallel"]);
 const SETTINGS = { responsive: true, displaylogo: false, displayModeBar: "hover" };
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
-const small = window.matchMedia("(max-width: 479px)");
+const small = window.matchMedia("(max-width: 639px)");
 let printing = false;
 
 function element(name, text, attributes) {
@@ -60,19 +60,38 @@ function showVersions(versions, command) {
 
 // ---- figures
 
-function titled(title, color) { // on a phone a title needs all of the width
-  const wide = small.matches ? { x: 0.03, xref: "container" } : {};
-  return { ...title, ...wide, font: { ...(title || {}).font, color, ...(small.matches ? { size: 13 } : {}) } };
+function folded(text) { // into lines that a phone has room for
+  const lines = [""];
+  for (const word of (text || "").split(" ")) {
+    const longer = `${lines[lines.length - 1]} ${word}`.trim();
+    if (longer.length > 40 && lines[lines.length - 1]) lines.push(word);
+    else lines[lines.length - 1] = longer;
+  }
+  return lines.join("<br>");
 }
 
-function themed(layout) {
+// Titles that have room, and as much more height as a legend may need.
+function onPhone(layout, data) {
+  const { title, xaxis, height } = layout;
+  const entries = data.filter((trace) => trace.showlegend !== false).length;
+  const axis = (xaxis || {}).title;
+  return {
+    ...layout, title: { ...title, text: folded((title || {}).text), x: 0.03, xref: "container", font: { size: 13 } },
+    xaxis: { ...xaxis, title: { ...axis, text: folded((axis || {}).text) } },
+    height: height + (layout.showlegend === false || entries < 2 ? 0 : 19 * entries),
+  };
+}
+
+function themed(asGiven, data) {
+  const layout = small.matches ? onPhone(asGiven, data) : asGiven;
   const night = dark.matches && !printing;
   const color = night ? "#d8d8d8" : "#333333";
   const axis = { color, gridcolor: night ? "#3a4048" : "#e2e2e2" };
   return {
     ...layout, font: { ...layout.font, color }, uirevision: "same", // what a reader zoomed into stays when runs arrive
     xaxis: { ...layout.xaxis, ...axis }, yaxis: { ...layout.yaxis, ...axis },
-    legend: { ...layout.legend, font: { color } }, title: titled(layout.title, color),
+    legend: { ...layout.legend, y: 0, yanchor: "bottom", yref: "container", font: { color } }, // below all titles
+    title: { ...layout.title, font: { ...(layout.title || {}).font, color } },
   };
 }
 
@@ -80,7 +99,7 @@ const given = new WeakMap(); // plot → its figure as it was given: plotly writ
 
 function drawPlot(plot) {
   const { data, layout } = structuredClone(given.get(plot));
-  Plotly.react(plot, data, themed(layout), SETTINGS);
+  Plotly.react(plot, data, themed(layout, data), SETTINGS);
 }
 
 function holderOf(id) {
@@ -151,16 +170,16 @@ function line(values) {
   return made;
 }
 
-function putRows(rows, best) { // a row of number n is the nth: runs are never taken away
+function putRows(rows, best) { // the row of trial n is the nth, from 0 as everywhere: trials are never taken away
   const body = document.querySelector("#trials tbody");
   const fresh = [];
   for (const values of rows) {
-    const before = body.rows[values[0] - 1];
+    const before = body.rows[values[0]];
     if (before) values.forEach((value, i) => write(before.cells[i], shown(value)));
     else fresh.push(line(values));
   }
   body.append(...fresh);
-  const now = best === null ? undefined : body.rows[best - 1];
+  const now = best === null ? undefined : body.rows[best];
   const marked = body.querySelector("tr.best");
   if (marked === (now || null)) return;
   if (marked) marked.classList.remove("best");
