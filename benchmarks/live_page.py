@@ -31,7 +31,7 @@ from cascada.report import report_html
 NAME = "benchmarks.live_page"
 FEW = 10
 UP, PAINTED, SHOWN, SIZE = 2.0, 1.0, 0.2, 6e6  # seconds, and bytes of a report: not more
-STARTS, REPORTED = 5, 100
+STARTS, REPORTED = 5, 1000
 PAUSE = 1300  # milliseconds between two updates: for figures, which are computed meanwhile, not to be drawn in the next
 # When a row was added, by the clock of this machine; and until the history is drawn, in the frame after that.
 NOTE = """() => { window.noted = 0; new MutationObserver(() => { window.noted = Date.now(); }).observe(
@@ -147,7 +147,7 @@ def report(runs: int, wanted: int) -> str:
     size = f"{bytes_ / 1e6:.2f} MB (at most {SIZE / 1e6:g} MB: {'yes' if bytes_ <= SIZE else '**no**'})"
     said = f"Medians of {wanted} updates. {description(['plotly', 'starlette', 'uvicorn'])}"
     command = f"python -m {NAME} --runs {runs} --updates {wanted}"
-    return f"    {command}\n\n{said}\n\n{table(head, rows)}\n\nA report of {REPORTED} runs has {size}."
+    return f"    {command}\n\n{said}\n\n{table(head, rows)}\n\nA report of {REPORTED:,} runs has {size}."
 
 
 def _up(url: str) -> float:

@@ -47,7 +47,10 @@ class Server:
 
 @contextmanager
 def served(storage: str, *options: str, port: int = 0) -> Iterator[Server]:
-    """A server that lasts as long as this, and ends as it should: at once, with 0, without a word."""
+    """A server that lasts as long as this, and ends as it should: at once, with 0, without a word.
+
+    It may have said at the beginning that there is no store yet.
+    """
     command = [*COMMAND, "serve", "--storage", storage, "--port", str(port), *options]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
@@ -57,7 +60,7 @@ def served(storage: str, *options: str, port: int = 0) -> Iterator[Server]:
         yield Server(process, "http" + line.partition("http")[2].split()[0])
     finally:
         code, said = ended(process, signal.SIGTERM)
-    assert (code, said) == (0, "")
+    assert (code, [line for line in said.splitlines() if not line.endswith("the page waits for it.")]) == (0, [])
 
 
 def ended(process: "subprocess.Popen[str]", how: signal.Signals) -> tuple[int, str]:

@@ -225,6 +225,7 @@ def test_a_page_that_nobody_sees_lets_go_and_goes_on_where_it_was(browser: Any, 
 def test_runs_are_shown_before_figures(browser: Any, url: str) -> None:
     run(url, 2)
     with served(url) as server, looked_at(browser, server.url) as page:
+        page.sees(page.page.locator(".main-svg").count)  # nothing is under way
         held: list[Any] = []
         page.page.route("**/plotly.min.js*", lambda route: held.extend([route]))
         page.page.reload()
