@@ -18,9 +18,10 @@ def impossible(beliefs: Beliefs, values: Array) -> tuple[str, ...]:
     """What is wrong with a run (1, V), before it is learned from, in words; empty when nothing.
 
     Every observed output must lie in what the beliefs allow at the run's controls, whether or not the stage's inputs
-    were observed. Where they were, the stage's own norm and slope say as much once it has learned from the run.
+    were observed. Where they were, the stage's own norm and slope say as much once it has learned from the run; but a
+    formula learns nothing, and what it claims of its bounds over a region shows only here.
     """
-    if all(_with_its_inputs(stage, values) for stage in beliefs.stages):
+    if all(_says_it_itself(stage, values) for stage in beliefs.stages):
         return ()
     d = beliefs.network.domain.dimension
     point = values[:, :d]
@@ -38,8 +39,10 @@ def impossible(beliefs: Beliefs, values: Array) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _with_its_inputs(stage: StageBelief, values: Array) -> bool:
-    """Whether a stage's outputs were observed with all its inputs, or not at all."""
+def _says_it_itself(stage: StageBelief, values: Array) -> bool:
+    """Whether a stage is no formula, and its outputs were observed with all its inputs, or not at all."""
+    if stage.node.stage.known:
+        return False
     seen = np.isfinite(values[0])
     return bool(seen[list(stage.node.inputs)].all() or not seen[list(stage.node.columns)].any())
 
