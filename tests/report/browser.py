@@ -36,3 +36,15 @@ def chromium() -> Iterator[Any]:
             yield browser
         finally:
             browser.close()
+
+
+def listened_to(browser: Any, **options: Any) -> tuple[Any, list[str], list[str]]:
+    """A page, with what it complains of and what it asks others for."""
+    page = browser.new_page(**options)
+    errors: list[str] = []
+    asked: list[str] = []
+    page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("dialog", lambda dialog: errors.append(f"dialog {dialog.message}"))
+    page.on("request", lambda request: asked.append(request.url))
+    return page, errors, asked

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
+from tests.report.browser import listened_to
+
 COMMAND = [sys.executable, "-c", "from cascada.cli.main import app; app()"]
 
 
@@ -105,13 +107,7 @@ class Page:
 @contextmanager
 def looked_at(browser: Any, url: str, **options: Any) -> Iterator[Page]:
     """A page at an address."""
-    page = browser.new_page(**options)
-    errors: list[str] = []
-    asked: list[str] = []
-    page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.on("dialog", lambda dialog: errors.append(f"dialog {dialog.message}"))
-    page.on("request", lambda request: asked.append(request.url))
+    page, errors, asked = listened_to(browser, **options)
     page.goto(url)
     try:
         yield Page(page, errors, asked)

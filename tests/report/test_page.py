@@ -13,7 +13,7 @@ from cascada.cli.main import app
 from cascada.cli.stored import without_password
 from cascada.report import report_html, write_report
 from cascada.study import Study
-from tests.report.browser import chromium
+from tests.report.browser import chromium, listened_to
 from tests.report.cases import ODD, estimated, joint, odd, proven, ran, refuted
 
 STUDIES: dict[str, Callable[[], Study]] = {
@@ -94,13 +94,7 @@ def browser() -> Iterator[Any]:
 
 def opened(browser: Any, path: Path, **options: Any) -> tuple[Any, list[str], list[str]]:
     """A page that shows a file, with what it complained of and what it asked others for."""
-    page = browser.new_page(**options)
-    errors: list[str] = []
-    asked: list[str] = []
-    page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.on("dialog", lambda dialog: errors.append(f"dialog {dialog.message}"))
-    page.on("request", lambda request: asked.append(request.url))
+    page, errors, asked = listened_to(browser, **options)
     page.goto(path.as_uri())
     page.wait_for_function("document.querySelectorAll('.plot .main-svg').length > 0")
     return page, errors, asked
