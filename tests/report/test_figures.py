@@ -241,13 +241,13 @@ def test_a_map_that_would_be_one_colour_says_so() -> None:
     rough = Stage("s", controls, kernel=kernel, norm_bound=140.0, function=lambda x, y, z: x * y * z)
     study = ran(Network([rough]), 3)
     shown = plot_acquisition(study)
-    assert "the bound is about 140 everywhere" in texts(shown)
+    assert "about 140 wherever this map looks" in texts(shown)
     assert [trace.type for trace in shown.data] == ["scatter", "scatter"]
     assert list(shown.layout.yaxis.range) == pytest.approx([-1, 1])  # by the logarithm
     best = study.best_trial
     assert best is not None
     assert f"over x and y, with z = {best.controls['z']:.5g}" in captions(study)["acquisition"]
-    assert "everywhere" not in texts(plot_acquisition(ran(proven(), 9)))
+    assert "wherever" not in texts(plot_acquisition(ran(proven(), 9)))
 
 
 def test_contributions_are_not_called_shares() -> None:

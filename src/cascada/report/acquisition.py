@@ -82,7 +82,7 @@ def _add_map(shown: Any, study: AnyStudy, names: Sequence[str], axes: Sequence[A
     """Colours, unless they are all the same; the runs, and the best of them."""
     go, best = plotly_objects(), study.best_trial
     if flat(upper, None if best is None else best.value):
-        said = f"the bound is about {upper.mean():.3g} everywhere:<br>no part is ruled out yet"
+        said = f"about {upper.mean():.3g} wherever this map looks:<br>none of it is ruled out yet"
         where = {"x": 0.5, "y": 1, "xref": "paper", "yref": "paper", "yanchor": "bottom"}
         shown.add_annotation(**where, text=said, showarrow=False)
         shown.update_layout(margin={"t": 90}, title={"y": 0.96, "yanchor": "top"})
@@ -105,7 +105,7 @@ def _add_map(shown: Any, study: AnyStudy, names: Sequence[str], axes: Sequence[A
 
 
 def flat(upper: Array, best: float | None) -> bool:
-    """Whether a bound is so much the same everywhere, seen from the best run, that it rules out nothing."""
+    """Whether a bound is so much the same at all points of a map, seen from the best run, that it rules out none."""
     spread = float(np.ptp(upper))
     above = float(np.abs(upper).max() if best is None else np.abs(upper - best).max())
     return spread <= _FLAT * above
