@@ -16,7 +16,7 @@ import mpmath
 from mpmath import mpf
 
 from cascada.arrays import Array
-from cascada.kernels import Stationary
+from cascada.kernels import Additive, Stationary
 
 DIGITS = 50
 
@@ -87,6 +87,16 @@ def fourth_derivative(nu: float | None) -> Number:
         return (2 * _profile(nu, 2 * r) - 8 * _profile(nu, r) + 6) / r**4
 
 
+@cache
+@with_digits(2 * DIGITS)  # all but r⁴ cancels
+def squared_remainder(nu: float | None, r: Number) -> Number:
+    """The squared norm of f ↦ f(c + u) − f(c) − ∇f(c)·u at ‖u/ℓ‖ = r, for s = 1."""
+    r = mpf(r)
+    phi, slope = _profile(nu, r), _profile_derivative(nu, r)
+    # ⟨k(·, c+u) − k(·, c) − u·∇k(·, c)⟩² by the reproducing property; u·∇k(c+u, c) = −rφ'(r), u·∇k(c, c) = 0.
+    return 1 + 1 + curvature(nu) * r**2 - 2 * phi + 2 * r * slope
+
+
 # ---- kernels
 
 
@@ -98,10 +108,12 @@ class Kernel:
     lengthscales: tuple[float, ...]
     variance: float
 
-    @classmethod
-    def like(cls, kernel: Stationary, dimension: int) -> "Kernel":
+    @staticmethod
+    def like(kernel: Stationary, dimension: int) -> "Kernel":
+        form, profile = (AdditiveKernel, kernel.kernel) if isinstance(kernel, Additive) else (Kernel, kernel)
         ell = kernel.lengthscale
-        return cls(getattr(kernel, "nu", None), (ell,) * dimension if isinstance(ell, float) else ell, kernel.variance)
+        scales = (ell,) * dimension if isinstance(ell, float) else ell
+        return form(getattr(profile, "nu", None), scales, kernel.variance)
 
     @precise
     def scaled_distance(self, x: Vector, z: Vector) -> Number:
@@ -135,14 +147,52 @@ class Kernel:
         """d_k at scaled distance r: the norm of f ↦ f(x) − f(x')."""
         return mpmath.sqrt(2 * mpf(self.variance) * (1 - profile(self.nu, r)))
 
-    @with_digits(2 * DIGITS)  # all but r⁴ cancels
+    @precise
     def remainder(self, r: Number) -> Number:
         """The norm of f ↦ f(c + u) − f(c) − ∇f(c)·u at ‖u/ℓ‖ = r."""
-        r = mpf(r)
-        phi, slope = _profile(self.nu, r), _profile_derivative(self.nu, r)
-        # ⟨k(·, c+u) − k(·, c) − u·∇k(·, c)⟩² by the reproducing property; u·∇k(c+u, c) = −s²rφ'(r), u·∇k(c, c) = 0.
-        square = 1 + 1 + curvature(self.nu) * r**2 - 2 * phi + 2 * r * slope
-        return mpmath.sqrt(mpf(self.variance) * square)
+        return mpmath.sqrt(mpf(self.variance) * squared_remainder(self.nu, r)) if r else mpf(0)
+
+    def difference_norm(self, u: Vector) -> Number:
+        """The norm of f ↦ f(c + u) − f(c)."""
+        return self.metric(self.scaled_distance(u, [0] * len(u)))
+
+    def remainder_norm(self, u: Vector) -> Number:
+        """The norm of f ↦ f(c + u) − f(c) − ∇f(c)·u."""
+        return self.remainder(self.scaled_distance(u, [0] * len(u)))
+
+
+class AdditiveKernel(Kernel):
+    """k(x, z) = (1/d)·Σ_j k_j(x_j, z_j), the mean of kernels of one input each."""
+
+    @property
+    def parts(self) -> list[Kernel]:
+        return [Kernel(self.nu, (ell,), self.variance) for ell in self.lengthscales]
+
+    @precise
+    def __call__(self, x: Vector, z: Vector) -> Number:
+        terms = [part([a], [b]) for part, a, b in zip(self.parts, x, z, strict=True)]
+        return mpmath.fsum(terms) / len(terms)
+
+    @precise
+    def derivative(self, z: Vector, x: Vector, j: int) -> Number:
+        """Only one term knows of z_j."""
+        return self.parts[j].derivative([z[j]], [x[j]], 0) / len(self.lengthscales)
+
+    @precise
+    def derivative_variance(self, j: int) -> Number:
+        return self.parts[j].derivative_variance(0) / len(self.lengthscales)
+
+    # A functional l has the squared norm l_x l_z k(x, z), which is linear in k.
+
+    @precise
+    def difference_norm(self, u: Vector) -> Number:
+        squares = [part.difference_norm([a]) ** 2 for part, a in zip(self.parts, u, strict=True)]
+        return mpmath.sqrt(mpmath.fsum(squares) / len(squares))
+
+    @precise
+    def remainder_norm(self, u: Vector) -> Number:
+        squares = [part.remainder_norm([a]) ** 2 for part, a in zip(self.parts, u, strict=True)]
+        return mpmath.sqrt(mpmath.fsum(squares) / len(squares))
 
 
 def gram(kernel: Callable[[Vector, Vector], Number], X: Matrix, Z: Matrix) -> list[list[Number]]:

@@ -4,7 +4,7 @@ from cascada.calibration import Calibration
 from cascada.confidence import BallBelief, Balls, Belief, Boxes, EnvelopeTable, Evidence, cell_bounds, envelope
 from cascada.errors import ArgumentError, CascadaError, ContradictionError, NumericalError, RefutedError
 from cascada.gp import BlockPosterior, Posterior, SeparablePosterior, TrackedPosterior
-from cascada.kernels import BlockKernel, Matern, Separable, SquaredExponential
+from cascada.kernels import Additive, BlockKernel, Matern, Separable, SquaredExponential
 from cascada.network import Network, Stage, StageError, chain, feed_forward, multi_output_chain
 from cascada.search import Certificate
 from cascada.space import Grid, Integer, Real
@@ -13,6 +13,7 @@ from cascada.study import Recommendation, Result, Study, Trial, maximise, minimi
 __version__ = "0.1.0"
 
 __all__ = [
+    "Additive",
     "ArgumentError",
     "BallBelief",
     "Balls",

@@ -10,7 +10,7 @@ from cascada.confidence import BallBelief, Belief
 from cascada.errors import ContradictionError
 from cascada.gp import Posterior
 from cascada.gp.rounding import SMALLEST_JITTER
-from cascada.kernels import Matern, Separable, SquaredExponential, Stationary
+from cascada.kernels import Additive, Matern, Separable, SquaredExponential, Stationary
 from cascada.network import Network, Stage, chain
 from cascada.space import Integer, Real
 from tests.network.cases import X, Y, points, values
@@ -63,14 +63,17 @@ def test_every_output_is_a_part_of_its_own() -> None:
 
 def test_points_are_chosen_by_what_is_likely_and_the_gap_by_what_is_cautious() -> None:
     found = calibrated(TWO_OUTPUTS, told(TWO_OUTPUTS, 12))
-    differ = []
+    differ, additive = [], []
     for fit, one, other in zip(found.fits.values(), found.acting.stages, found.judging.stages, strict=True):
         for stage, model in ((one, fit.likely), (other, fit.cautious)):
             assert stage.node.stage.kernel is model.kernel
             assert scalar(stage.belief).kernel is model.kernel
             np.testing.assert_array_equal(stage.node.stage.offset, [model.offset])
         differ.append(fit.likely.kernel != fit.cautious.kernel)
-    assert differ == [True, True, False]  # few runs of a wave and of a kink; of the last stage there are enough
+        additive.append([isinstance(model.kernel, Additive) for model in (fit.likely, fit.cautious)])
+    assert differ == [True, True, True]
+    # Of f's outputs one is a sum and one is not; g is a sum, and what it is judged by lets its inputs interact.
+    assert additive == [[True, False], [False, False], [True, False]]
 
 
 def test_the_data_are_those_of_the_columns() -> None:

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import mpmath
 import numpy as np
@@ -13,12 +12,16 @@ from mpmath import mpf
 
 from cascada.arrays import Array
 from cascada.calibration.likelihood import JITTER, MEAN_VARIANCE, PRIOR_COUNT, Likelihood
-from cascada.calibration.settings import SE, Calibration
-from cascada.errors import ArgumentError
-from cascada.kernels import Matern, SquaredExponential
+from cascada.calibration.shape import SE, Shape
 from tests.reference import Number, precise, profile
 
 SMOOTHNESS = [1.5, 2.5, SE]
+SHAPES = [Shape(nu, additive) for additive in (False, True) for nu in SMOOTHNESS]
+
+
+def with_inputs(*numbers: int) -> list[tuple[Shape, int]]:
+    """All shapes that differ, for so many inputs."""
+    return [(shape, d) for d in numbers for shape in SHAPES if d > 1 or not shape.additive]
 
 
 def data(seed: int, n: int, d: int) -> tuple[Array, Array]:
@@ -50,41 +53,46 @@ def counted(X: Array) -> int:
 
 
 @precise
-def in_loops(X: Array, y: Array, nu: float, theta: Sequence[Number] | Array) -> tuple[Number, Number, Number]:
+def in_loops(X: Array, y: Array, shape: Shape, theta: Sequence[Number] | Array) -> tuple[Number, Number, Number]:
     """log p(θ | y) up to a constant, m and s²: y ~ N(0, s²(K + λI + c·11ᵀ)), m integrated out, s² at its maximum.
 
     s² is at the maximum of as many observations as `counted` says.
     """
     n, d = X.shape
+    nu = None if shape.nu == SE else shape.nu
+    centre = 0 if shape.additive else mpmath.log(d) / 2  # a lengthscale of the range; √d of them for a distance
     whole = mpmath.matrix(n, n)
     for a in range(n):
         for b in range(n):
-            r = mpmath.sqrt(sum(((mpf(X[a, j]) - mpf(X[b, j])) / mpmath.exp(theta[j])) ** 2 for j in range(d)))
-            k = profile(None if nu == SE else nu, r) + (mpf(JITTER) if a == b else 0)
-            whole[a, b] = k + mpf(MEAN_VARIANCE)
+            scaled = [abs(mpf(X[a, j]) - mpf(X[b, j])) / mpmath.exp(theta[j]) for j in range(d)]
+            if shape.additive:
+                k = sum(profile(nu, r) for r in scaled) / d
+            else:
+                k = profile(nu, mpmath.sqrt(sum(r**2 for r in scaled)))
+            whole[a, b] = k + (mpf(JITTER) if a == b else 0) + mpf(MEAN_VARIANCE)
     solved = mpmath.lu_solve(whole, mpmath.matrix(y.tolist()))
     total = counted(X) + mpf(PRIOR_COUNT)
     square = (sum(mpf(y[a]) * solved[a] for a in range(n)) + mpf(PRIOR_COUNT)) / total
     value = -total * mpmath.log(square) / 2 - mpmath.log(mpmath.det(whole)) / 2
     for j in range(d):
-        value -= ((theta[j] - mpmath.log(d) / 2) / mpf(1.5)) ** 2 / 2
+        value -= ((theta[j] - centre) / mpf(1.5)) ** 2 / 2
     # The posterior mean of m: c·1ᵀ(K + λI + c·11ᵀ)⁻¹y.
     return value, mpf(MEAN_VARIANCE) * sum(solved), square
 
 
 @precise
-def slope_in_loops(X: Array, y: Array, nu: float, theta: Array, j: int) -> float:
+def slope_in_loops(X: Array, y: Array, shape: Shape, theta: Array, j: int) -> float:
     """The derivative in θ_j by differences, which with so many digits are as good as exact."""
     step = mpf(10) ** -15
     ahead, behind = ([mpf(t) + sign * step * (i == j) for i, t in enumerate(theta)] for sign in (1, -1))
-    return float((in_loops(X, y, nu, ahead)[0] - in_loops(X, y, nu, behind)[0]) / (2 * step))
+    return float((in_loops(X, y, shape, ahead)[0] - in_loops(X, y, shape, behind)[0]) / (2 * step))
 
 
-def check_against_loops(X: Array, y: Array, nu: float) -> None:
+def check_against_loops(X: Array, y: Array, shape: Shape) -> None:
     """The difference between any two θ; the constant does not matter."""
-    likelihood = Likelihood(X, y, nu)
+    likelihood = Likelihood(X, y, shape)
     thetas = np.random.default_rng(1).uniform(-2.0, 0.7, (6, X.shape[1]))
-    references = [in_loops(X, y, nu, theta) for theta in thetas]
+    references = [in_loops(X, y, shape, theta) for theta in thetas]
     ours = np.array([likelihood(theta)[0] for theta in thetas])
     theirs = np.array([float(value) for value, _, _ in references])
     np.testing.assert_allclose(ours - ours[0], theirs - theirs[0], rtol=1e-6, atol=1e-6)
@@ -93,30 +101,29 @@ def check_against_loops(X: Array, y: Array, nu: float) -> None:
         assert found == pytest.approx((float(mean), float(square)), rel=1e-5, abs=1e-8)
 
 
-@pytest.mark.parametrize("nu", SMOOTHNESS)
-@pytest.mark.parametrize("d", [1, 2, 4])
-def test_against_loops(nu: float, d: int) -> None:
+@pytest.mark.parametrize(("shape", "d"), with_inputs(1, 2, 4), ids=str)
+def test_against_loops(shape: Shape, d: int) -> None:
     X, y = data(d, 9, d)
     assert counted(X) == 9
-    check_against_loops(X, y, nu)
+    check_against_loops(X, y, shape)
 
 
 @given(
     seed=st.integers(0, 10**6),
     n=st.integers(1, 14),
     d=st.integers(1, 4),
-    nu=st.sampled_from(SMOOTHNESS),
+    shape=st.sampled_from(SHAPES),
     shift=st.floats(-1.5, 0.5),
 )
 @settings(max_examples=120)
-def test_the_gradient_is_that_of_differences(seed: int, n: int, d: int, nu: float, shift: float) -> None:
+def test_the_gradient_is_that_of_differences(seed: int, n: int, d: int, shape: Shape, shift: float) -> None:
     rng = np.random.default_rng(seed)
     X, y = rng.uniform(size=(n, d)), rng.standard_normal(n)
-    likelihood = Likelihood(X, y, nu)
+    likelihood = Likelihood(X, y, shape)
     theta = likelihood.prior_mode + shift + rng.uniform(-0.3, 0.3, d)
     value, gradient = likelihood(theta)
     assert math.isfinite(value)
-    K = in_condition(X, nu, theta)
+    K = in_condition(X, shape, theta)
     step = 1e-5
     for j in range(d):
         ahead, behind = theta.copy(), theta.copy()
@@ -127,18 +134,18 @@ def test_the_gradient_is_that_of_differences(seed: int, n: int, d: int, nu: floa
         assert gradient[j] == pytest.approx(slope, abs=scale * (1e-6 + 1e-15 * K / step))
 
 
-def in_condition(X: Array, nu: float, theta: Array) -> float:
+def in_condition(X: Array, shape: Shape, theta: Array) -> float:
     """How much rounding grows in K⁻¹."""
-    kernel = Calibration.kernel(nu, tuple(np.exp(theta).tolist()))
+    kernel = shape.kernel(tuple(np.exp(theta).tolist()))
     return float(np.linalg.cond(kernel(X, X) + JITTER * np.eye(len(X))))
 
 
-@pytest.mark.parametrize("nu", SMOOTHNESS)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("change", ["rows", "columns", "moved inputs", "negated outputs"])
-def test_what_does_not_matter(nu: float, change: str) -> None:
+def test_what_does_not_matter(shape: Shape, change: str) -> None:
     X, y = data(3, 10, 3)
     theta = np.array([-0.4, 0.2, -1.0])
-    value, gradient = Likelihood(X, y, nu)(theta)
+    value, gradient = Likelihood(X, y, shape)(theta)
     columns, order = [0, 1, 2], np.arange(10)
     if change == "rows":
         order = np.random.default_rng(0).permutation(10)
@@ -146,12 +153,13 @@ def test_what_does_not_matter(nu: float, change: str) -> None:
         columns = [2, 0, 1]
     shift = 17.0 if change == "moved inputs" else 0.0
     sign = -1.0 if change == "negated outputs" else 1.0
-    again, other = Likelihood(X[order][:, columns] + shift, sign * y[order], nu)(theta[columns])
+    again, other = Likelihood(X[order][:, columns] + shift, sign * y[order], shape)(theta[columns])
     assert again == pytest.approx(value, rel=1e-9)
     np.testing.assert_allclose(other, gradient[columns], rtol=1e-6, atol=1e-6)
 
 
-def test_inputs_in_other_units_have_lengthscales_in_other_units() -> None:
+@pytest.mark.parametrize("shape", [Shape(2.5), Shape(2.5, additive=True)], ids=str)
+def test_inputs_in_other_units_have_lengthscales_in_other_units(shape: Shape) -> None:
     """But for the prior, which is about the ranges."""
     X, y = data(4, 8, 2)
     units = np.array([0.5, 4.0])
@@ -161,14 +169,15 @@ def test_inputs_in_other_units_have_lengthscales_in_other_units() -> None:
         away = (at - likelihood.prior_mode) / 1.5
         return likelihood(at)[0] + 0.5 * float(away @ away)
 
-    one = [without_prior(Likelihood(X, y, 2.5), at) for at in theta]
-    other = [without_prior(Likelihood(X * units, y, 2.5), at + np.log(units)) for at in theta]
+    one = [without_prior(Likelihood(X, y, shape), at) for at in theta]
+    other = [without_prior(Likelihood(X * units, y, shape), at + np.log(units)) for at in theta]
     np.testing.assert_allclose(one, other, rtol=1e-9)
 
 
 @pytest.mark.parametrize("n", [0, 1, 2])
-def test_few_data_are_no_trouble(n: int) -> None:
-    likelihood = Likelihood(np.linspace(0, 1, n)[:, None], np.linspace(-1, 1, n), 2.5)
+@pytest.mark.parametrize("shape", [Shape(2.5), Shape(2.5, additive=True)], ids=str)
+def test_few_data_are_no_trouble(shape: Shape, n: int) -> None:
+    likelihood = Likelihood(np.linspace(0, 1, n)[:, None], np.linspace(-1, 1, n), shape)
     value, gradient = likelihood(likelihood.prior_mode)
     assert math.isfinite(value)
     assert np.isfinite(gradient).all()
@@ -177,11 +186,49 @@ def test_few_data_are_no_trouble(n: int) -> None:
     assert square > 0
 
 
-def test_without_data_the_prior_is_all() -> None:
-    likelihood = Likelihood(np.empty((0, 2)), np.empty(0), SE)
+@pytest.mark.parametrize(("shape", "centre"), [(Shape(SE), 0.5 * math.log(2)), (Shape(SE, additive=True), 0.0)])
+def test_without_data_the_prior_is_all(shape: Shape, centre: float) -> None:
+    likelihood = Likelihood(np.empty((0, 2)), np.empty(0), shape)
+    np.testing.assert_allclose(likelihood.prior_mode, centre)
     mode, gradient = likelihood.prior_mode, likelihood(likelihood.prior_mode)[1]
     np.testing.assert_allclose(gradient, 0.0, atol=1e-12)
     assert likelihood(mode)[0] > max(likelihood(mode + shift)[0] for shift in (-0.5, 0.5))
+
+
+# ---- sums
+
+
+@pytest.mark.parametrize("nu", SMOOTHNESS)
+def test_of_one_input_every_function_is_a_sum(nu: float) -> None:
+    X, y = data(5, 9, 1)
+    for theta in ([-1.2], [0.1], [0.9]):
+        value, gradient = Likelihood(X, y, Shape(nu))(np.array(theta))
+        again, other = Likelihood(X, y, Shape(nu, additive=True))(np.array(theta))
+        assert again == pytest.approx(value, rel=1e-7)
+        np.testing.assert_allclose(other, gradient, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("nu", SMOOTHNESS)
+def test_the_slope_of_sums_is_that_of_loops(nu: float) -> None:
+    X, y = data(3, 8, 3)
+    shape = Shape(nu, additive=True)
+    theta = np.array([-1.1, 0.4, -0.3])
+    slopes = [slope_in_loops(X, y, shape, theta, j) for j in range(3)]
+    np.testing.assert_allclose(Likelihood(X, y, shape)(theta)[1], slopes, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("nu", SMOOTHNESS)
+def test_on_a_grid_some_values_of_a_sum_follow_from_others(nu: float) -> None:
+    """f(0,0) + f(1,1) = f(0,1) + f(1,0): the Gram matrix is singular but for the jitter."""
+    X = np.array([[a, b] for a in (0.0, 0.5, 1.0) for b in (0.0, 1.0)])
+    y = np.sin(2 * X[:, 0]) + X[:, 1]
+    y = (y - y.mean()) / y.std()
+    shape = Shape(nu, additive=True)
+    theta = np.array([-0.4, 0.3])
+    assert in_condition(X, shape, theta) > 1e7
+    ours, theirs = Likelihood(X, y, shape), [in_loops(X, y, shape, at)[0] for at in (theta, theta - 0.7)]
+    assert ours(theta)[0] - ours(theta - 0.7)[0] == pytest.approx(float(theirs[0] - theirs[1]), rel=1e-6, abs=1e-5)
+    np.testing.assert_allclose(ours(theta)[1], [slope_in_loops(X, y, shape, theta, j) for j in (0, 1)], atol=1e-4)
 
 
 # ---- crowds
@@ -204,82 +251,32 @@ COUNTS: dict[str, tuple[list[list[float]], int]] = {
 def test_a_crowd_counts_as_one(case: str) -> None:
     rows, count = COUNTS[case]
     X = np.array(rows)
-    assert Likelihood(X, np.zeros(len(X)), 2.5).count == count
+    assert Likelihood(X, np.zeros(len(X)), Shape(2.5)).count == count
     assert counted(X) == count
 
 
 def test_without_inputs_there_is_nothing_to_count() -> None:
-    assert Likelihood(np.empty((0, 2)), np.empty(0), 2.5).count == 0
+    assert Likelihood(np.empty((0, 2)), np.empty(0), Shape(2.5)).count == 0
 
 
 @given(seed=st.integers(0, 10**6), n=st.integers(0, 40), d=st.integers(1, 3), side=st.sampled_from([1e-3, 4e-3, 1.0]))
 def test_the_count_is_that_of_loops(seed: int, n: int, d: int, side: float) -> None:
     X = np.random.default_rng(seed).uniform(0, side, (n, d))
-    assert Likelihood(X, np.zeros(n), SE).count == counted(X)
+    assert Likelihood(X, np.zeros(n), Shape(SE)).count == counted(X)
 
 
-@pytest.mark.parametrize("nu", SMOOTHNESS)
-@pytest.mark.parametrize("d", [1, 2])
+@pytest.mark.parametrize(("shape", "d"), with_inputs(1, 2), ids=str)
 @pytest.mark.parametrize("spacing", [1e-6, 9e-4])
-def test_crowds_against_loops(nu: float, d: int, spacing: float) -> None:
+def test_crowds_against_loops(shape: Shape, d: int, spacing: float) -> None:
     X, y = crowded(d, d, spacing)
     assert counted(X) == 7
-    check_against_loops(X, y, nu)
+    check_against_loops(X, y, shape)
 
 
-@pytest.mark.parametrize("nu", SMOOTHNESS)
-@pytest.mark.parametrize("d", [1, 2, 3])
+@pytest.mark.parametrize(("shape", "d"), [*with_inputs(1, 2), *((Shape(nu), 3) for nu in SMOOTHNESS)], ids=str)
 @pytest.mark.parametrize("spacing", [1e-6, 1e-4, 9e-4])
-def test_the_gradient_beside_a_crowd_is_that_of_differences(nu: float, d: int, spacing: float) -> None:
+def test_the_gradient_beside_a_crowd_is_that_of_differences(shape: Shape, d: int, spacing: float) -> None:
     X, y = crowded(d, d, spacing)
     theta = np.random.default_rng(2).uniform(-1.5, 0.5, d)
-    slopes = [slope_in_loops(X, y, nu, theta, j) for j in range(d)]
-    np.testing.assert_allclose(Likelihood(X, y, nu)(theta)[1], slopes, rtol=1e-5, atol=1e-5)
-
-
-# ---- settings
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"family": "rq"}, "family must be 'auto', 'matern' or 'se'; got 'rq'"),
-        ({"nu": 0.5}, "nu must be above 1.*got 0.5"),
-        ({"nu": -1.0}, "nu must be .*above 0; got -1.0"),
-        ({"nu": math.inf}, "nu must be a finite number above 0; got inf"),
-        ({"width": 0.0}, "width must be .*above 0; got 0.0"),
-        ({"width": "wide"}, "width must be .*got 'wide'"),
-        ({"safety": 1.0}, "safety must be a number above 1; got 1.0"),
-        ({"safety": math.inf}, "safety must be a number above 1; got inf"),
-        ({"initial": 0}, "initial must be a whole number of at least 1, or None; got 0"),
-        ({"initial": True}, "initial must be a whole number"),
-        ({"initial": 2.5}, "initial must be a whole number of at least 1, or None; got 2.5"),
-    ],
-)
-def test_settings_that_mean_nothing_are_refused(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(ArgumentError, match=message):
-        Calibration(**options)
-
-
-@pytest.mark.parametrize(
-    ("options", "smoothness"),
-    [
-        ({}, (1.5, 2.5, SE)),
-        ({"nu": 3.5}, (1.5, 3.5, SE)),
-        ({"nu": 1.5}, (1.5, SE)),
-        ({"nu": 1.2}, (1.2, 1.5, SE)),
-        ({"family": "matern"}, (2.5,)),
-        ({"family": "matern", "nu": 1.5}, (1.5,)),
-        ({"family": "se"}, (SE,)),
-        ({"family": "se", "nu": 0.5}, (SE,)),
-    ],
-    ids=str,
-)
-def test_the_smoothness_to_choose_from(options: dict[str, Any], smoothness: tuple[float, ...]) -> None:
-    assert Calibration(**options).smoothness == smoothness
-
-
-def test_the_kernel_of_a_smoothness() -> None:
-    assert Calibration.kernel(1.5, (0.5, 2.0), 3.0) == Matern(1.5, (0.5, 2.0), 3.0)
-    assert Calibration.kernel(2.5, (0.5,)) == Matern(2.5, (0.5,), 1.0)
-    assert Calibration.kernel(SE, (0.5, 2.0), 3.0) == SquaredExponential((0.5, 2.0), 3.0)
+    slopes = [slope_in_loops(X, y, shape, theta, j) for j in range(d)]
+    np.testing.assert_allclose(Likelihood(X, y, shape)(theta)[1], slopes, rtol=1e-5, atol=1e-5)

@@ -125,6 +125,26 @@ def test_a_file_is_the_network_that_it_describes(write: Write) -> None:
     assert isinstance(network.stages[1].controls["n"].low, int)
 
 
+@pytest.mark.parametrize("kind", ['type = "matern", nu = 1.5', 'type = "squared-exponential"'])
+@pytest.mark.parametrize("additive", [True, False])
+def test_effects_may_add_up(write: Write, kind: str, additive: bool) -> None:
+    kernel = f"kernel = {{ {kind}, lengthscale = [2, 3], additive = {str(additive).lower()} }}"
+    path = write(
+        f"""
+        [[stage]]
+        name = "melt"
+        command = ["cat"]
+        {kernel}
+        norm_bound = 2
+        [stage.controls]
+        x = {{ low = 0, high = 1 }}
+        y = {{ low = 0, high = 1 }}
+        """
+    )
+    plain = cd.Matern(1.5, (2, 3)) if "matern" in kind else cd.SquaredExponential((2, 3))
+    assert load_toml(path).stages[0].kernel == (cd.Additive(plain) if additive else plain)
+
+
 @pytest.mark.parametrize(
     ("parents", "expected"),
     [
@@ -213,7 +233,7 @@ def test_marks_of_other_systems_are_no_harm(write: Write) -> None:
         (
             'name = "melt"',
             'name = "melt"\nkernel = { type = "squared-exponential", nu = 2.5 }',
-            ["stage[0].kernel.nu", "the keys here are type, lengthscale, variance"],
+            ["stage[0].kernel.nu", "the keys here are lengthscale, variance, additive, type"],
         ),
         (
             'name = "melt"',
@@ -442,6 +462,22 @@ def test_a_command_that_fails_is_said(write: Write) -> None:
     assert result.exit_code == 1
     for part in ("failed", "'melt'", "exit code 3", "too hot"):
         assert part in result.output
+
+
+@pytest.mark.parametrize("storage", [False, True])
+def test_a_missing_program_is_said_before_anything_runs(write: Write, storage: bool) -> None:
+    """The first stage may take hours, and leaves a mark here; the program of the second is not there."""
+    marked = GOOD.replace('["sed", \'s/"x"/"melt"/\']', '["touch", "ran"]')
+    path = write(marked.replace('"sed"', '"./no-such-program"'))
+    assert "touch" in path.read_text(encoding="utf-8")
+    url = f"sqlite:///{path.parent / 'plant.db'}"
+    result = invoke("run", str(path), *(["--storage", url, "--study", "plant"] if storage else []))
+    assert result.exit_code == 2
+    for part in ("stage 'cool'", "no file './no-such-program'", "Nothing was run"):
+        assert part in result.stderr
+    assert not (path.parent / "ran").exists()
+    if storage:
+        assert json.loads(invoke("trials", "--storage", url, "--study", "plant", "--json").stdout) == []
 
 
 def test_a_lab_takes_a_file(write: Write) -> None:

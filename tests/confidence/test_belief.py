@@ -6,9 +6,17 @@ import pytest
 from cascada.confidence import Belief, Boxes, cell_bounds, envelope
 from cascada.errors import ArgumentError
 from cascada.gp import Posterior
-from cascada.kernels import Expansion, Matern, SquaredExponential, Stationary, random_expansion
+from cascada.kernels import Additive, Expansion, Matern, SquaredExponential, Stationary, random_expansion
 
-KERNELS = [SquaredExponential(1.0), Matern(0.5), Matern(1.5, 0.8), Matern(2.5, (0.7, 1.4), 2.0), Matern(3.7)]
+KERNELS = [
+    SquaredExponential(1.0),
+    Matern(0.5),
+    Matern(1.5, 0.8),
+    Matern(2.5, (0.7, 1.4), 2.0),
+    Matern(3.7),
+    Additive(Matern(0.5)),
+    Additive(Matern(2.5, (0.7, 1.4), 2.0)),
+]
 
 
 def observed(kernel: Stationary, t: int, seed: int = 0, outputs: int = 1) -> tuple[Expansion, Posterior]:

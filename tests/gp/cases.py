@@ -1,5 +1,6 @@
 """Data that the tests of posteriors share."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
@@ -8,6 +9,8 @@ import numpy as np
 from cascada.arrays import Array
 from cascada.kernels import Expansion, Stationary, random_expansion
 from tests.kernels.cases import make
+
+Form = Callable[..., Stationary]  # `make`, or `additive`
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,10 +25,10 @@ class Case:
 
 
 @cache
-def case(nu: float | None, d: int, t: int = 40, p: int = 1, seed: int = 0) -> Case:
+def case(nu: float | None, d: int, t: int = 40, p: int = 1, seed: int = 0, form: Form = make) -> Case:
     """Uniform points with two close pairs, one lengthscale per dimension, and a variance."""
     rng = np.random.default_rng([seed, d, t])
-    kernel = make(nu, tuple(np.linspace(0.6, 1.1, d).tolist()), (1.0, 2.5, 0.3)[(d - 1) % 3])
+    kernel = form(nu, tuple(np.linspace(0.6, 1.1, d).tolist()), (1.0, 2.5, 0.3)[(d - 1) % 3])
     X = rng.uniform(-1, 1, (t, d))
     if t >= 4:
         X[-1], X[-2] = X[0] + 1e-3, X[1] - 1e-5
@@ -34,7 +37,7 @@ def case(nu: float | None, d: int, t: int = 40, p: int = 1, seed: int = 0) -> Ca
 
 
 @cache
-def grid_case(nu: float | None, d: int, t: int = 40) -> Case:
+def grid_case(nu: float | None, d: int, t: int = 40, form: Form = make) -> Case:
     """Points of a grid: with few different distances, a Bessel function that is slow at many digits is called less."""
     rng = np.random.default_rng([d, t])
     size = {1: 65, 2: 9, 3: 5}[d]
@@ -42,7 +45,7 @@ def grid_case(nu: float | None, d: int, t: int = 40) -> Case:
     grid = np.stack([axis.ravel() for axis in axes], axis=1)
     X = grid[rng.choice(len(grid), t, replace=False)]
     Z = np.concatenate([X[:1], X[1:3] + 1 / (size - 1)])
-    return _observed(make(nu, 0.7, (1.0, 2.5, 0.3)[d - 1]), X, Z, 1, rng)
+    return _observed(form(nu, 0.7, (1.0, 2.5, 0.3)[d - 1]), X, Z, 1, rng)
 
 
 def _observed(kernel: Stationary, X: Array, Z: Array, p: int, rng: np.random.Generator) -> Case:

@@ -10,8 +10,8 @@ from cascada.arrays import Array
 from cascada.errors import ArgumentError
 from cascada.gp import Posterior
 from cascada.kernels import Matern
-from tests.gp.cases import case
-from tests.kernels.cases import make, name
+from tests.gp.cases import Form, case
+from tests.kernels.cases import every_form, make, name
 
 SMOOTHNESS = (None, 0.5, 1.0, 1.5, 2.5, 3.7)
 DIFFERENTIABLE = tuple(nu for nu in SMOOTHNESS if nu is None or nu > 1)
@@ -21,8 +21,8 @@ every_differentiable_kernel = pytest.mark.parametrize("nu", DIFFERENTIABLE, ids=
 every_dimension = pytest.mark.parametrize("d", [1, 2, 3])
 
 
-def fitted(nu: float | None, d: int, t: int = 12, p: int = 2, jitter: float = 1e-7) -> Posterior:
-    observed = case(nu, d, t, p)
+def fitted(nu: float | None, d: int, t: int = 12, p: int = 2, jitter: float = 1e-7, form: Form = make) -> Posterior:
+    observed = case(nu, d, t, p, form=form)
     return Posterior.fit(observed.kernel, observed.X, observed.Y, jitter)
 
 
@@ -81,11 +81,12 @@ def test_a_flat_list_of_outputs_is_one_output():
     np.testing.assert_array_equal(flat.predict(X).mean, column.predict(X).mean)
 
 
+@every_form
 @every_kernel
 @every_dimension
 @pytest.mark.parametrize("t", [0, 1, 12])
-def test_results_do_not_depend_on_the_size_of_a_batch(nu, d, t, monkeypatch):
-    posterior, Z = fitted(nu, d, t), queries(d, 11)
+def test_results_do_not_depend_on_the_size_of_a_batch(form, nu, d, t, monkeypatch):
+    posterior, Z = fitted(nu, d, t, form=form), queries(d, 11)
     whole = everything(posterior, Z)
     single = [everything(posterior, z[None]) for z in Z]
     monkeypatch.setattr(cascada.gp.posterior, "_BLOCK_ENTRIES", 3 * max(t, 1) * (1 + d))
@@ -109,20 +110,22 @@ def test_observations_are_reproduced(nu, d):
     assert np.all(prediction.sd <= np.sqrt(1e-10 * observed.kernel.variance) * (1 + 1e-3))
 
 
+@every_form
 @every_kernel
 @every_dimension
-def test_all_ways_to_predict_agree(nu, d):
-    values = everything(fitted(nu, d), queries(d))
+def test_all_ways_to_predict_agree(form, nu, d):
+    values = everything(fitted(nu, d, form=form), queries(d))
     for key in values:
         for quantity in ("mean", "sd"):
             if key in (f"gradient.{quantity}", f"jet.{quantity}", f"{quantity} only"):
                 np.testing.assert_allclose(values[key], values[quantity], rtol=0, atol=1e-10, err_msg=key)
 
 
+@every_form
 @every_kernel
 @every_dimension
-def test_far_from_the_data_the_prior_returns(nu, d):
-    posterior = fitted(nu, d)
+def test_far_from_the_data_the_prior_returns(form, nu, d):
+    posterior = fitted(nu, d, form=form)
     prediction = posterior.predict_gradient(np.full((1, d), 1e4))
     np.testing.assert_allclose(prediction.mean, 0.0, atol=1e-12)
     np.testing.assert_allclose(prediction.sd, np.sqrt(posterior.kernel.variance), rtol=1e-12)
@@ -146,10 +149,11 @@ def test_several_outputs_equal_separate_posteriors(nu):
 # ---- gradients
 
 
+@every_form
 @every_kernel
 @every_dimension
-def test_gradients_are_central_differences(nu, d):
-    posterior, Z, h = fitted(nu, d, jitter=1e-5), queries(d), 1e-5
+def test_gradients_are_central_differences(form, nu, d):
+    posterior, Z, h = fitted(nu, d, jitter=1e-5, form=form), queries(d), 1e-5
     gradient = posterior.predict_gradient(Z)
     for j in range(d):
         step = h * np.eye(d)[j]
@@ -161,10 +165,11 @@ def test_gradients_are_central_differences(nu, d):
         np.testing.assert_allclose(2 * gradient.sd * gradient.sd_gradient[:, j], difference, rtol=1e-6, atol=1e-8)
 
 
+@every_form
 @every_differentiable_kernel
 @every_dimension
-def test_means_of_derivatives_are_derivatives_of_means(nu, d):
-    posterior, Z = fitted(nu, d), queries(d)
+def test_means_of_derivatives_are_derivatives_of_means(form, nu, d):
+    posterior, Z = fitted(nu, d, form=form), queries(d)
     gradient = posterior.predict_gradient(Z).mean_gradient
     np.testing.assert_allclose(posterior.jet(Z).derivative_mean, gradient, rtol=1e-8, atol=1e-9)
 
@@ -176,10 +181,11 @@ def posterior_covariance(posterior: Posterior, A: Array, B: Array) -> Array:
     return prior - np.einsum("nt,tn->n", kernel(A, X), np.linalg.solve(noisy_gram(posterior), kernel(X, B)))
 
 
+@every_form
 @pytest.mark.parametrize("nu", [None, 2.5, 3.7], ids=name)
 @every_dimension
-def test_sd_of_a_derivative_is_a_mixed_difference_of_the_covariance(nu, d):
-    posterior, Z, h = fitted(nu, d, jitter=1e-3), queries(d), 3e-4
+def test_sd_of_a_derivative_is_a_mixed_difference_of_the_covariance(form, nu, d):
+    posterior, Z, h = fitted(nu, d, jitter=1e-3, form=form), queries(d), 3e-4
     sd = posterior.jet(Z).derivative_sd
     for j in range(d):
         ahead, behind = Z + h * np.eye(d)[j], Z - h * np.eye(d)[j]

@@ -15,7 +15,7 @@ from cascada.kernels import (
     random_operator_expansion,
 )
 from tests import reference
-from tests.kernels.cases import every_kernel, make
+from tests.kernels.cases import every_form, every_kernel, make
 
 MATRIX = [[2.0, -0.5], [-0.5, 1.0]]
 
@@ -24,10 +24,11 @@ def separable(nu=2.5) -> Separable:
     return Separable(make(nu, (0.8, 1.3), 1.7), MATRIX)
 
 
+@every_form
 @every_kernel
-def test_norm_is_the_double_sum(nu):
+def test_norm_is_the_double_sum(form, nu):
     rng = np.random.default_rng(0)
-    kernel = make(nu, (0.8, 1.3), 1.7)
+    kernel = form(nu, (0.8, 1.3), 1.7)
     f = Expansion(kernel, rng.uniform(-1, 1, (5, 2)), rng.normal(size=(5, 2)))
     truth = reference.Kernel.like(kernel, 2)
     for j in range(2):
@@ -104,12 +105,13 @@ def test_random_expansions_depend_only_on_the_generator():
     assert not np.array_equal(first.centres, other.centres)
 
 
+@every_form
 @every_kernel
 @pytest.mark.parametrize("p", [1, 3, 8])
-def test_a_value_does_not_depend_on_what_it_is_computed_with(nu, p):
+def test_a_value_does_not_depend_on_what_it_is_computed_with(form, nu, p):
     # Bit by bit: the same point told twice must not look like a contradiction.
     rng = np.random.default_rng(9)
-    kernel = make(nu, (0.8, 1.3), 1.7)
+    kernel = form(nu, (0.8, 1.3), 1.7)
     f = random_expansion(kernel, [0.0, 0.0], [1.0, 1.0], norm=1.0, rng=rng, outputs=p)
     g = random_operator_expansion(Separable(kernel), [0.0, 0.0], [1.0, 1.0], norm=1.0, outputs=p, rng=rng)
     X = rng.uniform(-1, 2, (37, 2))

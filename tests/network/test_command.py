@@ -4,6 +4,7 @@ import json
 import math
 import os
 import pickle
+import re
 import shutil
 import signal
 import subprocess
@@ -203,6 +204,32 @@ def test_what_cannot_be_started_is_said(tmp_path: Path, argv: list[str], parts: 
     for part in [*parts, "could not be started"]:
         assert part in message
     assert len(message) < 1000
+
+
+@pytest.mark.parametrize(
+    ("argv", "part"),
+    [
+        (["no-such-program"], "'no-such-program' is not in PATH"),
+        (["./no-such-file"], "there is no file './no-such-file' in"),
+        (["./data.txt"], "chmod +x"),
+        (["./data.txt/x"], "there is no file './data.txt/x'"),
+        (["/no/such/program"], "there is no file '/no/such/program'"),
+    ],
+)
+def test_a_program_that_is_not_there_is_seen_without_running_it(tmp_path: Path, argv: list[str], part: str) -> None:
+    (tmp_path / "data.txt").write_text("1 2 3", encoding="utf-8")
+    with pytest.raises(CommandError, match=f"cannot be started: .*{re.escape(part)}"):
+        Command(argv, tmp_path).check_program()
+
+
+def test_a_program_that_is_there_is_not_run_to_see_that(tmp_path: Path) -> None:
+    (tmp_path / "tool").write_text("#!/bin/sh\ntouch ran\n", encoding="utf-8")
+    (tmp_path / "tool").chmod(0o755)
+    for argv in (["touch", str(tmp_path / "ran")], ["./tool"], [str(tmp_path / "tool")]):
+        Command(argv, tmp_path).check_program()
+    assert [path.name for path in tmp_path.iterdir()] == ["tool"]
+    with pytest.raises(CommandError, match="there is no folder"):
+        Command(["touch", "ran"], tmp_path / "gone").check_program()
 
 
 def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:

@@ -20,16 +20,16 @@ which checked {checks:,} values with {violations} violations.
 ## Stages
 
 Functions of exact norm B = 2 (30 random centres in [−2, 2]^d, N(0, 1) coefficients, scaled), scalar and vector-valued,
-d = 1 to 4, squared exponential and Matérn kernels (ν = 1/2, 1, 3/2, 5/2, 3.7), 1 to 60 observations: spread out, nearly
-coinciding, and such that they use up all of B².
+d = 1 to 4, squared exponential and Matérn kernels (ν = 1/2, 1, 3/2, 5/2, 3.7), radial and additive, 1 to 60
+observations: spread out, nearly coinciding, and such that they use up all of B².
 
 {stages}
 
 ## Networks
 
-Stages of exact norm, squared exponential and Matérn kernels (ν = 3/2, 5/2, 3.7), 0 to 40 runs of which a third are
-partial: every output over points and over cells of all sizes, in both forms; then optimisations by GPN-UCB, whose
-proven gap after each run must be at least the true regret.
+Stages of exact norm, squared exponential and Matérn kernels (ν = 3/2, 5/2, 3.7), radial and additive, 0 to 40 runs of
+which a third are partial: every output over points and over cells of all sizes, in both forms; then optimisations by
+GPN-UCB, whose proven gap after each run must be at least the true regret.
 
 {networks}
 """

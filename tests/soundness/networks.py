@@ -3,7 +3,7 @@
 import numpy as np
 
 from cascada.confidence import Boxes
-from cascada.kernels import Matern, SquaredExponential, Stationary
+from cascada.kernels import Additive, Matern, SquaredExponential, Stationary
 from cascada.network import Beliefs, Form, ball_regions, enclose_network, prior_beliefs
 from cascada.problems import Problem, certified
 from cascada.study import Study
@@ -12,7 +12,13 @@ from tests.soundness.harness import Ledger
 
 # Without the structures that differ from these in size alone.
 STRUCTURES = ("chain", "controls", "feed-forward", "multi-output", "join", "known")
-KERNELS: tuple[Stationary, ...] = (SquaredExponential(1.0), Matern(2.5), Matern(1.5, 0.9), Matern(3.7, 1.2))
+KERNELS: tuple[Stationary, ...] = (
+    SquaredExponential(1.0),
+    Matern(2.5),
+    Matern(1.5, 0.9),
+    Matern(3.7, 1.2),
+    Additive(Matern(2.5)),
+)
 COUNTS = (0, 2, 6, 15, 40)
 
 

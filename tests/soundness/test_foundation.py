@@ -6,11 +6,19 @@ import pytest
 from cascada.arrays import Array
 from cascada.confidence import Belief, Boxes, EnvelopeTable, cell_bounds
 from cascada.gp import Posterior
-from cascada.kernels import Expansion, Matern, SquaredExponential, Stationary, random_expansion
+from cascada.kernels import Additive, Expansion, Matern, SquaredExponential, Stationary, random_expansion
 from tests.soundness import foundation
 from tests.soundness.harness import Ledger, Tally
 
-KERNELS = [SquaredExponential(1.0), SquaredExponential((0.7, 1.3), variance=2.0), Matern(1.5), Matern(2.5), Matern(3.7)]
+KERNELS = [
+    SquaredExponential(1.0),
+    SquaredExponential((0.7, 1.3), variance=2.0),
+    Matern(1.5),
+    Matern(2.5),
+    Matern(3.7),
+    Additive(SquaredExponential((0.7, 1.3), variance=2.0)),
+    Additive(Matern(1.5)),
+]
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ import numpy as np
 from cascada.arrays import Array
 from cascada.confidence import Boxes
 from cascada.kernels import (
+    Additive,
     BlockKernel,
     Expansion,
     Matern,
@@ -33,9 +34,9 @@ class Scene:
 
 
 def kernels(dimension: int) -> list[Stationary]:
-    """Smooth and rough, closed forms and Bessel functions, per-dimension lengthscales, a variance."""
+    """Smooth and rough, closed forms and Bessel functions, per-dimension lengthscales, a variance, additive ones."""
     scales = tuple(np.linspace(0.6, 1.6, dimension))
-    return [
+    radial: list[Stationary] = [
         SquaredExponential(1.0),
         SquaredExponential(scales, variance=0.5),
         Matern(0.5),
@@ -43,6 +44,13 @@ def kernels(dimension: int) -> list[Stationary]:
         Matern(1.5, 0.8),
         Matern(2.5, scales, variance=3.0),
         Matern(3.7),
+    ]
+    if dimension == 1:
+        return radial  # an additive kernel of one input is radial
+    return [
+        *radial,
+        Additive(SquaredExponential(scales, variance=0.5)),
+        Additive(Matern((0.5, 1.5, 2.5)[dimension - 2], 0.8)),
     ]
 
 
@@ -87,14 +95,14 @@ def points_in(cells: Boxes, k: int, rng: np.random.Generator) -> Array:
 
 
 def operator_kernels(outputs: int, rng: np.random.Generator) -> list[OperatorKernel]:
-    """Identity, a random A, a singular A, and a kernel that is not separable."""
+    """Identity, a random A, a singular A with an additive kernel, and a kernel that is not separable."""
     factor = rng.standard_normal((outputs, outputs))
     thin = rng.standard_normal((outputs, 1))
     smooth, rough = SquaredExponential(1.0), Matern(1.5, 0.7)
     return [
         Separable(smooth),
         Separable(Matern(2.5, 0.9), factor @ factor.T),
-        Separable(smooth, thin @ thin.T),
+        Separable(Additive(smooth), thin @ thin.T),
         BlockKernel("a smooth and a rough part", mixture(smooth, rough, factor)),
     ]
 

@@ -25,7 +25,7 @@ from cascada.algorithms import (
 from cascada.arrays import Array
 from cascada.calibration import Calibration
 from cascada.errors import ArgumentError
-from cascada.kernels import BlockKernel, Matern, OperatorKernel, Separable, SquaredExponential
+from cascada.kernels import Additive, BlockKernel, Matern, OperatorKernel, Separable, SquaredExponential
 from cascada.network import Network, Stage, chain
 from cascada.space import Grid, Integer, Real
 from cascada.study.identity import amendable, canonical, describe, describe_algorithm, differences
@@ -141,9 +141,10 @@ def test_a_network_without_kernels_has_none_described() -> None:
             f'{{"type":"Separable","kernel":{TWO},"matrix":[[2.0,1.0],[1.0,2.0]]}}',
         ),
         (Separable(Matern(2)), f'{{"type":"Separable","kernel":{TWO},"matrix":null}}'),
+        (Additive(Matern(2)), f'{{"type":"Additive","kernel":{TWO}}}'),
         (ONES, '{"type":"BlockKernel","name":"ones"}'),
     ],
-    ids=["SE", "Matern", "Separable", "identity", "block"],
+    ids=["SE", "Matern", "Separable", "identity", "additive", "block"],
 )
 def test_every_kernel(kernel: Any, expected: str) -> None:
     assert canonical(of_kernel(kernel)) == canonical(json.loads(expected))  # as text, so that 2 is not taken for 2.0

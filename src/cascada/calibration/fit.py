@@ -8,12 +8,14 @@ import numpy as np
 from cascada.arrays import Array
 from cascada.calibration.likelihood import Likelihood
 from cascada.calibration.settings import Calibration
+from cascada.calibration.shape import Shape
 from cascada.kernels import Stationary
 
 # Starts besides the last fit, as shifts of the prior's mode in log ℓ.
 _STARTS = (0.0, -1.5, 1.5)
 # For the gap a smoother kernel is believed only where it is this much more likely, in log density: a factor of 20.
-# Whoever takes a function with a kink for a smooth one is sure of what is wrong.
+# Whoever takes a function with a kink for a smooth one is sure of what is wrong. That inputs do not interact is
+# believed only where it is as clear, and never for the gap.
 _CLEARLY = 3.0
 # Lengthscales stay within these factors of the range of an input.
 _BOUNDS = (np.log(5e-3), np.log(50.0))
@@ -31,10 +33,10 @@ class Model:
 class Fit:
     """What one output was fitted by, and to how many observations."""
 
-    log_scales: Mapping[float, Array]  # θ of every ν that was tried, for inputs in units of `ranges`
+    log_scales: Mapping[Shape, Array]  # θ of every shape that was tried, for inputs in units of `ranges`
     ranges: Array  # (d,)
     likely: Model  # the best explanation, for choosing points
-    cautious: Model  # the roughest that is not clearly worse, for the gap
+    cautious: Model  # the roughest that is not clearly worse and lets all inputs interact, for the gap
     count: int
 
 
@@ -43,23 +45,26 @@ def fit_output(inputs: Array, outputs: Array, ranges: Array, settings: Calibrati
     inputs, first = np.unique(inputs, axis=0, return_index=True)
     outputs = outputs[first]
     offset, scale = _centre(outputs)
-    scales: dict[float, Array] = {}
-    density: dict[float, float] = {}
+    scales: dict[Shape, Array] = {}
+    density: dict[Shape, float] = {}
 
-    def likelihood(nu: float) -> Likelihood:
-        return Likelihood(inputs / ranges, (outputs - offset) / scale, nu)
+    def likelihood(shape: Shape) -> Likelihood:
+        return Likelihood(inputs / ranges, (outputs - offset) / scale, shape)
 
-    def model(nu: float) -> Model:
-        mean, variance = likelihood(nu).mean_and_variance(scales[nu])
-        lengthscales = tuple((np.exp(scales[nu]) * ranges).tolist())
-        return Model(settings.kernel(nu, lengthscales, scale**2 * variance), offset + scale * mean)
+    def model(shape: Shape) -> Model:
+        mean, variance = likelihood(shape).mean_and_variance(scales[shape])
+        lengthscales = tuple((np.exp(scales[shape]) * ranges).tolist())
+        return Model(shape.kernel(lengthscales, scale**2 * variance), offset + scale * mean)
 
-    for nu in settings.smoothness:
-        start = None if before is None else before.log_scales[nu] + np.log(before.ranges / ranges)
-        scales[nu] = likelihood(nu).prior_mode if len(outputs) < 2 else _maximised(likelihood(nu), start)
-        density[nu] = likelihood(nu)(scales[nu])[0]
-    best = max(settings.smoothness, key=density.__getitem__)  # the first where they are equal: the rougher one
-    rough = next(nu for nu in settings.smoothness if density[nu] >= density[best] - _CLEARLY)
+    for shape in settings.shapes(inputs.shape[1]):
+        start = None if before is None else before.log_scales[shape] + np.log(before.ranges / ranges)
+        scales[shape] = likelihood(shape).prior_mode if len(outputs) < 2 else _maximised(likelihood(shape), start)
+        density[shape] = likelihood(shape)(scales[shape])[0]
+    # The first where they are equal: the rougher one, and one whose inputs interact.
+    best = max(scales, key=lambda shape: density[shape] - (_CLEARLY if shape.additive else 0.0))
+    general = [shape for shape in scales if not shape.additive]
+    enough = max(density[shape] for shape in general) - _CLEARLY
+    rough = next(shape for shape in general if density[shape] >= enough)
     likely = model(best)
     return Fit(scales, ranges, likely, likely if rough == best else model(rough), len(outputs))
 

@@ -15,13 +15,13 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from cascada.arrays import Array
-from cascada.calibration.settings import Calibration
+from cascada.calibration.shape import Shape
 
 JITTER = 1e-8
 PRIOR_COUNT = 2.0
 MEAN_VARIANCE = 1.0  # c: the constant mean has the prior N(0, c·s²)
 
-# A lengthscale of the whole range, times √d as distances grow with dimension, and a factor of e² either way.
+# A lengthscale of the whole range, and a factor of e² either way; times √d where distances grow with dimension.
 _CENTRE = 0.0
 _SPREAD = 1.5
 
@@ -36,7 +36,7 @@ class Likelihood:
 
     inputs: Array
     outputs: Array
-    nu: float
+    shape: Shape
 
     @cached_property
     def count(self) -> int:
@@ -55,14 +55,12 @@ class Likelihood:
     def prior_mode(self) -> Array:
         """The most plausible θ before any data."""
         d = self.inputs.shape[1]
-        return np.full(d, _CENTRE + 0.5 * math.log(d))
+        return np.full(d, _CENTRE + (0.0 if self.shape.additive else 0.5 * math.log(d)))
 
     def __call__(self, theta: Array) -> tuple[float, Array]:
         """The density's logarithm, up to a constant, and its gradient."""
         n, d = self.inputs.shape
-        kernel = Calibration.kernel(self.nu, tuple(np.exp(theta).tolist()))
-        r2 = kernel.squared_distances(self.inputs, self.inputs)
-        K, slope = kernel.profile_and_slope(r2)
+        K, pull = self.shape.kernel(tuple(np.exp(theta).tolist())).by_scales(self.inputs)
         K = K + JITTER * np.eye(n)
         try:
             factor = cho_factor(K, lower=True)
@@ -79,20 +77,16 @@ class Likelihood:
         away = (theta - self.prior_mode) / _SPREAD
         value = -0.5 * (self.count + PRIOR_COUNT) * math.log(square) - float(np.log(np.diag(factor[0])).sum())
         value -= 0.5 * math.log(total_weight) + 0.5 * float(away @ away)
-        # ∂φ/∂θ_j = −(φ'(r)/r)·(Δ_j/ℓ_j)², and the density's derivative in K is ½(αα ᵀ/s² − K⁻¹).
-        weight = -0.5 * (np.outer(alpha, alpha) / square - inverse + np.outer(ones, ones) / total_weight) * slope
-        total = weight.sum(axis=1)
-        X = self.inputs
-        # Σ_ab w_ab(x_aj − x_bj)² = 2·Σ_a x_aj²·w_a − 2·x_jᵀWx_j, w being symmetric.
-        spread = 2 * (X * X).T @ total - 2 * np.einsum("aj,ab,bj->j", X, weight, X)
-        return value, spread * np.exp(-2 * theta) - away / _SPREAD
+        # The density's derivative in K is ½(ααᵀ/s² − K⁻¹), and a part for m.
+        weights = 0.5 * (np.outer(alpha, alpha) / square - inverse + np.outer(ones, ones) / total_weight)
+        return value, pull(weights) - away / _SPREAD
 
     def mean_and_variance(self, theta: Array) -> tuple[float, float]:
         """m and s² at their maximum for these lengthscales."""
         n = len(self.outputs)
         if not n:
             return 0.0, 1.0
-        kernel = Calibration.kernel(self.nu, tuple(np.exp(theta).tolist()))
+        kernel = self.shape.kernel(tuple(np.exp(theta).tolist()))
         factor = cho_factor(kernel(self.inputs, self.inputs) + JITTER * np.eye(n), lower=True)
         ones = cho_solve(factor, np.ones(n))
         mean = float(ones @ self.outputs) / (float(ones.sum()) + 1.0 / MEAN_VARIANCE)

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from cascada.arrays import as_positive
+from cascada.calibration.shape import SE, Shape
 from cascada.errors import ArgumentError
-from cascada.kernels import Matern, SquaredExponential, Stationary
+from cascada.kernels import Additive
 from cascada.network import Network
 
-SE = math.inf  # the smoothness of the squared exponential kernel
 _ROUGH = 1.5
 
 
@@ -18,7 +18,8 @@ class Calibration:
     """Options; the defaults were chosen by measurement (`docs/choosing.md`).
 
     * `family`, `nu`: Matérn with this smoothness ("matern"), squared exponential ("se"), or for every output the one of
-      them, and of Matérn-3/2, that explains its data best ("auto").
+      them, and of Matérn-3/2, that explains its data best ("auto"); for choosing points the sum of effects of one
+      input each as well, where that is clearly the better explanation.
     * `width`: the radius of the bounds by which points are chosen, in posterior sds; "norm" takes it from B.
     * `safety`: B is this times the norm of the interpolant, and more where held-out residuals ask for it.
     * `initial`: how many runs come before the first one that is chosen by what was learned; by default 2(d + 1).
@@ -53,11 +54,13 @@ class Calibration:
             return (*sorted({_ROUGH, self.nu}), SE)
         return (SE,) if self.family == "se" else (self.nu,)
 
+    def shapes(self, dimension: int) -> tuple[Shape, ...]:
+        """The kernels to choose from for so many inputs, the roughest first, those whose effects add up at the end."""
+        general = tuple(Shape(nu) for nu in self.smoothness)
+        if self.family != "auto" or not 1 < dimension <= Additive.MOST_INPUTS:
+            return general
+        return general + tuple(Shape(nu, additive=True) for nu in self.smoothness)
+
     def first(self, network: Network) -> int:
         """How many runs come before estimates mean anything."""
         return self.initial or 2 * (network.domain.dimension + 1)
-
-    @staticmethod
-    def kernel(nu: float, lengthscales: tuple[float, ...], variance: float = 1.0) -> Stationary:
-        """The kernel of this smoothness with these hyper-parameters."""
-        return SquaredExponential(lengthscales, variance) if nu == SE else Matern(nu, lengthscales, variance)

@@ -10,13 +10,12 @@ from cascada.cli.toml_tables import (
     FileTable,
     MaternTable,
     Problems,
-    SquaredExponentialTable,
     StageTable,
     as_key,
     shown,
 )
 from cascada.errors import ArgumentError
-from cascada.kernels import Matern, SquaredExponential
+from cascada.kernels import Additive, Matern, Radial, SquaredExponential, Stationary
 from cascada.network import Network, Stage, chain
 from cascada.network.command import Command
 from cascada.space import Control, Integer, Real
@@ -103,25 +102,26 @@ def _control(name: str, given: Any, path: str, problems: Problems) -> Control | 
         return None
 
 
-def _kernel(given: dict[str, Any], path: str, problems: Problems) -> Matern | SquaredExponential | None:
+def _kernel(given: dict[str, Any], path: str, problems: Problems) -> Stationary | None:
     kind = given.get("type")
     if not isinstance(kind, str) or kind not in KERNELS:
         got = shown(kind) if "type" in given else "none"
         problems.add(f"{path}.type", f"must be {' or '.join(map(shown, KERNELS))}; got {got}")
         return None
     table = problems.read(KERNELS[kind], given, path)
+    if table is None:
+        return None
+    scales = tuple(table.lengthscale) if isinstance(table.lengthscale, list) else table.lengthscale
+    kernel: Radial
     try:
         if isinstance(table, MaternTable):
-            return Matern(table.nu, _scales(table.lengthscale), table.variance)
-        if isinstance(table, SquaredExponentialTable):
-            return SquaredExponential(_scales(table.lengthscale), table.variance)
+            kernel = Matern(table.nu, scales, table.variance)
+        else:
+            kernel = SquaredExponential(scales, table.variance)
     except ArgumentError as error:
         problems.add(path, f"is wrong: {error}")
-    return None
-
-
-def _scales(given: float | list[float]) -> float | tuple[float, ...]:
-    return tuple(given) if isinstance(given, list) else given
+        return None
+    return Additive(kernel) if table.additive else kernel
 
 
 def _parsed(path: Path) -> dict[str, Any]:

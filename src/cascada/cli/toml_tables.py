@@ -61,25 +61,29 @@ class ControlTable(Table):
     type: Literal["real", "integer"] = Field("real", description='"real" or "integer"')
 
 
-class MaternTable(Table):
+class KernelTable(Table):
+    """What all kernels have."""
+
+    lengthscale: float | list[float] = Field(1.0, description=_PER_INPUT)
+    variance: float = Field(1.0, description="a number above 0")
+    additive: bool = Field(False, description="true or false: whether the effects of the inputs add up")
+
+
+class MaternTable(KernelTable):
     """`kernel = { type = "matern", … }`."""
 
     type: Literal["matern"]
     nu: float = Field(description="a number above 0, such as 2.5")
-    lengthscale: float | list[float] = Field(1.0, description=_PER_INPUT)
-    variance: float = Field(1.0, description="a number above 0")
 
 
-class SquaredExponentialTable(Table):
+class SquaredExponentialTable(KernelTable):
     """`kernel = { type = "squared-exponential", … }`."""
 
     type: Literal["squared-exponential"]
-    lengthscale: float | list[float] = Field(1.0, description=_PER_INPUT)
-    variance: float = Field(1.0, description="a number above 0")
 
 
 #: Type of a kernel → its table.
-KERNELS: Mapping[str, type[Table]] = {"matern": MaternTable, "squared-exponential": SquaredExponentialTable}
+KERNELS: Mapping[str, type[KernelTable]] = {"matern": MaternTable, "squared-exponential": SquaredExponentialTable}
 
 T = TypeVar("T", bound=Table)
 

@@ -202,8 +202,7 @@ class Posterior:
                 f"functions of {self.kernel} need not have derivatives; use a Matérn kernel with nu > 1."
             )
         mean, variance = np.empty((1 + d, n, p)), np.empty((1 + d, n))
-        ell = self.kernel.lengthscales(d)
-        prior = self.kernel.variance * np.append(1.0, self.kernel.curvature / ell**2)  # of f and of ∂_j f
+        prior = np.append(self.kernel.variance, self.kernel.derivative_variances(d))  # of f and of ∂_j f
         for block in self._blocks(n, 1 + d):
             jet = self.kernel.jet(points[block], self.inputs)
             V = self._solve(jet.reshape(jet.shape[0] * jet.shape[1], self.count).T)

@@ -1,5 +1,6 @@
 """Kernels: stationary profiles with their derivatives, operator-valued kernels, and functions of known norm."""
 
+from cascada.kernels.additive import Additive
 from cascada.kernels.expansion import (
     Expansion,
     OperatorExpansion,
@@ -8,15 +9,18 @@ from cascada.kernels.expansion import (
 )
 from cascada.kernels.matern import Matern
 from cascada.kernels.operator import BlockKernel, OperatorKernel, Separable
+from cascada.kernels.radial import Radial
 from cascada.kernels.squared_exponential import SquaredExponential
 from cascada.kernels.stationary import Stationary
 
 __all__ = [
+    "Additive",
     "BlockKernel",
     "Expansion",
     "Matern",
     "OperatorExpansion",
     "OperatorKernel",
+    "Radial",
     "Separable",
     "SquaredExponential",
     "Stationary",

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike
 from scipy.special import gamma, gammaln, kve
 
 from cascada.arrays import Array, as_positive
-from cascada.kernels.stationary import Stationary
+from cascada.kernels.radial import Radial
 
 # exp(−u) is next to 0 beyond this, and so is φ_ν for every ν ≤ 100; clipping keeps 0·∞ out of the products.
 _LARGEST_U = 700.0
@@ -32,7 +32,7 @@ _MIXTURE_NODES = 48
 
 
 @dataclass(frozen=True)
-class Matern(Stationary):
+class Matern(Radial):
     """k(x, x') = s²·2^{1−ν}/Γ(ν)·u^ν·K_ν(u), u = sqrt(2ν)·‖(x − x')/ℓ‖₂ (the paper's k_Matérn).
 
     `nu` is ν, `lengthscale` is ℓ (one number, or one per input dimension), `variance` is s².

@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cascada.arrays import Array
-from cascada.kernels.stationary import Stationary
+from cascada.kernels.radial import Radial
 
 
 @dataclass(frozen=True)
-class SquaredExponential(Stationary):
+class SquaredExponential(Radial):
     """k(x, x') = s²·exp(−r²/2), r = ‖(x − x')/ℓ‖₂.
 
     `lengthscale` is ℓ (one number, or one per input dimension), `variance` is s².

@@ -1,33 +1,40 @@
-"""The interface of a stationary kernel `k(x, x') = s²·φ(r)`, `r = ‖(x − x')/ℓ‖₂`.
+"""The interface of a stationary kernel of one output, and what every one of them implies.
 
-A leaf writes its profile φ and what φ implies (slope, curvature, spectrum); everything that is the same for
-all kernels (Gram matrices, input gradients, the kernel's own metric, Lipschitz factors) lives here once.
+A kernel is built from a profile φ of scaled distances: `Radial` kernels are s²·φ(r) of one distance, an `Additive` one
+is the mean of s²·φ(r_j) over its inputs. A profile brings what follows from it (slope, curvature), and
+everything that is the same for all kernels (the kernel's own metric, Taylor remainders, Lipschitz factors) lives here.
 
 Letters: `r2` = r², `s` = sqrt(variance), `ell` = ℓ; shapes `(n, d)` for points, `(n, m)` for Gram matrices.
 """
 
 from abc import ABC, abstractmethod
-from typing import Any, cast
+from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import ArrayLike
-from scipy.spatial.distance import cdist
 
-from cascada.arrays import UNIT_ROUNDOFF, Array, as_points, as_positive
+from cascada.arrays import UNIT_ROUNDOFF, Array
 from cascada.errors import ArgumentError
+
+#: Turns symmetric weights W (n, n) into Σ_ab W_ab·∂φ_ab/∂log ℓ_j, (d,).
+PullToScales = Callable[[Array], Array]
 
 
 class Stationary(ABC):
-    """A stationary kernel; see `SquaredExponential` and `Matern` for the leaves."""
+    """A stationary kernel; see `SquaredExponential`, `Matern` and `Additive`."""
 
-    lengthscale: float | tuple[float, ...]
-    variance: float
+    # ---- its parameters
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "lengthscale", _as_lengthscale(self.lengthscale))
-        object.__setattr__(self, "variance", as_positive(self.variance, "variance"))
+    @property
+    @abstractmethod
+    def lengthscale(self) -> float | tuple[float, ...]:
+        """ℓ: one number, or one per input dimension."""
 
-    # ---- what a leaf writes
+    @property
+    @abstractmethod
+    def variance(self) -> float:
+        """s² = k(x, x)."""
+
+    # ---- its profile
 
     @abstractmethod
     def profile(self, r2: Array) -> Array:
@@ -56,43 +63,29 @@ class Stationary(ABC):
     def rounding(self) -> float:
         """How many unit roundoffs a computed φ(r) or φ'(r) may be off, rounding of r included."""
 
+    # ---- how the profile makes a kernel of many inputs
+
     @abstractmethod
-    def spectral_density(self, frequencies: ArrayLike) -> Array:
-        """k̂(ω) = ∫ k(x, 0)·exp(−i⟨ω, x⟩) dx at the rows of `frequencies` (n, d); shape (n,)."""
-
-    # ---- what follows for all
-
     def __call__(self, X: Array, Z: Array) -> Array:
         """The Gram matrix k(x_i, z_j), shape (n, m)."""
-        gram = self.profile(self.squared_distances(X, Z))
-        if self.variance != 1.0:
-            gram *= self.variance
-        return gram
 
-    def squared_distances(self, X: Array, Z: Array) -> Array:
-        """r² between all rows, shape (n, m), to a relative error of a few roundings wherever the origin lies.
-
-        Differences are taken before anything else: a² + b² − 2ab, or dividing by ℓ first, would cancel.
-        """
-        if isinstance(self.lengthscale, float):
-            r2 = cdist(X, Z, "sqeuclidean")
-            if self.lengthscale != 1.0:
-                r2 *= self.lengthscale**-2
-            return cast(Array, r2)
-        weights = self.lengthscales(X.shape[1]) ** -2.0
-        return cast(Array, cdist(X, Z, "sqeuclidean", w=weights))
-
+    @abstractmethod
     def jet(self, Z: Array, X: Array) -> Array:
         """k(z_i, x_j) and its gradient in z, stacked: shape (1 + d, n, m)."""
-        r2 = self.squared_distances(Z, X)
-        profile, slope = self.profile_and_slope(r2)
-        inverse = self.variance * self.lengthscales(Z.shape[1]) ** -2.0
-        jet = np.empty((1 + Z.shape[1], *r2.shape))
-        np.multiply(self.variance, profile, out=jet[0])
-        np.subtract(Z.T[:, :, None], X.T[:, None, :], out=jet[1:])
-        jet[1:] *= inverse[:, None, None]
-        jet[1:] *= slope
-        return jet
+
+    @abstractmethod
+    def by_scales(self, X: Array) -> tuple[Array, PullToScales]:
+        """k(x_a, x_b)/s², (n, n), and how it changes with the logarithms of the lengthscales."""
+
+    @abstractmethod
+    def scaled_norm(self, differences: Array) -> Array:
+        """The length of Δ along the last axis that `distance` and `remainder` take, in lengthscales."""
+
+    @abstractmethod
+    def derivative_variances(self, dimension: int) -> Array:
+        """∂²k(x, z)/∂x_j∂z_j at x = z, (d,): the prior variances of ∂_j f; only where there is a curvature."""
+
+    # ---- what follows for all
 
     def gradient(self, Z: Array, X: Array) -> Array:
         """∂k(z_i, x_j)/∂z_i, shape (n, m, d)."""
@@ -137,11 +130,6 @@ class Stationary(ABC):
         """M₂ = s·sqrt(φ''''(0)): |∂²_u f| ≤ ‖f‖·M₂·‖u/ℓ‖²."""
         return None if self.fourth_derivative is None else float(np.sqrt(self.variance * self.fourth_derivative))
 
-    def scaled_norm(self, differences: Array) -> Array:
-        """‖Δ/ℓ‖₂ along the last axis."""
-        scaled = differences / self.lengthscales(differences.shape[-1])
-        return cast(Array, np.sqrt(np.einsum("...j,...j->...", scaled, scaled)))
-
     def lengthscales(self, dimension: int) -> Array:
         """ℓ for every input dimension, shape (d,); an error when their number does not fit."""
         if isinstance(self.lengthscale, float):
@@ -152,23 +140,3 @@ class Stationary(ABC):
                 f"dimensions; give one number, or one lengthscale per input dimension."
             )
         return np.array(self.lengthscale)
-
-    def _scaled_frequencies(self, frequencies: ArrayLike) -> tuple[Array, float]:
-        """‖ℓω‖² for every row, and log(s²·∏ℓ_j)."""
-        omega = as_points(frequencies, "frequencies")
-        ell = self.lengthscales(omega.shape[1])
-        scaled = omega * ell
-        return np.einsum("nj,nj->n", scaled, scaled), float(np.log(self.variance) + np.log(ell).sum())
-
-
-def _as_lengthscale(value: Any) -> float | tuple[float, ...]:
-    scales: float | tuple[float, ...]
-    if np.ndim(value) > 0:
-        scales = tuple(as_positive(v, "every lengthscale") for v in value)
-        if not scales:
-            raise ArgumentError("lengthscale must be a number or one number per input dimension; got none.")
-    else:
-        scales = as_positive(value, "lengthscale")
-    if not 1e-150 <= np.min(scales) <= np.max(scales) <= 1e150:  # their squares are floats, too
-        raise ArgumentError(f"lengthscales must lie between 1e-150 and 1e150; got {value!r}.")
-    return scales

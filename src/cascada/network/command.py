@@ -5,6 +5,7 @@ import json
 import math
 import os
 import shlex
+import shutil
 import signal
 import sys
 from collections.abc import Sequence
@@ -94,6 +95,19 @@ class Command:
             raise CommandError(str(self), f"could not be started: {self._obstacle(error)}") from error
         self._check(ended)
         return self._outputs(ended)
+
+    def check_program(self) -> None:
+        """Raise if it plainly cannot be started here: its folder is not there, or its program, or that may not run."""
+        program, folder = self.argv[0], self.folder or "."
+        place = Path(folder, program)  # a program with a slash in its name; the folder does not count for a full path
+        found = shutil.which(program) if os.sep not in program else place.exists()
+        if not found or not Path(folder).is_dir():
+            number = errno.ENOENT
+        elif os.sep in program and not os.access(place, os.X_OK):
+            number = errno.EACCES
+        else:
+            return
+        self._fail(f"cannot be started: {self._obstacle(OSError(number, os.strerror(number)))}")
 
     def __str__(self) -> str:
         return _shortened(shlex.join(self.argv), 100)

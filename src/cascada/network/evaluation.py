@@ -59,6 +59,15 @@ class Process:
         """The outputs of every stage; `StageError` keeps those of the stages before the one that failed."""
         return self.run(controls)
 
+    def check_programs(self) -> None:
+        """Raise where a stage is a command that cannot be started here: before an earlier stage has run for hours."""
+        for name, function in self._functions.items():
+            if isinstance(function, Command):
+                try:
+                    function.check_program()
+                except CommandError as error:
+                    raise ArgumentError(f"stage {name!r}: {error}. Nothing was run.") from None
+
     def run(
         self,
         controls: Mapping[str, float],

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from cascada.errors import ArgumentError
-from cascada.kernels import Matern, OperatorKernel, Separable, SquaredExponential, Stationary
+from cascada.kernels import Additive, Matern, OperatorKernel, Radial, Separable, SquaredExponential, Stationary
 from cascada.network import Network, Stage
 from cascada.space import Control, Integer, Real
 
@@ -53,11 +53,8 @@ def _kernel(kernel: Mapping[str, Any] | None, stage: str) -> Stationary | Operat
         return Matern(**fields)
     if kernel["type"] == "SquaredExponential":
         return SquaredExponential(**fields)
-    if kernel["type"] == "Separable":
-        inner = _kernel(kernel["kernel"], stage)
-        if not isinstance(inner, Stationary):
-            raise ArgumentError(
-                f"stage {stage!r}: a separable kernel needs a scalar one, got {kernel['kernel']!r:.100}."
-            )
+    if kernel["type"] == "Additive" and isinstance(inner := _kernel(kernel["kernel"], stage), Radial):
+        return Additive(inner)
+    if kernel["type"] == "Separable" and isinstance(inner := _kernel(kernel["kernel"], stage), Stationary):
         return Separable(inner, kernel["matrix"])
     raise ArgumentError(f"stage {stage!r} has the kernel {kernel['type']}, a function: give the study its network.")

@@ -1,0 +1,119 @@
+"""The additive kernel: functions that are sums of effects of one input each."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from scipy.spatial.distance import pdist, squareform
+
+from cascada.arrays import Array
+from cascada.errors import ArgumentError
+from cascada.kernels.radial import Radial
+from cascada.kernels.stationary import PullToScales, Stationary
+
+
+@dataclass(frozen=True)
+class Additive(Stationary):
+    """k(x, x') = (s²/d)·Σ_j φ(|x_j − x'_j|/ℓ_j), with φ, ℓ and s² of another kernel.
+
+    Its functions are f(x) = Σ_j f_j(x_j): inputs do not interact, and few data tell a lot about many of them.
+
+    >>> import numpy as np
+    >>> from cascada.kernels import SquaredExponential
+    >>> Additive(SquaredExponential(2.0))(np.zeros((1, 2)), np.array([[0.0, 0.0], [0.0, 2.0]])).round(4)
+    array([[1.    , 0.8033]])
+
+    Lengths are measured by the largest scaled difference, ‖Δ/ℓ‖_∞: the squared norms of f ↦ f(x) − f(x') and of the
+    Taylor remainder are means over the inputs of what they are for one input, and these never decrease with |Δ_j|/ℓ_j.
+    """
+
+    kernel: Radial
+
+    MOST_INPUTS: ClassVar[int] = 128  # `rounding` covers a sum of so many terms
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.kernel, Radial):
+            raise ArgumentError(f"Additive needs a kernel of one distance, such as Matern(2.5); got {self.kernel!r}.")
+
+    # ---- its parameters and its profile are the other kernel's
+
+    @property
+    def lengthscale(self) -> float | tuple[float, ...]:
+        return self.kernel.lengthscale
+
+    @property
+    def variance(self) -> float:
+        return self.kernel.variance
+
+    def profile(self, r2: Array) -> Array:
+        return self.kernel.profile(r2)
+
+    def profile_and_slope(self, r2: Array) -> tuple[Array, Array]:
+        return self.kernel.profile_and_slope(r2)
+
+    @property
+    def curvature(self) -> float | None:
+        return self.kernel.curvature
+
+    @property
+    def fourth_derivative(self) -> float | None:
+        return self.kernel.fourth_derivative
+
+    @property
+    def rounding(self) -> float:
+        # Partial sums of j values up to 1, each rounded, are off by d(d + 1)/2 in all; then /d, and times s².
+        return self.kernel.rounding + (self.MOST_INPUTS + 1) / 2 + 2
+
+    # ---- sums over the inputs
+
+    def __call__(self, X: Array, Z: Array) -> Array:
+        total = np.zeros((len(X), len(Z)))
+        for difference in self._scaled_differences(X, Z):
+            total += self.profile(difference * difference)
+        return total / X.shape[1] * self.variance
+
+    def jet(self, Z: Array, X: Array) -> Array:
+        d = Z.shape[1]
+        ell = self.lengthscales(d)
+        jet = np.zeros((1 + d, len(Z), len(X)))
+        for j, difference in enumerate(self._scaled_differences(Z, X)):
+            profile, slope = self.profile_and_slope(difference * difference)
+            jet[0] += profile
+            jet[1 + j] = slope * difference / ell[j]
+        jet /= d
+        jet *= self.variance
+        return jet
+
+    def by_scales(self, X: Array) -> tuple[Array, PullToScales]:
+        d = X.shape[1]
+        ell = self.lengthscales(d)
+        # Of every pair once: this is what fitting takes its time for.
+        pairs = len(X) * (len(X) - 1) // 2
+        total, changes = np.zeros(pairs), np.empty((d, pairs))
+        for j in range(d):
+            r2 = pdist(X[:, [j]], "sqeuclidean") / ell[j] ** 2
+            profile, slope = self.profile_and_slope(r2)
+            total += profile
+            changes[j] = slope * r2 * (-2.0 / d)  # ∂φ/∂log ℓ_j = −(φ'(r)/r)·r², in both triangles
+
+        def pull(weights: Array) -> Array:
+            return changes @ squareform(weights, checks=False)
+
+        return squareform(total / d) + np.eye(len(X)), pull
+
+    def scaled_norm(self, differences: Array) -> Array:
+        scaled = np.abs(differences) / self.lengthscales(differences.shape[-1])
+        return np.asarray(scaled.max(axis=-1))
+
+    def derivative_variances(self, dimension: int) -> Array:
+        return self.kernel.derivative_variances(dimension) / dimension
+
+    def lengthscales(self, dimension: int) -> Array:
+        if dimension > self.MOST_INPUTS:
+            raise ArgumentError(f"an additive kernel has at most {self.MOST_INPUTS} inputs; got {dimension}.")
+        return super().lengthscales(dimension)
+
+    def _scaled_differences(self, X: Array, Z: Array) -> list[Array]:
+        """(x_aj − z_bj)/ℓ_j, (n, m), for every input."""
+        ell = self.lengthscales(X.shape[1])
+        return [np.subtract.outer(x, z) / unit for x, z, unit in zip(X.T, Z.T, ell, strict=True)]

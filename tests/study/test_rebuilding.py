@@ -1,0 +1,52 @@
+"""A network made again of its description in a store: the same but for its functions."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cascada.arrays import Array
+from cascada.errors import ArgumentError
+from cascada.kernels import Additive, BlockKernel, Matern, Separable, SquaredExponential
+from cascada.network import Network, Stage, chain
+from cascada.space import Control, Integer, Real
+from cascada.study.identity import describe
+from cascada.study.rebuilding import network_from
+
+
+def with_kernel(kernel: Any, outputs: int = 1) -> Network:
+    """Two stages, of which the first has this kernel over three controls."""
+    controls: dict[str, Control] = {"x": Real(0.5, 2, log=True), "y": Real(0, 1), "n": Integer(1, 5)}
+    names = [f"u{j}" for j in range(outputs)]
+    first = Stage("f", controls=controls, outputs=names, kernel=kernel, norm_bound=2.0, lipschitz=3.0)
+    return chain(first, Stage("g", kernel=Matern(2.5), norm_bound=1.0, offset=0.5))
+
+
+@pytest.mark.parametrize(
+    "network",
+    [
+        with_kernel(SquaredExponential(2.0)),
+        with_kernel(Matern(1.5, (1, 2, 3), 0.5)),
+        with_kernel(Additive(Matern(2.5, (1, 2, 3), 0.5))),
+        with_kernel(Additive(SquaredExponential(0.3))),
+        with_kernel(Separable(Matern(2.5, 0.4), [[2, 1], [1, 2]]), 2),
+        with_kernel(Separable(Additive(Matern(2.5, 0.4))), 2),
+        chain(Stage("f", controls={"x": Real(0, 1)}), Stage("g")).mirrored(),
+    ],
+    ids=["SE", "Matern", "additive", "additive SE", "separable", "separable of additive", "nothing given"],
+)
+def test_a_network_comes_back(network: Network) -> None:
+    description = describe(network, {})
+    again = network_from(description)
+    assert describe(again, {}) == description
+    assert [stage.kernel for stage in again.stages] == [stage.kernel for stage in network.stages]
+
+
+def ones(X: Array, Z: Array) -> Array:
+    return np.ones((len(X), len(Z), 2, 2))
+
+
+def test_a_kernel_that_is_a_function_does_not() -> None:
+    description = describe(with_kernel(BlockKernel("ones", ones), 2), {})
+    with pytest.raises(ArgumentError, match=r"stage 'f' has the kernel BlockKernel, a function: give the study its"):
+        network_from(description)
