@@ -227,6 +227,14 @@ def test_by_scales_of_one_lengthscale_for_all_is_that_of_equal_ones(form, nu):
     np.testing.assert_allclose(shared[1](np.eye(9) + 1), own[1](np.eye(9) + 1), rtol=1e-12)
 
 
+@every_form
+@every_kernel
+def test_by_scales_is_the_same_far_from_the_origin(form, nu):
+    X = np.round(points(0, 9, 3) * 2**20) / 2**20  # so that the differences stay what they are
+    near, far = (form(nu, 0.7).by_scales(inputs)[1](np.eye(9) + 1) for inputs in (X, X + 2.0**24))
+    np.testing.assert_allclose(far, near, rtol=1e-7)
+
+
 # ---- errors
 
 

@@ -17,6 +17,10 @@ _STARTS = (0.0, -1.5, 1.5)
 # Whoever takes a function with a kink for a smooth one is sure of what is wrong. That inputs do not interact is
 # believed only where it is as clear, and never for the gap.
 _CLEARLY = 3.0
+# From so many observations on, sums of effects that are this much less likely are not tried again: what shows that
+# inputs interact is still there when there are more, and fitting them takes longer than all else.
+_ENOUGH = 30
+_HOPELESS = 20.0
 # Lengthscales stay within these factors of the range of an input.
 _BOUNDS = (np.log(5e-3), np.log(50.0))
 
@@ -33,7 +37,7 @@ class Model:
 class Fit:
     """What one output was fitted by, and to how many observations."""
 
-    log_scales: Mapping[Shape, Array]  # θ of every shape that was tried, for inputs in units of `ranges`
+    log_scales: Mapping[Shape, Array]  # θ of every shape that may still be right, for inputs in units of `ranges`
     ranges: Array  # (d,)
     likely: Model  # the best explanation, for choosing points
     cautious: Model  # the roughest that is not clearly worse and lets all inputs interact, for the gap
@@ -56,17 +60,19 @@ def fit_output(inputs: Array, outputs: Array, ranges: Array, settings: Calibrati
         lengthscales = tuple((np.exp(scales[shape]) * ranges).tolist())
         return Model(shape.kernel(lengthscales, scale**2 * variance), offset + scale * mean)
 
-    for shape in settings.shapes(inputs.shape[1]):
+    for shape in settings.shapes(inputs.shape[1]) if before is None else before.log_scales:
         start = None if before is None else before.log_scales[shape] + np.log(before.ranges / ranges)
         scales[shape] = likelihood(shape).prior_mode if len(outputs) < 2 else _maximised(likelihood(shape), start)
         density[shape] = likelihood(shape)(scales[shape])[0]
     # The first where they are equal: the rougher one, and one whose inputs interact.
     best = max(scales, key=lambda shape: density[shape] - (_CLEARLY if shape.additive else 0.0))
     general = [shape for shape in scales if not shape.additive]
-    enough = max(density[shape] for shape in general) - _CLEARLY
-    rough = next(shape for shape in general if density[shape] >= enough)
+    most = max(density[shape] for shape in general)
+    rough = next(shape for shape in general if density[shape] >= most - _CLEARLY)
     likely = model(best)
-    return Fit(scales, ranges, likely, likely if rough == best else model(rough), len(outputs))
+    least = most - _HOPELESS if len(outputs) >= _ENOUGH else -np.inf
+    kept = {shape: scales[shape] for shape in scales if not shape.additive or density[shape] >= least}
+    return Fit(kept, ranges, likely, likely if rough == best else model(rough), len(outputs))
 
 
 def _centre(outputs: Array) -> tuple[float, float]:

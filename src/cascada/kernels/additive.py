@@ -1,5 +1,6 @@
 """The additive kernel: functions that are sums of effects of one input each."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -113,7 +114,8 @@ class Additive(Stationary):
             raise ArgumentError(f"an additive kernel has at most {self.MOST_INPUTS} inputs; got {dimension}.")
         return super().lengthscales(dimension)
 
-    def _scaled_differences(self, X: Array, Z: Array) -> list[Array]:
-        """(x_aj − z_bj)/ℓ_j, (n, m), for every input."""
+    def _scaled_differences(self, X: Array, Z: Array) -> Iterator[Array]:
+        """(x_aj − z_bj)/ℓ_j, (n, m), for one input after the other: all of them would take much memory."""
         ell = self.lengthscales(X.shape[1])
-        return [np.subtract.outer(x, z) / unit for x, z, unit in zip(X.T, Z.T, ell, strict=True)]
+        for x, z, unit in zip(X.T, Z.T, ell, strict=True):
+            yield np.subtract.outer(x, z) / unit
