@@ -9,10 +9,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from cascada.algorithms import CUCB, GPUCB, CascadedEI, Context, ExpectedImprovement, OptimisticImprovement
+from cascada.algorithms.black_box import default_kernel
 from cascada.algorithms.scored import Scored
 from cascada.arrays import Array
 from cascada.errors import ArgumentError
-from cascada.kernels import Matern, SquaredExponential
+from cascada.kernels import Additive, Matern, SquaredExponential
 from cascada.network import Network, Stage, chain, composite_mean
 from cascada.network.sampling import improvement
 from cascada.space import Real
@@ -201,6 +202,16 @@ def test_the_kernel_of_a_black_box() -> None:
     fitting = GPUCB(kernel=Matern(2.5, (1.0, 1.0)), norm_bound=1.0)  # a quarter of each range, B of the last stage
     np.testing.assert_array_equal(scores(GPUCB(), split), scores(fitting, split))
     assert np.abs(scores(GPUCB(), split) - scores(GPUCB(norm_bound=2.0), split)).max() > 1e-3
+
+
+def test_effects_that_add_up_in_one_stage_do_not_in_the_whole() -> None:
+    kernel = Matern(2.5, (0.4, 0.7), 2.0)
+    controls = {"x": Real(0, 1), "y": Real(0, 1)}
+    network = chain(
+        Stage("f", controls=controls, kernel=Additive(kernel), norm_bound=1.0),
+        Stage("g", kernel=Matern(2.5), norm_bound=1.0),
+    )
+    assert default_kernel(network) == kernel
 
 
 # ---- OI between its two ends

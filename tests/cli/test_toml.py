@@ -233,7 +233,7 @@ def test_marks_of_other_systems_are_no_harm(write: Write) -> None:
         (
             'name = "melt"',
             'name = "melt"\nkernel = { type = "squared-exponential", nu = 2.5 }',
-            ["stage[0].kernel.nu", "the keys here are lengthscale, variance, additive, type"],
+            ["stage[0].kernel.nu", "the keys here are type, lengthscale, variance, additive"],
         ),
         (
             'name = "melt"',
@@ -464,20 +464,30 @@ def test_a_command_that_fails_is_said(write: Write) -> None:
         assert part in result.output
 
 
+@pytest.mark.parametrize("options", [(), ("--jobs", "2")])
 @pytest.mark.parametrize("storage", [False, True])
-def test_a_missing_program_is_said_before_anything_runs(write: Write, storage: bool) -> None:
+def test_a_missing_program_is_said_before_anything_runs(write: Write, storage: bool, options: tuple[str, ...]) -> None:
     """The first stage may take hours, and leaves a mark here; the program of the second is not there."""
     marked = GOOD.replace('["sed", \'s/"x"/"melt"/\']', '["touch", "ran"]')
     path = write(marked.replace('"sed"', '"./no-such-program"'))
     assert "touch" in path.read_text(encoding="utf-8")
     url = f"sqlite:///{path.parent / 'plant.db'}"
-    result = invoke("run", str(path), *(["--storage", url, "--study", "plant"] if storage else []))
+    result = invoke("run", str(path), *options, *(["--storage", url, "--study", "plant"] if storage else []))
     assert result.exit_code == 2
-    for part in ("stage 'cool'", "no file './no-such-program'", "Nothing was run"):
+    for part in ("stage 'cool'", "no file './no-such-program'", "Nothing was started"):
         assert part in result.stderr
     assert not (path.parent / "ran").exists()
     if storage:
-        assert json.loads(invoke("trials", "--storage", url, "--study", "plant", "--json").stdout) == []
+        trials = json.loads(invoke("trials", "--storage", url, "--study", "plant", "--json").stdout)
+        assert {trial["state"] for trial in trials} <= {"waiting"}, "whoever comes next runs them"
+
+
+def test_a_study_that_needs_no_more_runs_needs_no_programs(write: Write) -> None:
+    path = write(GOOD)
+    command = "run", str(path), "--budget", "2", "--json", "--storage", f"sqlite:///{path.parent / 'plant.db'}"
+    first = json.loads(invoke(*command).stdout)
+    path.write_text(GOOD.replace('"sed"', '"./no-such-program"'), encoding="utf-8")
+    assert json.loads(invoke(*command).stdout)["best"] == first["best"]
 
 
 def test_a_lab_takes_a_file(write: Write) -> None:

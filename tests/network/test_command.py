@@ -23,6 +23,7 @@ from cascada.errors import ArgumentError, CascadaError
 from cascada.network import Process, Stage, StageError, chain, process_group
 from cascada.network.command import MOST_OUTPUT, Command, CommandError, stop_all
 from cascada.space import Integer, Real
+from cascada.study import maximise
 
 SOURCE = Path(__file__).parents[2] / "src"
 FINE = """echo '{"a": 1}'"""
@@ -212,6 +213,8 @@ def test_what_cannot_be_started_is_said(tmp_path: Path, argv: list[str], parts: 
         (["no-such-program"], "'no-such-program' is not in PATH"),
         (["./no-such-file"], "there is no file './no-such-file' in"),
         (["./data.txt"], "chmod +x"),
+        (["./"], "there is no file './'"),
+        (["./" + "x" * 300], "there is no file './xxx"),
         (["./data.txt/x"], "there is no file './data.txt/x'"),
         (["/no/such/program"], "there is no file '/no/such/program'"),
     ],
@@ -230,6 +233,34 @@ def test_a_program_that_is_there_is_not_run_to_see_that(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["tool"]
     with pytest.raises(CommandError, match="there is no folder"):
         Command(["touch", "ran"], tmp_path / "gone").check_program()
+
+
+@pytest.mark.parametrize("found", [True, False])
+def test_a_path_from_here_is_one_from_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, found: bool) -> None:
+    """As the system has it, which looks for the program when it has gone to the folder."""
+    place = (tmp_path if found else tmp_path / "elsewhere") / "bin"
+    place.mkdir(parents=True)
+    (place / "tool").write_text(f"#!/bin/sh\n{FINE}\n", encoding="utf-8")
+    (place / "tool").chmod(0o755)
+    monkeypatch.chdir(place.parent if not found else "/")
+    monkeypatch.setenv("PATH", "bin:/usr/bin:/bin")
+    command = Command(["tool"], tmp_path)
+    if found:
+        command.check_program()
+        assert command(x=1.0) == {"a": 1}
+    else:
+        with pytest.raises(CommandError, match="is not in PATH"):
+            command.check_program()
+        assert "is not in PATH" in str(failure(command))
+
+
+def test_programs_of_an_executor_may_be_elsewhere() -> None:
+    network = chain(Stage("f", controls={"x": Real(0, 1)}, function=Command(["no-such-program"])))
+    with ThreadPoolExecutor(1) as executor:
+        result = maximise(network, budget=2, executor=executor, progress=False)
+    assert [trial.state for trial in result.trials] == ["failed", "failed"]
+    with pytest.raises(ArgumentError, match=r"stage 'f': .*'no-such-program' is not in PATH"):
+        maximise(network, budget=2, progress=False)
 
 
 def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:

@@ -50,3 +50,11 @@ def test_a_kernel_that_is_a_function_does_not() -> None:
     description = describe(with_kernel(BlockKernel("ones", ones), 2), {})
     with pytest.raises(ArgumentError, match=r"stage 'f' has the kernel BlockKernel, a function: give the study its"):
         network_from(description)
+
+
+def test_a_kernel_that_cannot_be_is_said() -> None:
+    description = describe(with_kernel(Additive(Matern(2.5))), {})
+    kernel = description["stages"][0]["kernel"]
+    description["stages"][0]["kernel"] = {"type": "Additive", "kernel": kernel}
+    with pytest.raises(ArgumentError, match=r"stage 'f' has a kernel that cannot be: .*Additive"):
+        network_from(description)

@@ -8,7 +8,7 @@ import pytest
 
 from cascada.confidence import Boxes
 from cascada.errors import ArgumentError
-from cascada.kernels import BlockKernel, Matern, Separable, SquaredExponential
+from cascada.kernels import Additive, BlockKernel, Matern, Separable, SquaredExponential
 from cascada.network import Network, Stage, chain
 from cascada.problems import certified
 from cascada.space import Real
@@ -103,6 +103,8 @@ def test_without_matern_there_are_no_rates():
     said = promise(certified("chain").network, 10, points=50)
     assert (said.nu, said.rates, said.summary) == (None, (), ())
     assert "squared exponential" in said.notes[0]
+    stage = Stage("f", controls={"x": Real(0, 1), "y": Real(0, 1)}, kernel=Additive(Matern(2.5)), norm_bound=1.0)
+    assert "here they are additive" in promise(chain(stage), 10, points=20).notes[0]
 
 
 def test_domains_hold_every_input_and_their_sum_bounds_that_of_points_in_them():

@@ -9,7 +9,7 @@ from cascada.arrays import Array
 from cascada.errors import ArgumentError
 from cascada.gp import BlockPosterior, Posterior, Prediction, SeparablePosterior, TrackedPosterior
 from cascada.gp.rounding import SMALLEST_JITTER
-from cascada.kernels import Matern, Stationary
+from cascada.kernels import Additive, Matern, Stationary
 from cascada.network import Network, Node
 
 _SIDES_PER_LENGTHSCALE = 4.0
@@ -76,12 +76,14 @@ class BlackBox:
 def default_kernel(network: Network) -> Stationary:
     """The kernel of a stage that all controls enter and nothing else, as the paper's first stage; else Matérn-5/2.
 
-    The latter has lengthscales of a quarter of the controls' ranges and the variance of the objective's stage.
+    The latter has lengthscales of a quarter of the controls' ranges and the variance of the objective's stage. That
+    inputs do not interact in one stage says nothing about the whole: of an additive kernel, the one it is made of.
     """
     domain = network.domain
     for node in network.nodes:
-        if isinstance(node.stage.kernel, Stationary) and node.inputs == tuple(range(domain.dimension)):
-            return node.stage.kernel
+        kernel = node.stage.kernel
+        if isinstance(kernel, Stationary) and node.inputs == tuple(range(domain.dimension)):
+            return kernel.kernel if isinstance(kernel, Additive) else kernel
     kernel = _objective(network).stage.kernel
     variance = kernel.variance if isinstance(kernel, Stationary) else 1.0
     lengthscales = (domain.upper - domain.lower) / _SIDES_PER_LENGTHSCALE

@@ -64,6 +64,7 @@ class ControlTable(Table):
 class KernelTable(Table):
     """What all kernels have."""
 
+    type: str
     lengthscale: float | list[float] = Field(1.0, description=_PER_INPUT)
     variance: float = Field(1.0, description="a number above 0")
     additive: bool = Field(False, description="true or false: whether the effects of the inputs add up")

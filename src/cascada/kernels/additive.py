@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.spatial.distance import pdist, squareform
 
 from cascada.arrays import Array
 from cascada.errors import ArgumentError
 from cascada.kernels.radial import Radial
 from cascada.kernels.stationary import PullToScales, Stationary
+
+_BLOCK = 1 << 20  # so many numbers are worked on at once, a few megabytes
 
 
 @dataclass(frozen=True)
@@ -86,21 +87,24 @@ class Additive(Stationary):
         return jet
 
     def by_scales(self, X: Array) -> tuple[Array, PullToScales]:
-        d = X.shape[1]
+        n, d = X.shape
         ell = self.lengthscales(d)
-        # Of every pair once: this is what fitting takes its time for.
-        pairs = len(X) * (len(X) - 1) // 2
-        total, changes = np.zeros(pairs), np.empty((d, pairs))
-        for j in range(d):
-            r2 = pdist(X[:, [j]], "sqeuclidean") / ell[j] ** 2
+        # Every pair once, and many inputs in one call: this is what fitting takes its time for.
+        first, second = np.triu_indices(n, 1)
+        total, changes = np.zeros(len(first)), np.empty((d, len(first)))
+        step = max(1, _BLOCK // max(len(first), 1))
+        for some in (slice(j, j + step) for j in range(0, d, step)):
+            r2 = ((X[first, some] - X[second, some]) / ell[some]).T ** 2
             profile, slope = self.profile_and_slope(r2)
-            total += profile
-            changes[j] = slope * r2 * (-2.0 / d)  # ∂φ/∂log ℓ_j = −(φ'(r)/r)·r², in both triangles
+            total += profile.sum(axis=0)
+            np.multiply(slope, r2, out=changes[some])  # ∂φ/∂log ℓ_j = −(φ'(r)/r)·r²
 
         def pull(weights: Array) -> Array:
-            return changes @ squareform(weights, checks=False)
+            return changes @ weights[first, second] * (-2.0 / d)  # of both triangles
 
-        return squareform(total / d) + np.eye(len(X)), pull
+        gram = np.eye(n)
+        gram[first, second] = gram[second, first] = total / d
+        return gram, pull
 
     def scaled_norm(self, differences: Array) -> Array:
         scaled = np.abs(differences) / self.lengthscales(differences.shape[-1])

@@ -20,7 +20,7 @@ PullToScales = Callable[[Array], Array]
 
 
 class Stationary(ABC):
-    """A stationary kernel; see `SquaredExponential`, `Matern` and `Additive`."""
+    """A stationary kernel; one of your own that is a function of one distance derives from `Radial`."""
 
     # ---- its parameters
 

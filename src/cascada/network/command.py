@@ -5,12 +5,10 @@ import json
 import math
 import os
 import shlex
-import shutil
 import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NoReturn
 
 from cascada.errors import ArgumentError, CascadaError
@@ -99,11 +97,12 @@ class Command:
     def check_program(self) -> None:
         """Raise if it plainly cannot be started here: its folder is not there, or its program, or that may not run."""
         program, folder = self.argv[0], self.folder or "."
-        place = Path(folder, program)  # a program with a slash in its name; the folder does not count for a full path
-        found = shutil.which(program) if os.sep not in program else place.exists()
-        if not found or not Path(folder).is_dir():
+        # As the system looks for it: from the folder, which does not count for full paths.
+        places = [program] if os.sep in program else [os.path.join(entry, program) for entry in os.get_exec_path()]
+        files = [place for entry in places if os.path.isfile(place := os.path.join(folder, entry))]
+        if not os.path.isdir(folder) or not files:
             number = errno.ENOENT
-        elif os.sep in program and not os.access(place, os.X_OK):
+        elif not any(os.access(file, os.X_OK) for file in files):
             number = errno.EACCES
         else:
             return
@@ -152,12 +151,12 @@ class Command:
     def _obstacle(self, error: OSError) -> str:
         """Why it could not be started, and what to do."""
         program, folder = self.argv[0], self.folder or "."
-        if not Path(folder).is_dir():
+        if not os.path.isdir(folder):
             return f"there is no folder {folder}"
         if error.errno in (errno.ENOENT, errno.ENOTDIR):
             if os.sep not in program:
                 return f"the program {program!r} is not in PATH; if it is in {folder}, call it './{program}'"
-            if not Path(folder, program).exists():
+            if not os.path.isfile(os.path.join(folder, program)):
                 return f"there is no file {program!r} in {folder}"
             return f"the interpreter that the first line of {program!r} names is not found"
         if error.errno == errno.EACCES:

@@ -59,14 +59,20 @@ class Process:
         """The outputs of every stage; `StageError` keeps those of the stages before the one that failed."""
         return self.run(controls)
 
-    def check_programs(self) -> None:
-        """Raise where a stage is a command that cannot be started here: before an earlier stage has run for hours."""
+    def check_programs(self, done: Mapping[str, Any]) -> None:
+        """Raise where a stage that is not `done` is a command that cannot be started here.
+
+        To be called before the first run: an earlier stage may take hours.
+        """
         for name, function in self._functions.items():
-            if isinstance(function, Command):
+            if isinstance(function, Command) and name not in done:
                 try:
                     function.check_program()
                 except CommandError as error:
-                    raise ArgumentError(f"stage {name!r}: {error}. Nothing was run.") from None
+                    raise ArgumentError(
+                        f"stage {name!r}: {error}. Nothing was started. A program that an earlier stage makes can be "
+                        f'called by a shell: ["sh", "-c", "exec ./made"].'
+                    ) from None
 
     def run(
         self,

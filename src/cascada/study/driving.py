@@ -78,7 +78,6 @@ def chosen_workers(
     if executor is not None:
         # An executor has a queue of its own: what needs no results to be chosen is put there at once.
         return OnExecutor(process, executor, jobs or (capacity_of(executor) if study.adaptive else budget))
-    process.check_programs()  # an executor may run them on machines that have other ones
     return Here(process, observed) if jobs is None or jobs == 1 else Pool(process, jobs, observed)
 
 

@@ -58,9 +58,13 @@ class Pool:
         self._idle: list[_Worker] = []
         self._busy: dict[_Worker, _Run] = {}
         self._queue: deque[Trial] = deque()  # for the next worker that is free
+        self._begun = False
 
     def start(self, trial: Trial) -> None:
         """Give a trial to a worker that is free, or to a new one; where all are busy, to the next one that is not."""
+        if not self._begun:
+            self._process.check_programs(trial.outputs)
+            self._begun = True
         self._queue.append(trial)
         self._advance()
 

@@ -53,8 +53,11 @@ def _kernel(kernel: Mapping[str, Any] | None, stage: str) -> Stationary | Operat
         return Matern(**fields)
     if kernel["type"] == "SquaredExponential":
         return SquaredExponential(**fields)
-    if kernel["type"] == "Additive" and isinstance(inner := _kernel(kernel["kernel"], stage), Radial):
-        return Additive(inner)
-    if kernel["type"] == "Separable" and isinstance(inner := _kernel(kernel["kernel"], stage), Stationary):
-        return Separable(inner, kernel["matrix"])
+    if kernel["type"] in ("Additive", "Separable"):
+        inner = _kernel(kernel["kernel"], stage)
+        if kernel["type"] == "Additive" and isinstance(inner, Radial):
+            return Additive(inner)
+        if kernel["type"] == "Separable" and isinstance(inner, Stationary):
+            return Separable(inner, kernel["matrix"])
+        raise ArgumentError(f"stage {stage!r} has a kernel that cannot be: {kernel!r:.200}.")
     raise ArgumentError(f"stage {stage!r} has the kernel {kernel['type']}, a function: give the study its network.")

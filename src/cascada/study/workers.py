@@ -47,6 +47,8 @@ class Here:
 
     def start(self, trial: Trial) -> None:
         """Keep the trial for `wait`."""
+        if self._trial is None:
+            self._process.check_programs(trial.outputs)
         self._trial = trial
 
     def wait(self) -> list[Finished]:

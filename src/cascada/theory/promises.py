@@ -9,7 +9,7 @@ import numpy as np
 from cascada.arrays import Array
 from cascada.confidence import Boxes
 from cascada.errors import ArgumentError
-from cascada.kernels import Matern, OperatorKernel, Separable, SquaredExponential, Stationary
+from cascada.kernels import Additive, Matern, OperatorKernel, Separable, SquaredExponential, Stationary
 from cascada.network import Network, Node, Stage, prior_beliefs
 from cascada.space import Real
 from cascada.theory.comparison import Comparison, compare
@@ -254,7 +254,8 @@ def _smoothness(network: Network) -> tuple[float | None, tuple[str, ...]]:
     smooth = {kernel.nu for kernel in kernels if isinstance(kernel, Matern)}
     if len(smooth) == 1 and all(isinstance(kernel, Matern) for kernel in kernels):
         return smooth.pop(), ()
-    what = "squared exponential" if any(isinstance(k, SquaredExponential) for k in kernels) else "various"
+    kinds = {Additive: "additive", SquaredExponential: "squared exponential"}
+    what = next((text for kind, text in kinds.items() if any(isinstance(k, kind) for k in kernels)), "various")
     return None, (f"no rates: the paper gives them for Matérn kernels of one ν; here they are {what}",)
 
 
