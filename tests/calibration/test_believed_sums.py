@@ -138,14 +138,29 @@ def test_an_interaction_that_shows_up_late_is_no_end() -> None:
     study = Study(network)
     sums: list[bool] = []
     for m, n in seen.tolist():
-        if len(sums) == 35:  # while points are still chosen by a sum
+        if len(sums) == 35:
             asked = study.ask()
             assert asked is not None
             study.abandon(asked)
         together = 2.0 if m >= 6 and n >= 6 else 0.0
         study.add_trial({"m": m, "n": n}, {"f": np.sin(m) + np.cos(0.7 * n) + together})
         sums.append(additive(study.knowledge.acting)["f"])
-    assert sums[33:35] == [True, True]
-    assert not sums[37]
+    assert sums[33:] == [True, False, False, False, False], "at once, and without a new fit"
     assert study.best_trial is not None
     assert study.best_trial.controls["m"] >= 6
+
+
+@pytest.mark.parametrize(("interaction", "believed"), [(0.0, True), (1e-2, False), (0.3, False)])
+def test_a_sum_that_misses_runs_is_none(interaction: float, believed: bool) -> None:
+    """With a little noise a sum would explain a small interaction well; but there is no noise."""
+    network = chain(Stage("f", controls={"a": Real(-1, 1), "b": Real(-1, 1)}))
+    at = points(network, 60, np.random.default_rng(0))
+    functions: Functions = {"f": lambda a, b: [np.cos(3 * a) + np.sin(2 * b) + interaction * np.sin(5 * a * b)]}
+    found = calibrate(network, values(network, functions, at), Calibration(), SMALLEST_JITTER)
+    assert additive(found.acting) == {"f": believed}
+    fit = found.fits["f", "f"]
+    assert isinstance(fit.likely.kernel, Additive) == believed, "what is stored is what points are chosen by"
+    belief = found.acting.stages[0].belief
+    assert isinstance(belief, Belief)
+    missed = belief.posterior.predict(belief.posterior.inputs).mean - belief.posterior.outputs
+    assert np.abs(missed).max() < 1e-3 * belief.posterior.outputs.std()

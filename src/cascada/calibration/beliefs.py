@@ -20,6 +20,7 @@ from cascada.calibration.settings import Calibration
 from cascada.confidence import BallBelief, Belief, Boxes
 from cascada.errors import RefutedError
 from cascada.gp import OperatorPosterior, Posterior
+from cascada.kernels import Additive
 from cascada.network import Beliefs, Network, Node, StageBelief, StagePrediction, enclose_network
 from cascada.network.beliefs import empty_posterior, stage_prior, stretch
 from cascada.network.beliefs import told as learned
@@ -34,6 +35,8 @@ _MARGIN = 1.5
 # large a function is where it was not seen.
 _LEAST_WIDTH = 2.0
 _FEW = 20
+# A sum of effects that misses a run by so much of the outputs' spread is none.
+_MISSED = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +85,8 @@ def _calibrated(
             if part.stage.modelled and part.stage.kernel is None:
                 key = node.stage.name, part.stage.outputs[0]
                 known = None if before is None else before.fits.get(key)
-                fit = fits[key] = _fitted(inputs, outputs[:, 0], _ranges(network, part, told), settings, known)
+                fit = _fitted(inputs, outputs[:, 0], _ranges(network, part, told), settings, known)
+                fits[key] = fit = _without_a_sum_that_misses(fit, part, inputs, outputs, jitter)
                 likely, cautious = (
                     replace(part, stage=part.stage.fitted(m.kernel, m.offset)) for m in (fit.likely, fit.cautious)
                 )
@@ -159,6 +163,19 @@ def _fitted(inputs: Array, outputs: Array, ranges: Array, settings: Calibration,
         if same or _ALWAYS <= len(inputs) < _GROWTH * before.count:
             return before
     return fit_output(inputs, outputs, ranges, settings, before)
+
+
+def _without_a_sum_that_misses(fit: Fit, part: Node, inputs: Array, outputs: Array, jitter: float) -> Fit:
+    """The same fit, but for a likely kernel that adds up and cannot be right.
+
+    Where inputs interact a little, a sum with some noise explains the data well. But there is no noise, and by a model
+    that misses the runs nobody finds the last digits of the best point.
+    """
+    if not isinstance(fit.likely.kernel, Additive):
+        return fit
+    model = replace(part, stage=part.stage.fitted(fit.likely.kernel, fit.likely.offset))
+    missed = np.abs(_misfit(_posterior(model, inputs, outputs, jitter))).max(initial=0.0)
+    return replace(fit, likely=fit.general) if missed > _MISSED * outputs.std() else fit
 
 
 def _posterior(node: Node, inputs: Array, outputs: Array, jitter: float) -> Posterior | OperatorPosterior:

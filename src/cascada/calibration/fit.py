@@ -40,6 +40,7 @@ class Fit:
     log_scales: Mapping[Shape, Array]  # θ of every shape that may still be right, for inputs in units of `ranges`
     ranges: Array  # (d,)
     likely: Model  # the best explanation, for choosing points
+    general: Model  # the best one that lets all inputs interact
     cautious: Model  # the roughest that is not clearly worse and lets all inputs interact, for the gap
     count: int
 
@@ -66,13 +67,13 @@ def fit_output(inputs: Array, outputs: Array, ranges: Array, settings: Calibrati
         density[shape] = likelihood(shape)(scales[shape])[0]
     # The first where they are equal: the rougher one, and one whose inputs interact.
     best = max(scales, key=lambda shape: density[shape] - (_CLEARLY if shape.additive else 0.0))
-    general = [shape for shape in scales if not shape.additive]
-    most = max(density[shape] for shape in general)
-    rough = next(shape for shape in general if density[shape] >= most - _CLEARLY)
-    likely = model(best)
-    least = most - _HOPELESS if len(outputs) >= _ENOUGH else -np.inf
+    interacting = [shape for shape in scales if not shape.additive]
+    top = max(interacting, key=density.__getitem__)
+    rough = next(shape for shape in interacting if density[shape] >= density[top] - _CLEARLY)
+    models = {shape: model(shape) for shape in {best, top, rough}}
+    least = density[top] - _HOPELESS if len(outputs) >= _ENOUGH else -np.inf
     kept = {shape: scales[shape] for shape in scales if not shape.additive or density[shape] >= least}
-    return Fit(kept, ranges, likely, likely if rough == best else model(rough), len(outputs))
+    return Fit(kept, ranges, models[best], models[top], models[rough], len(outputs))
 
 
 def _centre(outputs: Array) -> tuple[float, float]:
