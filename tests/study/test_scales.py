@@ -243,3 +243,12 @@ def test_a_formula_whose_terms_cancel_may_be_told_with_their_rounding():
     assert study.certificate().kind == "proven"
     with pytest.raises(ContradictionError, match="its formula gives"):
         study.add_trial({"x": 1.0, "y": y}, {"f": 0.7, "g": told + 1e-7})
+
+
+def test_inputs_closer_than_any_distance_are_no_evidence_against_a_lipschitz_constant():
+    study = Study(cd.chain(stage(1.0, lipschitz=1.0)))
+    study.add_trial({"x": 0.0}, {"f": 0.5})
+    study.add_trial({"x": 5e-324}, {"f": 0.5})
+    assert study.certificate().kind == "proven"
+    study.add_trial({"x": 1e-323}, {"f": 0.6})
+    assert study.certificate().kind == "refuted"
