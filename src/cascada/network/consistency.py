@@ -1,6 +1,7 @@
 """Told values against the assumptions: what no process could have given, and what needs no telling."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -9,6 +10,7 @@ from cascada.confidence import Boxes
 from cascada.confidence.evidence import lipschitz_evidence
 from cascada.network.beliefs import Beliefs, StageBelief, run_values
 from cascada.network.enclosure import enclose_network, in_user_units, known_values
+from cascada.outwards import outside
 
 # Told numbers may have lost their last digits on the way here.
 _SLACK = 1e-9
@@ -32,9 +34,10 @@ def impossible(beliefs: Beliefs, values: Array) -> tuple[str, ...]:
             value, low, high = values[0, column], boxes.lower[0, column], boxes.upper[0, column]
             slack = _SLACK * (1.0 + abs(value))
             if np.isfinite(value) and not low - slack <= value <= high + slack:
+                shown, least, most = outside(value, low, high)
                 found.append(
-                    f"stage {stage.node.stage.name!r} gave {name} = {value:.6g}, but by the assumptions it lies in "
-                    f"[{low:.6g}, {high:.6g}] there."
+                    f"stage {stage.node.stage.name!r} gave {name} = {shown}, but by the assumptions it lies in "
+                    f"[{least}, {most}] there."
                 )
     return tuple(found)
 
@@ -57,6 +60,9 @@ def formula_evidence(stage: StageBelief, told: Array) -> tuple[str, ...]:
     inputs, first = np.unique(inputs, axis=0, return_index=True)
     outputs = rows[first][:, list(stage.node.columns)]
     found = lipschitz_evidence(inputs, outputs, first.astype(np.int64), given.lipschitz * (1 + _SLACK))
+    found = tuple(
+        replace(one, given=float(given.lipschitz.flat[one.output or 0])) for one in found
+    )  # without the slack
     return tuple(f"Stage {given.name!r}: {one.in_words(one.of_output(given.outputs))}" for one in found)
 
 

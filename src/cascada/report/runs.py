@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from cascada.network import Network
+from cascada.outwards import as_given
 from cascada.study.trial import Trial, best_of
 
 
@@ -47,6 +48,6 @@ def facts_of_runs(network: Network, trials: Sequence[Trial]) -> list[list[str]]:
     best = best_of(trials, network.sign)
     complete = sum(trial.value is not None for trial in trials)
     return [
-        ["best value", "none yet" if best is None or best.value is None else f"{best.value:.8g}"],
+        ["best value", "none yet" if best is None or best.value is None else as_given(best.value)],
         ["runs", f"{complete} complete of {len(trials)}"],
     ]

@@ -17,6 +17,7 @@ from cascada.arrays import Array, BoolArray, IntArray
 from cascada.confidence import Boxes
 from cascada.errors import RefutedError
 from cascada.network import Beliefs, enclose_network, objective_above
+from cascada.outwards import apart
 from cascada.search.leaves import Leaves, halves
 
 # How many cells are looked at together: enough for NumPy, few enough to stay best-first.
@@ -144,9 +145,11 @@ class _Box:
         if self._best_point is not None:
             around = np.all((cells.lower <= self._best_point) & (self._best_point <= cells.upper), axis=1)
             if np.any(upper[around] < self._best - contradiction_slack(self._best)):
+                sign = self._beliefs.network.sign
+                value, limit = apart(sign * self._best, sign * float(upper[around].min()))
                 raise RefutedError(
-                    f"A run gave {self._best:.6g}, but by the assumptions nothing there exceeds "
-                    f"{upper[around].min():.6g}: a norm_bound, a lipschitz or a known stage's interval is wrong."
+                    f"A run gave {value}, but by the assumptions nothing there {'exceeds' if sign > 0 else 'is below'} "
+                    f"{limit}: a norm_bound, a lipschitz or a known stage's interval is wrong."
                 )
         return upper, np.abs(enclosure.affine.slope[:, self._column])
 

@@ -18,6 +18,7 @@ from cascada.confidence import Boxes
 from cascada.errors import ArgumentError, RefutedError
 from cascada.network import Beliefs, composite_mean, enclose_network
 from cascada.network.composite import composite_bounds
+from cascada.outwards import agreeing, apart, difference_up
 from cascada.search import Candidates, Certificate, GapKind, contradiction_slack
 
 # Candidates whose bounds are computed together: enough for NumPy, and little memory.
@@ -51,10 +52,11 @@ class Recommendation:
             return f"{text}\nThe data refute an assumption, so nothing is proven of it."
         if self.worst is None or self.bound is None or self.gap is None:
             return f"{text}\nNothing is proven of it yet."
+        shown = agreeing(self.worst, self.bound, self.maximised)
         least, word = ("at least", "higher") if self.maximised else ("at most", "lower")
         return (
-            f"{text}\n{self.kind.capitalize()}: it gives {least} {self.worst:.6g}, and no setting in {self.over} gives "
-            f"a value {word} than {self.bound:.6g}: it is within {self.gap:.3g} of the best possible."
+            f"{text}\n{self.kind.capitalize()}: it gives {least} {shown.best}, and no setting in {self.over} gives "
+            f"a value {word} than {shown.bound}: it is within {shown.gap} of the best possible."
         )
 
     def __str__(self) -> str:
@@ -77,10 +79,12 @@ def recommendation_at(
         low = _below(beliefs, point)
         high = sign * certificate.bound if candidates is None else _above(beliefs, candidates)
         if high < low - contradiction_slack(low):
+            least, most = apart(sign * low, sign * high)
+            words = ("at least", "more") if sign > 0 else ("at most", "less")
             raise RefutedError(
-                f"the recommended point gives at least {low:.6g}, but nothing gives more than {high:.6g}."
+                f"the recommended point gives {words[0]} {least}, but nothing gives {words[1]} than {most}."
             )
-        worst, bound, gap = sign * low, sign * high, max(high - low, 0.0)  # eq:fd_end
+        worst, bound, gap = sign * low, sign * high, max(difference_up(high, low), 0.0)  # eq:fd_end
     return Recommendation(
         controls=dict(controls),
         mean=mean,

@@ -27,7 +27,7 @@ def average_simple_regret(family: HardFamily, horizon: int) -> Bound:
     """The least average simple regret over the family of any algorithm after T runs (thm:lower_sim, its proof)."""
     rounds = _rounds(horizon)
     value = 2 * family.epsilon * max(0.0, 1.0 - (rounds + 1) / family.members)
-    return Bound(value, "2ε(1 − (T+1)/M)", "thm:lower_sim", _constants(family, rounds), _assumed(family))
+    return Bound(value, "2ε(1 − (T+1)/M)", "thm:lower_sim", _constants(family, rounds), _assumed(family), lower=True)
 
 
 def average_cumulative_regret(family: HardFamily, horizon: int) -> Bound:
@@ -35,7 +35,7 @@ def average_cumulative_regret(family: HardFamily, horizon: int) -> Bound:
     rounds = _rounds(horizon)
     seen = min(rounds, family.members)
     value = 2 * family.epsilon * (seen - 0.5 * seen * (seen + 1) / family.members)
-    return Bound(value, "2ε Σ_t (1 − t/M)⁺", "thm:lower_cml", _constants(family, rounds), _assumed(family))
+    return Bound(value, "2ε Σ_t (1 − t/M)⁺", "thm:lower_cml", _constants(family, rounds), _assumed(family), lower=True)
 
 
 def longest_horizon(family: HardFamily) -> int:
