@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from cascada.outwards import agreeing, apart, as_given, difference_up, outside, rounded_down, rounded_up
+from cascada.outwards import agreeing, apart, as_given, difference_up, no_better, outside, rounded_down, rounded_up
 
 
 @st.composite
@@ -78,6 +78,19 @@ def test_texts_look_like_those_of_percent_g(number, digits, up, down):
 def test_a_given_number_reads_back_as_itself(number):
     assert float(as_given(number)) == number
     assert digits_of(as_given(number)) <= 17
+
+
+@given(numbers, st.integers(1, 17), st.booleans())
+@example(0.3, 6, True)
+@example(0.1, 6, False)
+def test_a_best_value_is_not_printed_better_than_it_is(best, digits, maximised):
+    text, sign = no_better(best, digits, maximised), 1 if maximised else -1
+    assert sign * float(text) <= sign * best
+    assert digits_of(text) <= digits
+    if digits_of(as_given(best)) <= digits:
+        assert text == as_given(best)
+    else:
+        assert text == (rounded_down if maximised else rounded_up)(best, digits)
 
 
 @given(near(), st.booleans())

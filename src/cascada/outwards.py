@@ -57,6 +57,15 @@ def as_given(number: float) -> str:
     return _text(_shortest(number), 0)
 
 
+def no_better(best: float, digits: int, maximised: bool = True) -> str:
+    """A best value with so many significant digits, rounded to its worse side.
+
+    >>> no_better(1.23456, 3), no_better(1.23456, 3, maximised=False), no_better(0.3, 3)
+    ('1.23', '1.24', '0.3')
+    """
+    return _rounded(_shortest(best), digits, ROUND_FLOOR if maximised else ROUND_CEILING)
+
+
 def agreeing(best: float, bound: float, maximised: bool = True) -> Shown:
     """A best value, a bound that nothing beats and the gap between them, with decimals in common.
 
@@ -75,8 +84,7 @@ def agreeing(best: float, bound: float, maximised: bool = True) -> Shown:
     if low >= high:
         return Shown(as_given(best), as_given(best), "0")
     if not (low.is_finite() and high.is_finite()):
-        toward_worse = ROUND_FLOOR if maximised else ROUND_CEILING
-        return Shown(_rounded(_shortest(best), _APART_DIGITS[0], toward_worse), as_given(bound), "inf")
+        return Shown(no_better(best, _APART_DIGITS[0], maximised), as_given(bound), "inf")
     gap = _EXACT.subtract(high, low)
     unit = _common_unit(low, high, gap)
     grid = Decimal((0, (1,), unit))

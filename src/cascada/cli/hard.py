@@ -125,7 +125,7 @@ def _text(family: HardFamily, rounds: int) -> str:
     lines = [
         f"{family.structure}, {family.kernel!r}, dimensions {', '.join(map(str, family.dims))}",
         f"norms       {family.norm_bound:g} in every layer",
-        f"amplifier   g̃(ũ) = {amplifier.top:.4f}, r_min/r_max = {amplifier.ratio:.4f}",
+        f"amplifier   g̃(ũ) = {amplifier.top:.4f}, r_min/r_max = {rounded_down(amplifier.ratio, 4)}",
         f"heights     {heights}",
         f"width       {needle.width:.6g}",
         f"members     {family.members}",

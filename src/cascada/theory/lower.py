@@ -59,7 +59,7 @@ def simple_regret_bound(
 
     >>> bound = simple_regret_bound(Matern(1.5), 5.0, 100, dims=(1, 1, 1), u=0.5, u_tilde=0.3)
     >>> print(bound)
-    2ε(1 − (T+1)/M) = 0.006354 (thm:lower_sim)
+    2ε(1 − (T+1)/M) ≥ 0.006354 (thm:lower_sim)
     """
     rounds = _rounds(horizon)
     families = _families(kernel, norm_bound, rounds, rounds + 1, dims, u, u_tilde, structure)
