@@ -48,7 +48,7 @@ def test_a_report_says_what_the_study_knows(case: str) -> None:
     assert len(page.encode()) < 6e6
     assert ODD not in page.replace(json.dumps(ODD), "")  # no name is markup
     data = embedded(page)
-    certificate, best = study.certificate(), study.best_trial
+    certificate = study.certificate()
     facts = dict(data["facts"])
     assert facts["best value"] == best_value(study)
     assert facts["gap"] == ("none" if certificate.shown is None else certificate.shown.gap)
