@@ -15,7 +15,8 @@ from cascada.errors import RefutedError
 from cascada.gp.rounding import SMALLEST_JITTER
 from cascada.network import Beliefs, Network, Process, StagePrediction
 from cascada.network.slack import objective_slack
-from cascada.search import Candidates, Certificate, Leaves, Limits, assumptions, search
+from cascada.outwards import difference_up
+from cascada.search import Candidates, Certificate, Leaves, Limits, assumptions, beaten, search
 from cascada.space import CandidatesLike, as_candidates
 from cascada.study.book import Book
 from cascada.study.frame import trials_dataframe
@@ -61,8 +62,7 @@ class Study:
         self.network = network
         # Without norms nothing can be proven, and what does best in practice is another algorithm: docs/choosing.md.
         self.algorithm = GPNEI() if algorithm == "auto" and network.estimated else by_name(algorithm)
-        self.tolerance, self.stop_on_estimated = tolerance, stop_on_estimated
-        self.seed = seed
+        self.tolerance, self.stop_on_estimated, self.seed = tolerance, stop_on_estimated, seed
         self._replayable = replayable  # points follow from what was told alone, not from what is kept for speed
         self.horizon = horizon  # how many runs there will be, for algorithms that plan ahead
         domain = network.domain
@@ -289,7 +289,7 @@ class Study:
         domain, run = self.network.domain, self._context(()).best_run
         inside = self._listed is None or all(domain.row(t.controls) in self._listed for t in self._book.trials)
         if inside and run is not None and bound < best - objective_slack(self.beliefs, run):
-            raise RefutedError(f"a run gave {best:.6g}, but by the assumptions no setting gives more than {bound:.6g}.")
+            raise RefutedError(beaten(best, bound, self.network.sign))
         return bound
 
     def _count(self, cells: int, started: float) -> None:
@@ -302,7 +302,7 @@ class Study:
             kind=known.kind,
             best=sign * best if np.isfinite(best) else None,
             bound=None if bound is None else sign * bound,
-            gap=None if bound is None else bound - best,
+            gap=None if bound is None else difference_up(bound, best),
             evaluations=self._book.complete,
             assumptions=(*assumptions(self.beliefs), *known.enlarged),
             evidence=known.evidence(),
