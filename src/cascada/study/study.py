@@ -218,7 +218,7 @@ class Study:
     @on_one_thread
     def _certify(self, limits: Limits | None) -> Certificate:
         best = self._book.best_value
-        if self.refuted or not np.isfinite(best) or self._guessing:
+        if self.refuted or not np.isfinite(best) or self._untested:
             return self._certificate()
         try:
             bound, stopped = self._bound(limits, best)
@@ -311,6 +311,7 @@ class Study:
             stopped=stopped,
             over="the box of controls" if self._candidates is None else f"the {len(self._candidates):,} candidates",
             maximised=sign > 0,
+            missing=str(known.probation) if self._untested else "",
         )
 
     @on_one_thread
@@ -347,9 +348,9 @@ class Study:
         return suggestion
 
     @property
-    def _guessing(self) -> bool:
-        """Whether too few runs were told for an estimated gap to mean anything."""
-        return self.network.estimated and self._book.complete < self._calibration.first(self.network)
+    def _untested(self) -> bool:
+        """Whether the gap would be estimated, by bounds that no run after the design has tested yet."""
+        return self.network.estimated and not self._knowledge.probation.passed
 
     @property
     def _learning(self) -> bool:
@@ -378,6 +379,7 @@ class Study:
             cache=self._cache,
             taken=frozenset(self._book.taken),
             horizon=self.horizon,
+            untested=known.to_probe(pending, self._book.best_value),
         )
 
     def _generator(self) -> np.random.Generator:
