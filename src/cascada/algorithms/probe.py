@@ -1,46 +1,50 @@
 """A run that tests estimated bounds where they rule out a better value.
 
-Runs that are chosen because they promise something say nothing about the rest of the domain, which the bounds dismiss.
-A probe is a point of that rest: were the estimate too narrow, its outputs would lie outside the bounds there.
+Runs that are chosen because they promise something say little about the rest of the domain, which the bounds dismiss.
+A probe is a point of that rest, away from the runs that the bounds were fitted to: if the estimate is too narrow, its
+outputs are likely to lie outside the bounds.
 """
 
 import numpy as np
 
 from cascada.algorithms.algorithm import Context
-from cascada.arrays import Array
+from cascada.arrays import Array, BoolArray
 from cascada.confidence import Boxes
 from cascada.errors import CascadaError
 from cascada.network import Beliefs, enclose_network, objective_above
+from cascada.search import contradiction_slack
+from cascada.search.starts import apart
 
-# Points that are compared: enough for a wide one among those that are ruled out.
+# Points among which the farthest from all runs is chosen.
 _TRIED = 512
+# Next to a run, in sides of the box, bounds are narrow whatever they rest on: there is nothing to test.
+_AWAY = 0.02
 
 
 def probe(context: Context, rng: np.random.Generator) -> Array | None:
-    """The point (d,) with the widest bounds of the objective among those that the bounds rule out; None without any.
+    """The point (d,) farthest from all runs among those that `Context.untested` rules out; None without any.
 
-    The bounds are those of `Context.untested`. Of the candidates, or of random points, none that was run.
+    It is a candidate that was not run, or a random point.
     """
-    beliefs = context.untested
-    assert beliefs is not None, "only asked when bounds have to be tested"
-    points = _tried(context, rng)
-    column = beliefs.network.objective_column
+    assert context.untested is not None, "only asked when bounds have to be tested"
+    points, d = _tried(context, rng), context.domain.dimension
+    runs = np.concatenate([context.told[:, :d], context.pending[:, :d]])
     try:
-        enclosure = enclose_network(beliefs, Boxes(points, points))
+        suited = is_probe(context.untested, points, context.best, runs)
     except CascadaError:  # no value is possible somewhere: the bounds are wrong, and the next runs show it
         return None
-    width = enclosure.boxes.upper[:, column] - enclosure.boxes.lower[:, column]
-    width = np.where(objective_above(beliefs.network, enclosure) <= context.best, width, -np.inf)
-    i = int(width.argmax()) if len(points) else -1
-    return points[i] if i >= 0 and np.isfinite(width[i]) else None
+    if not suited.any():
+        return None
+    return points[int(np.where(suited, apart(context.domain, points, runs), -np.inf).argmax())]
 
 
-def ruled_out(beliefs: Beliefs, points: Array, best: float) -> Array:
-    """Whether the bounds say that points (n, d) are no better than the best value, as a mask (n,).
+def is_probe(beliefs: Beliefs, points: Array, best: float, runs: Array) -> BoolArray:
+    """Which points (n, d) are away from all runs (t, d) and, by the bounds, no better than the best value, (n,).
 
     Raises `RefutedError` or `StageError` where there are no bounds.
     """
-    return objective_above(beliefs.network, enclose_network(beliefs, Boxes(points, points))) <= best
+    upper = objective_above(beliefs.network, enclose_network(beliefs, Boxes(points, points)))
+    return (upper <= best + contradiction_slack(best)) & (apart(beliefs.network.domain, points, runs) > _AWAY)
 
 
 def _tried(context: Context, rng: np.random.Generator) -> Array:

@@ -48,8 +48,8 @@ class Certificate:
         if self.best is None or self.bound is None or self.gap is None:
             why = "No complete run yet" if self.best is None else "The estimated bounds contradict the runs"
             if self.best is not None and self.missing:
-                why = f"Too few runs yet to trust an estimated bound ({self.missing})"
-            return f"{why}, so there is no gap. It would rest on:\n{rests}"
+                why = f"Too few runs yet to trust an estimated bound: {self.missing}"
+            return f"{why}. So there is no gap. It would rest on:\n{rests}"
         word = "higher" if self.maximised else "lower"
         runs = "one run" if self.evaluations == 1 else f"the best of {self.evaluations} runs"
         guess = "if the estimates below hold, " if self.kind == "estimated" else ""

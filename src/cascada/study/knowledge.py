@@ -5,14 +5,14 @@ from typing import Literal
 
 import numpy as np
 
-from cascada.algorithms.probe import ruled_out
+from cascada.algorithms.probe import is_probe
 from cascada.arrays import Array
 from cascada.calibration import Calibrated, Calibration, calibrate
 from cascada.errors import CascadaError, RefutedError
 from cascada.network import Beliefs, Network, enlarged, prior_beliefs, run_values
 from cascada.network.consistency import formula_evidence, impossible
 from cascada.search import refutations
-from cascada.study.probation import Probation, predicted
+from cascada.study.probation import Probation, agrees
 from cascada.study.trial import Trial
 
 
@@ -101,13 +101,13 @@ class Knowledge:
         d = self._network.domain.dimension
         if len(np.unique(self.told[seen, :d], axis=0)) < self._calibration.first(self._network):
             return self.probation  # the design, which bounds are fitted to
-        best = float(np.max(self._network.sign * self.told[seen, self._network.objective_column]))
-        prediction = predicted(self.judging, values, best)
-        if refuted or not prediction.agrees:
+        if refuted or not agrees(self.judging, values):
             return self.probation.contradicted()
+        point, after = values[:, :d], self.probation
         # A run of a point that was run before teaches nothing, and tests nothing.
-        new = not np.any(np.all(self.told[:, :d] == values[:, :d], axis=1))
-        after = self.probation.begun(trial.number, prediction.probe) if new else self.probation
+        if not np.any(np.all(self.told[:, :d] == point, axis=1)):
+            best = float(np.max(self._network.sign * self.told[seen, self._network.objective_column]))
+            after = after.begun(trial.number, bool(is_probe(self.judging, point, best, self.told[:, :d])[0]))
         return after if trial.value is None else after.completed(trial.number)
 
     def pending(self, trials: Sequence[Trial]) -> Array:
@@ -120,11 +120,12 @@ class Knowledge:
         """The estimated bounds, if the next run should probe them and no run under way does; else None."""
         if self.calibrated is None or not self.probation.probe_is_due:
             return None
-        points = self.pending(pending)[:, : self._network.domain.dimension]
+        d = self._network.domain.dimension
+        points = self.pending(pending)[:, :d]
         try:
-            under_way = len(points) > 0 and bool(ruled_out(self.judging, points, best).any())
+            under_way = len(points) > 0 and is_probe(self.judging, points, best, self.told[:, :d]).any()
         except CascadaError:  # there are no bounds at one of these points: its run will show that they are wrong
-            under_way = True
+            return None
         return None if under_way else self.judging
 
     def _outside(self, values: Array) -> tuple[str, ...]:

@@ -26,7 +26,8 @@ def progress_bar(wanted: bool, budget: int) -> Iterator[Callable[[AnyStudy], Non
             gap = "at the end"
             if study.adaptive or study.tolerance is not None:  # else nobody computes it after every run
                 certificate = study.certificate()
-                gap = certificate.kind if certificate.gap is None else f"{certificate.gap:.3g} ({certificate.kind})"
+                none = "refuted" if certificate.kind == "refuted" else "none yet"
+                gap = none if certificate.gap is None else f"{certificate.gap:.3g} ({certificate.kind})"
             told = sum(trial.state != "running" for trial in study.trials)  # an executor may have more under way
             bar.update(task, completed=told, state=f"best {value}  gap {gap}")
 

@@ -183,7 +183,7 @@ class Study:
 
     @property
     def gap(self) -> float | None:
-        """How far the best run can be from the best possible; None before the first run, or when refuted."""
+        """How far the best run can be from the best possible; None before that is known, or when refuted."""
         return self.certificate().gap
 
     @property
@@ -349,8 +349,17 @@ class Study:
 
     @property
     def _untested(self) -> bool:
-        """Whether the gap would be estimated, by bounds that no run after the design has tested yet."""
-        return self.network.estimated and not self._knowledge.probation.passed
+        """Whether the gap would rest on estimated bounds that runs after the design have not tested enough."""
+        return self.network.estimated and not self._knowledge.probation.passed and not self._all_run
+
+    @property
+    def _all_run(self) -> bool:
+        """Whether every candidate was run: then nothing rests on an estimate."""
+        if self._listed is None or self._book.complete < len(self._listed.rows):
+            return False
+        row = self.network.domain.row
+        complete = {row(trial.controls).tobytes() for trial in self._book.trials if trial.value is not None}
+        return all(candidate.tobytes() in complete for candidate in self._listed.rows)
 
     @property
     def _learning(self) -> bool:
