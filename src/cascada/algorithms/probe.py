@@ -12,13 +12,14 @@ from cascada.arrays import Array, BoolArray
 from cascada.confidence import Boxes
 from cascada.errors import CascadaError
 from cascada.network import Beliefs, enclose_network, objective_above
-from cascada.search import contradiction_slack
 from cascada.search.starts import apart
 
 # Points among which the farthest from all runs is chosen.
 _TRIED = 512
 # Next to a run, in sides of the box, bounds are narrow whatever they rest on: there is nothing to test.
 _AWAY = 0.02
+# Where the objective is constant, bounds exceed it by rounding, as a part of it.
+_ROUNDING = 1e-9
 
 
 def probe(context: Context, rng: np.random.Generator) -> Array | None:
@@ -44,7 +45,7 @@ def is_probe(beliefs: Beliefs, points: Array, best: float, runs: Array) -> BoolA
     Raises `RefutedError` or `StageError` where there are no bounds.
     """
     upper = objective_above(beliefs.network, enclose_network(beliefs, Boxes(points, points)))
-    return (upper <= best + contradiction_slack(best)) & (apart(beliefs.network.domain, points, runs) > _AWAY)
+    return (upper <= best + _ROUNDING * abs(best)) & (apart(beliefs.network.domain, points, runs) > _AWAY)
 
 
 def _tried(context: Context, rng: np.random.Generator) -> Array:

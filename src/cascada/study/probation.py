@@ -16,7 +16,7 @@ from cascada.confidence import Boxes
 from cascada.errors import CascadaError
 from cascada.network import Beliefs, enclose_network
 
-# Numbers that are told may have lost their last digits.
+# Numbers that are told may have lost their last digits: a part of them, so that units do not matter.
 _SLACK = 1e-9
 
 
@@ -28,7 +28,7 @@ def agrees(beliefs: Beliefs, values: Array) -> bool:
     except CascadaError:  # no value is possible there, or a formula has none
         return False
     seen = np.isfinite(values)
-    value, slack = values[seen], _SLACK * (1.0 + np.abs(values[seen]))
+    value, slack = values[seen], _SLACK * np.abs(values[seen])
     return bool(np.all((boxes.lower[seen] - slack <= value) & (value <= boxes.upper[seen] + slack)))
 
 
