@@ -77,6 +77,16 @@ def test_of_several_runs_under_way_one_is_a_probe() -> None:
     assert study._context(study.trials[-3:]).untested is None
 
 
+def test_a_probe_whose_first_stage_was_told_is_still_under_way() -> None:
+    network = chain(Stage("f", BOX, function=_smooth), Stage("g", function=lambda f: 2 * f))
+    study, _ = due(network)
+    trial = study.ask()
+    assert trial is not None
+    study.tell_stage(trial, "f", _smooth(**trial.controls))
+    assert study.knowledge.probation.unfinished == {trial.number: True}
+    assert study._context(study.trials[-1:]).untested is None
+
+
 def test_a_probe_of_whole_numbers_is_whole() -> None:
     network = chain(
         Stage("f", {"x": Real(0, 1), "n": Integer(0, 20)}, function=lambda x, n: -((x - 0.3) ** 2) - n / 20)

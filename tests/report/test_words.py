@@ -31,4 +31,4 @@ def test_an_estimated_gap_that_was_not_tested_is_not_told() -> None:
         "How far that is from the best possible cannot be said yet: too few runs to trust an estimated bound; "
         f"{study.certificate().missing}."
     )
-    assert "(4 needed)" in found[1]
+    assert "of 4 runs needed after the design agree with it" in found[1]

@@ -178,7 +178,7 @@ def test_the_certificate_says_what_is_missing() -> None:
     certificate = study.certificate()
     assert (certificate.gap, certificate.bound, certificate.kind) == (None, None, "estimated")
     assert certificate.missing == (
-        "1 runs after the design agree with it (3 needed), 0 of them where it expects nothing better (1 needed)"
+        "1 of 3 runs needed after the design agree with it, and 0 of 1 runs needed where it expects nothing better"
     )
     assert f"estimated bound: {certificate.missing}. So there is no gap." in str(certificate)
 

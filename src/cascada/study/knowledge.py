@@ -120,8 +120,10 @@ class Knowledge:
         """The estimated bounds, if the next run should probe them and no run under way does; else None."""
         if self.calibrated is None or not self.probation.probe_is_due:
             return None
-        d = self._network.domain.dimension
-        points = self.pending(pending)[:, :d]
+        d, unfinished = self._network.domain.dimension, self.probation.unfinished
+        if any(unfinished.get(trial.number, False) for trial in pending):
+            return None
+        points = self.pending([trial for trial in pending if not trial.outputs])[:, :d]
         try:
             under_way = len(points) > 0 and is_probe(self.judging, points, best, self.told[:, :d]).any()
         except CascadaError:  # there are no bounds at one of these points: its run will show that they are wrong

@@ -68,10 +68,11 @@ class Probation:
         return Probation(self.required)
 
     def __str__(self) -> str:
-        needed = self._probes_of(max(self.agreed, self.required))
+        agreed, needed = min(self.agreed, self.required), self._probes_of(max(self.agreed, self.required))
+        probes = min(self.probes, needed)
         return (
-            f"{self.agreed} runs after the design agree with it ({self.required} needed), {self.probes} of them where "
-            f"it expects nothing better ({needed} needed)"
+            f"{agreed} of {self.required} runs needed after the design agree with it, and {probes} of {needed} runs "
+            f"needed where it expects nothing better"
         )
 
     def _probes_of(self, agreed: int) -> int:
