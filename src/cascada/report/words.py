@@ -36,7 +36,8 @@ def _gap(study: AnyStudy, certificate: Certificate) -> str:
         return f"The data refute an assumption, so nothing is proven. {' '.join(certificate.evidence)}"
     shown = certificate.shown
     if shown is None:
-        return "How far that is from the best possible cannot be said yet."
+        why = f": too few runs to trust an estimated bound; {certificate.missing}" if certificate.missing else ""
+        return f"How far that is from the best possible cannot be said yet{why}."
     word = "more" if study.network.sign > 0 else "less"
     if certificate.kind == "proven":
         sure = f"It is proven that no setting in {certificate.over} gives {word} than {shown.bound}"

@@ -43,6 +43,8 @@ class Certificate:
     #: What the bound holds for: the box of controls, or the candidates.
     over: str
     maximised: bool = True
+    #: How far the test is that an estimated bound has to pass before a gap is shown, in words; empty once it has.
+    missing: str = ""
 
     @property
     def shown(self) -> Shown | None:
@@ -57,8 +59,10 @@ class Certificate:
         rests = "\n".join(f"  - {line}" for line in self.assumptions)
         shown = self.shown
         if shown is None:
-            why = "No complete run yet" if self.best is None else "Too few runs yet to estimate a bound"
-            return f"{why}, so there is no gap. It would rest on:\n{rests}"
+            why = "No complete run yet" if self.best is None else "The estimated bounds contradict the runs"
+            if self.best is not None and self.missing:
+                why = f"Too few runs yet to trust an estimated bound: {self.missing}"
+            return f"{why}. So there is no gap. It would rest on:\n{rests}"
         word = "higher" if self.maximised else "lower"
         runs = "one run" if self.evaluations == 1 else f"the best of {self.evaluations} runs"
         guess = "if the estimates below hold, " if self.kind == "estimated" else ""

@@ -47,7 +47,7 @@ class Result:
 
     @property
     def gap_kind(self) -> GapKind | None:
-        """What the gap is worth: proven, estimated, or refuted; None before the first complete run."""
+        """What the gap is worth: proven, estimated, or refuted; None while there is no gap."""
         return None if self.gap is None and self.certificate.kind != "refuted" else self.certificate.kind
 
     def __str__(self) -> str:

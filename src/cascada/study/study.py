@@ -184,7 +184,7 @@ class Study:
 
     @property
     def gap(self) -> float | None:
-        """How far the best run can be from the best possible; None before the first run, or when refuted."""
+        """How far the best run can be from the best possible; None before that is known, or when refuted."""
         return self.certificate().gap
 
     @property
@@ -219,7 +219,7 @@ class Study:
     @on_one_thread
     def _certify(self, limits: Limits | None) -> Certificate:
         best = self._book.best_value
-        if self.refuted or not np.isfinite(best) or self._guessing:
+        if self.refuted or not np.isfinite(best) or self._untested:
             return self._certificate()
         try:
             bound, stopped = self._bound(limits, best)
@@ -311,6 +311,7 @@ class Study:
             stopped=stopped,
             over="the box of controls" if self._candidates is None else f"the {len(self._candidates):,} candidates",
             maximised=sign > 0,
+            missing=str(known.probation) if self._untested else "",
         )
 
     @on_one_thread
@@ -347,9 +348,18 @@ class Study:
         return suggestion
 
     @property
-    def _guessing(self) -> bool:
-        """Whether too few runs were told for an estimated gap to mean anything."""
-        return self.network.estimated and self._book.complete < self._calibration.first(self.network)
+    def _untested(self) -> bool:
+        """Whether the gap would rest on estimated bounds that runs after the design have not tested enough."""
+        return self.network.estimated and not self._knowledge.probation.passed and not self._all_run
+
+    @property
+    def _all_run(self) -> bool:
+        """Whether every candidate was run: then nothing rests on an estimate."""
+        if self._listed is None or self._book.complete < len(self._listed.rows):
+            return False
+        row = self.network.domain.row
+        complete = {row(trial.controls).tobytes() for trial in self._book.trials if trial.value is not None}
+        return all(candidate.tobytes() in complete for candidate in self._listed.rows)
 
     @property
     def _learning(self) -> bool:
@@ -378,6 +388,7 @@ class Study:
             cache=self._cache,
             taken=frozenset(self._book.taken),
             horizon=self.horizon,
+            untested=known.to_probe(pending, self._book.best_value),
         )
 
     def _generator(self) -> np.random.Generator:
