@@ -14,12 +14,11 @@ from cascada.calibration import Calibration, together
 from cascada.errors import RefutedError
 from cascada.gp.rounding import SMALLEST_JITTER
 from cascada.network import Beliefs, Network, Process, StagePrediction
-from cascada.network.slack import objective_slack
-from cascada.outwards import difference_up
-from cascada.search import Candidates, Certificate, Leaves, Limits, assumptions, beaten, search
+from cascada.search import Candidates, Certificate, Leaves, Limits, search
 from cascada.space import CandidatesLike, as_candidates
 from cascada.study.book import Book
 from cascada.study.frame import trials_dataframe
+from cascada.study.judge import certificate_of, check_bound
 from cascada.study.knowledge import Knowledge
 from cascada.study.listed import Listed
 from cascada.study.observing import observed, stage_name
@@ -288,8 +287,8 @@ class Study:
         """A bound over all points that were run, refused when a run beats it."""
         domain, run = self.network.domain, self._context(()).best_run
         inside = self._listed is None or all(domain.row(t.controls) in self._listed for t in self._book.trials)
-        if inside and run is not None and bound < best - objective_slack(self.beliefs, run):
-            raise RefutedError(beaten(best, bound, self.network.sign))
+        if inside and run is not None:
+            check_bound(self.beliefs, bound, best, run)
         return bound
 
     def _count(self, cells: int, started: float) -> None:
@@ -297,22 +296,9 @@ class Study:
         self._seconds += time.monotonic() - started
 
     def _certificate(self, bound: float | None = None, stopped: str = "no bound") -> Certificate:
-        sign, best, known = self.network.sign, self._book.best_value, self._knowledge
-        return Certificate(
-            kind=known.kind,
-            best=sign * best if np.isfinite(best) else None,
-            bound=None if bound is None else sign * bound,
-            gap=None if bound is None else difference_up(bound, best),
-            evaluations=self._book.complete,
-            assumptions=(*assumptions(self.beliefs), *known.enlarged),
-            evidence=known.evidence(),
-            cells=self._cells,
-            seconds=self._seconds,
-            stopped=stopped,
-            over="the box of controls" if self._candidates is None else f"the {len(self._candidates):,} candidates",
-            maximised=sign > 0,
-            missing=str(known.probation) if self._untested else "",
-        )
+        missing = str(self._knowledge.probation) if self._untested else ""
+        spent = self._cells, self._seconds, stopped
+        return certificate_of(self._book, self._knowledge, self._candidates, bound, spent, missing)
 
     @on_one_thread
     def _ask(self) -> Trial | None:
