@@ -172,8 +172,15 @@ def test_a_contradiction_is_seen_in_the_printed_numbers(pair, above):
     assert sign * Fraction(shown_bound) >= sign * Fraction(bound)
 
 
-def test_equal_numbers_are_printed_alike():
+def test_numbers_that_are_not_apart_are_printed_as_they_are():
     assert apart(0.1, 0.1) == ("0.1", "0.1")
+    assert apart(0.1, math.nan) == ("0.1", "nan")
+    assert outside(0.1, math.nan, math.inf) == ("0.1", "nan", "inf")
+
+
+def test_an_infinite_number_is_apart_from_every_other():
+    assert apart(math.inf, 1.0) == ("inf", "1")
+    assert apart(0.3, -math.inf) == ("0.3", "-inf")
 
 
 @given(near(), st.floats(0, 1))

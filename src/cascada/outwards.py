@@ -105,13 +105,15 @@ def apart(value: float, bound: float) -> tuple[str, str]:
     >>> apart(1000000.4, 1000000.12), apart(0.3, 0.75)
     (('1000000.4', '1000000.2'), ('0.3', '0.75'))
     """
+    if not (value < bound or value > bound):  # equal, or an overflow made one of them no number
+        return as_given(value), as_given(bound)
     first, second = (ROUND_FLOOR, ROUND_CEILING) if value > bound else (ROUND_CEILING, ROUND_FLOOR)
     for digits in _APART_DIGITS:
         texts = _rounded(_shortest(value), digits, first), _rounded(Decimal(float(bound)), digits, second)
         low, high = map(Decimal, texts if value < bound else texts[::-1])
-        if low < high and value != bound:
+        if low < high:
             return texts
-    return as_given(value), as_given(bound)
+    raise AssertionError("19 digits tell any two floats apart")
 
 
 def outside(value: float, low: float, high: float) -> tuple[str, str, str]:
