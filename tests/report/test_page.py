@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from cascada.cli.main import app
 from cascada.cli.stored import without_password
 from cascada.report import report_html, write_report
 from cascada.study import Study
-from tests.report.browser import chromium, listened_to
+from tests.report.browser import listened_to
 from tests.report.cases import ODD, estimated, joint, odd, proven, ran, refuted
 
 STUDIES: dict[str, Callable[[], Study]] = {
@@ -84,12 +84,6 @@ def test_the_command_on_the_page_has_no_password(tmp_path: Path, monkeypatch: py
 
 
 # ---- in a browser
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as found:
-        yield found
 
 
 def opened(browser: Any, path: Path, **options: Any) -> tuple[Any, list[str], list[str]]:
