@@ -5,7 +5,6 @@ import math
 import os
 import pickle
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -24,6 +23,7 @@ from cascada.network import Process, Stage, StageError, chain, process_group
 from cascada.network.command import MOST_OUTPUT, Command, CommandError, stop_all
 from cascada.space import Integer, Real
 from cascada.study import maximise
+from tests.missing import need_program
 from tests.starting import gone, started
 from tests.waiting import LONG, wait_until
 
@@ -320,8 +320,8 @@ def test_children_do_not_outlive_a_command(tmp_path: Path, script: str) -> None:
     assert is_gone(tmp_path / "child")
 
 
-@pytest.mark.skipif(shutil.which("setsid") is None, reason="no setsid to leave a session with")
 def test_a_child_that_leaves_the_session_does_not_block(tmp_path: Path) -> None:
+    need_program("setsid", package="util-linux")
     begin = "setsid sh -c 'echo $$ >child; exec yes >&2' & until test -s child; do sleep 0.01; done"
     assert shell(f"{begin}; {FINE}", LONG, tmp_path)(x=1.0) == {"a": 1}
     with_pipe_closed = is_gone(tmp_path / "child")  # `yes` ends when nobody reads

@@ -4,9 +4,9 @@ import json
 import re
 import sqlite3
 import sys
-import time
+import threading
 from pathlib import Path
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from cascada.report.live.view import Sent, View
 from cascada.study import Study
 from cascada.study.store import Store
 from tests.report.cases import proven
+from tests.waiting import LONG, wait_until
 
 
 @pytest.fixture
@@ -179,17 +180,17 @@ def test_figures_are_computed_from_what_is_stored(url: str) -> None:
 
 def test_a_process_that_dies_is_started_again() -> None:
     heard: SimpleQueue[dict[str, Any]] = SimpleQueue()
-    code = "told, asked = input(), input(); print(told); print(asked, flush=True)"
+    code = "told, asked = input(), input(); '3' in asked and input(); print(told); print(asked, flush=True)"
     computer = Computer(
         [sys.executable, "-c", code], {"kind": "told"}, lambda about, part: heard.put(about | {"part": part})
     )
     for name in ("study 1", "study 2"):
         computer.ask(name)
-        assert heard.get(timeout=20) == {"kind": "told", "part": json.dumps({"study": name})}
-        assert heard.get(timeout=20) == {"kind": "ended", "part": ""}
-        time.sleep(0.1)
+        assert heard.get(timeout=LONG) == {"kind": "told", "part": json.dumps({"study": name})}
+        assert heard.get(timeout=LONG) == {"kind": "ended", "part": ""}
     computer.ask("study 3")
     computer.stop()
     computer.stop()
-    with pytest.raises(Empty):
-        heard.get(timeout=0.5)
+    listening = [thread for thread in threading.enumerate() if thread.name == "cascada figures"]
+    wait_until(lambda: not any(thread.is_alive() for thread in listening), "nobody listens any more")
+    assert heard.empty()

@@ -17,9 +17,11 @@ from cascada.study import Study
 from cascada.study.store import Store
 from cascada.study.stored import StoredStudy
 from tests.network.cases import X, Y, stage
+from tests.starting import first_line, started
 from tests.study.servers import postgres
+from tests.waiting import LONG
 
-WORKERS, EACH = 8, 40
+WORKERS, EACH = 6, 20
 NETWORK = chain(stage("f", controls=X | Y))
 SCRIPT = """
 import sys, time
@@ -32,7 +34,7 @@ while done < many and (last == 0 or sum(t.state == "complete" for t in study.tri
     trial = study.ask(lease=1.0 if last else None)
     if worker.startswith("mortal") and done == 5:
         print("under way", trial.number, flush=True)
-        time.sleep(600)
+        time.sleep(1000)
     study.tell(trial, {"f": 0.25 * trial.controls["x"]})
     done += 1
 print("done", done, flush=True)
@@ -73,8 +75,7 @@ def start(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
         path.write_text(script)
         command = [sys.executable, str(path), *map(str, arguments)]
         environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": root}
-        pipe = subprocess.PIPE
-        begun.append(subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment))
+        begun.append(started(command, env=environment))
         return begun[-1]
 
     yield start
@@ -89,7 +90,7 @@ Start = Callable[..., subprocess.Popen[str]]
 
 def ended(process: subprocess.Popen[str]) -> int:
     """How many trials a worker ran."""
-    said, errors = process.communicate(timeout=300)
+    said, errors = process.communicate(timeout=LONG)
     assert process.returncode == 0, errors
     return int(said.split()[-1])
 
@@ -121,8 +122,7 @@ def test_the_trials_of_killed_workers_are_run_by_others(url: str, start: Start) 
     mortals = [start(SCRIPT, url, f"mortal {i}", 10**6, last) for i in range(3)]
     lost = []
     for worker in mortals:
-        assert worker.stdout is not None
-        said = worker.stdout.readline()
+        said = first_line(worker)
         assert said.startswith("under way"), worker.communicate()
         lost.append(int(said.split()[-1]))
         worker.send_signal(signal.SIGKILL)
@@ -164,11 +164,10 @@ import sys, time
 from cascada.study import Study
 
 print(Study.open(sys.argv[1], "alloy", worker="one").ask(lease=600.0).number, flush=True)
-time.sleep(600)
+time.sleep(1000)
 """
     holder = start(script, url)
-    assert holder.stdout is not None
-    assert holder.stdout.readline() == "0\n"
+    assert first_line(holder) == "0\n"
     study = Study.open(url, "alloy", worker="one")
     events = study.events
     with pytest.raises(StoreError, match="a worker named 'one' is running trial 0"):
