@@ -14,7 +14,6 @@ import pytest
 
 from cascada.study import Study
 from tests.starting import started
-from tests.study.servers import postgres
 from tests.waiting import LONG, wait_until
 
 BUDGET = 24
@@ -47,12 +46,6 @@ network = cd.chain(
 Start = Callable[..., subprocess.Popen[str]]
 
 
-@pytest.fixture(scope="module")
-def url() -> Iterator[str]:
-    with postgres() as found:
-        yield found
-
-
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
     """Starts workers, and ends those that are left."""
@@ -82,20 +75,20 @@ def begun(worker: subprocess.Popen[str], folder: Path) -> bool:
     return str(worker.pid) in {pid for *_, pid in runs(folder)}
 
 
-def test_four_workers_of_which_two_are_killed_and_started_again(url: str, start: Start, tmp_path: Path) -> None:
+def test_four_workers_two_of_which_are_killed_and_replaced(postgres_url: str, start: Start, tmp_path: Path) -> None:
     names = ["north", "east", "south", "west"]
-    workers = {name: start(url, "--worker", name, "--budget", str(BUDGET), workers=4) for name in names}
+    workers = {name: start(postgres_url, "--worker", name, "--budget", str(BUDGET), workers=4) for name in names}
     for name in names[:2]:
         wait_until(partial(begun, workers[name], tmp_path), f"worker {name} is at a run")
         workers[name].send_signal(signal.SIGKILL)
         workers[name].communicate()
-        workers[name] = start(url, "--worker", name, workers=4)  # the budget is that of the study
+        workers[name] = start(postgres_url, "--worker", name, workers=4)  # the budget is that of the study
     results = []
     for worker in workers.values():
         said, errors = worker.communicate(timeout=LONG)
         assert worker.returncode == 0, errors
         results.append(json.loads(said))
-    study = Study.open(url, "alloy")
+    study = Study.open(postgres_url, "alloy")
     assert [trial.state for trial in study.trials] == ["complete"] * BUDGET
     points = [(repr(trial.controls["x"]), repr(trial.controls["y"])) for trial in study.trials]
     assert len(set(points)) == BUDGET
@@ -109,15 +102,15 @@ def test_four_workers_of_which_two_are_killed_and_started_again(url: str, start:
     assert len({pid for *_, pid in runs(tmp_path)}) >= 4  # all took part
 
 
-def test_a_worker_runs_several_at_once_and_waits_for_the_last_runs_of_others(url: str, start: Start) -> None:
+def test_a_worker_runs_several_at_once_and_waits_for_the_last_runs_of_others(postgres_url: str, start: Start) -> None:
     """Another one has the last trial and is never heard of again: the worker runs that trial, too."""
-    first = start(url, "--study", "bronze", "--budget", "5", "--jobs", "2")
+    first = start(postgres_url, "--study", "bronze", "--budget", "5", "--jobs", "2")
     said, errors = first.communicate(timeout=LONG)
     assert first.returncode == 0, errors
     assert len(json.loads(said)["trials"]) == 5
-    lost = Study.open(url, "bronze", worker="far away").ask(lease=2.0)
+    lost = Study.open(postgres_url, "bronze", worker="far away").ask(lease=2.0)
     assert lost is not None
-    second = start(url, "--study", "bronze", "--budget", "6")
+    second = start(postgres_url, "--study", "bronze", "--budget", "6")
     said, errors = second.communicate(timeout=LONG)
     assert second.returncode == 0, errors
     trials = json.loads(said)["trials"]

@@ -18,10 +18,9 @@ from cascada.study.store import Store
 from cascada.study.stored import StoredStudy
 from tests.network.cases import X, Y, stage
 from tests.starting import first_line, started
-from tests.study.servers import postgres
 from tests.waiting import LONG
 
-WORKERS, EACH = 6, 20
+WORKERS, MORTALS, EACH = 5, 2, 20
 NETWORK = chain(stage("f", controls=X | Y))
 SCRIPT = """
 import sys, time
@@ -41,25 +40,11 @@ print("done", done, flush=True)
 """
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    with postgres() as url:
-        yield url
-
-
 @pytest.fixture(params=["sqlite", "postgresql"])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A store with an empty study."""
-    if request.param == "sqlite":
-        place = f"sqlite:///{tmp_path}/studies.db"
-    else:
-        whole: str = request.getfixturevalue("server")  # skips the test where there is none
-        import psycopg  # type: ignore[import-not-found, unused-ignore]
-
-        name = f"test_{time.monotonic_ns()}"
-        with psycopg.connect(whole, autocommit=True) as connection:
-            connection.execute(f"CREATE DATABASE {name}")
-        place = whole.removesuffix("postgres") + name
+    server = request.param == "postgresql"  # without one the test is skipped
+    place: str = request.getfixturevalue("postgres_url") if server else f"sqlite:///{tmp_path}/studies.db"
     Study.open(place, "alloy", NETWORK, algorithm="random_search")
     return place
 
@@ -119,7 +104,7 @@ def test_many_processes_at_once(url: str, start: Start) -> None:
 
 def test_the_trials_of_killed_workers_are_run_by_others(url: str, start: Start) -> None:
     last = WORKERS * EACH
-    mortals = [start(SCRIPT, url, f"mortal {i}", 10**6, last) for i in range(3)]
+    mortals = [start(SCRIPT, url, f"mortal {i}", 10**6, last) for i in range(MORTALS)]
     lost = []
     for worker in mortals:
         said = first_line(worker)
@@ -128,16 +113,16 @@ def test_the_trials_of_killed_workers_are_run_by_others(url: str, start: Start) 
         worker.send_signal(signal.SIGKILL)
         worker.communicate()
     time.sleep(1.2)  # until their leases have run out, so that it does not matter how quick the others are
-    workers = [start(SCRIPT, url, f"worker {i}", 10**6, last) for i in range(3, WORKERS)]
+    workers = [start(SCRIPT, url, f"worker {i}", 10**6, last) for i in range(MORTALS, WORKERS)]
     ran = [ended(worker) for worker in workers]
     study = Study.open(url, "alloy")
     check(study)
-    assert len(lost) == 3
+    assert len(lost) == MORTALS
     assert {study.trials[number].state for number in lost} == {"complete"}
     assert set(lost) <= {event.trial for event in study.events if event.kind == "expired"}
     complete = sum(trial.state == "complete" for trial in study.trials)
     assert last <= complete <= last + len(ran)  # a worker that looks before the last is told may run one more
-    assert complete <= sum(ran) + 5 * 3  # on a slow machine a lease runs out under a live worker, too
+    assert complete <= sum(ran) + 5 * MORTALS  # on a slow machine a lease runs out under a live worker, too
 
 
 def test_studies_created_at_once_are_one(url: str, start: Start) -> None:
@@ -150,11 +135,11 @@ study = Study.open(sys.argv[1], "bronze", NETWORK, algorithm="random_search")
 study.tell(study.ask(), {"f": 0.5})
 print(1)
 """
-    makers = [start(script, url) for _ in range(4)]
-    assert [ended(maker) for maker in makers] == [1] * 4
+    makers = [start(script, url) for _ in range(3)]
+    assert [ended(maker) for maker in makers] == [1] * 3
     study = Study.open(url, "bronze")
     assert [event.kind for event in study.events].count("created") == 1
-    assert len({tuple(trial.controls.values()) for trial in study.trials}) == 4
+    assert len({tuple(trial.controls.values()) for trial in study.trials}) == 3
     assert Store(url).studies() == ["alloy", "bronze"]
 
 
