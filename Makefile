@@ -1,4 +1,4 @@
-# `make demo` and `make test` work from a fresh clone with nothing but Python >= 3.11 and pip.
+# `make demo`, `make check` and `make test` work from a fresh clone with nothing but Python >= 3.11 and pip.
 
 PYTHON ?= python3
 VENV := .venv
@@ -28,7 +28,7 @@ endef
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: demo test postgresql compiler chromium lint docs links soundness bench reproduce clean help
+.PHONY: demo check test postgresql compiler chromium lint docs links soundness bench reproduce clean help
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | \
@@ -38,8 +38,14 @@ help: ## list the targets
 demo: $(STAMP) ## run the main job on a small built-in process
 	@$(BIN)/cascada demo --out build/demo
 
-test: lint postgresql compiler chromium ## lint, then run every test
-	$(BIN)/python -m pytest -n 2 -q
+# A worker that has nothing left to do takes tests from the other one.
+TESTS := $(BIN)/python -m pytest -n 2 --dist worksteal -q
+
+check: lint ## lint, types and the quick tests, for whoever edits (a minute)
+	$(TESTS) -m 'not slow'
+
+test: lint postgresql compiler chromium ## lint, types and every test (six minutes)
+	$(TESTS)
 
 # The server that some tests start for themselves, on a port of their own.
 postgresql:

@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -241,13 +242,19 @@ def test_a_worker_is_replaced_while_its_children_live_on(tmp_path: Path) -> None
         child = os.fork()
         if child == 0:
             time.sleep(LONG)
-            (tmp_path / "ended").touch()
             os._exit(0)
+        with open(tmp_path / "children", "a") as file:
+            file.write(f"{child}\n")
         die()
         return heat
 
-    assert states(maximise(NETWORK, [heat, forks], budget=1, jobs=2)) == ["failed"]
-    assert not (tmp_path / "ended").exists()
+    try:
+        assert states(maximise(NETWORK, [heat, forks], budget=1, jobs=2)) == ["failed"]
+        assert not any(map(gone, calls(tmp_path, "children")))
+    finally:
+        for child in calls(tmp_path, "children"):
+            with suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
