@@ -76,9 +76,13 @@ docs: $(STAMP) ## build the documentation site into build/docs; a warning is an 
 links: $(STAMP) ## check that links to other sites lead somewhere (needs the internet)
 	$(BIN)/sphinx-build -q -E -b linkcheck docs build/links
 
+# Property tests that try a quarter of their examples in `make test`.
+THOROUGH := study/test_store_errors.py calibration/test_likelihood.py calibration/test_fit.py gp/test_line.py
+
 soundness: $(STAMP) ## check that every bound contains the truth (docs/soundness.md), and that 200 kills lose nothing
 	$(BIN)/python -m tests.soundness --write docs/soundness.md
 	CASCADA_KILLS=200 $(BIN)/python -m pytest -q tests/study/test_kill.py
+	CASCADA_THOROUGH=1 $(BIN)/python -m pytest -q $(addprefix tests/,$(THOROUGH))
 
 bench: $(STAMP) ## measure speed and the runs to a proven gap, and write docs/performance.md (an hour)
 	$(BIN)/python -m benchmarks.posterior --write docs/performance.md

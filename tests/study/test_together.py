@@ -20,7 +20,7 @@ from tests.network.cases import X, Y, stage
 from tests.starting import first_line, started
 from tests.waiting import LONG
 
-WORKERS, MORTALS, EACH = 5, 2, 20
+WORKERS, MORTALS, EACH = 4, 2, 20
 NETWORK = chain(stage("f", controls=X | Y))
 SCRIPT = """
 import sys, time
