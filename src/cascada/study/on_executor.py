@@ -31,8 +31,12 @@ class OnExecutor:
         self._advance()
 
     def _advance(self) -> None:
-        while self._queue and sum(not future.done() for future in self._runs) < self._most:
+        while self._queue and (len(self._runs) < self._most or self._under_way < self._most):
             self._submit(self._queue.popleft())
+
+    @property
+    def _under_way(self) -> int:
+        return sum(not future.done() for future in self._runs)
 
     def _submit(self, trial: Trial) -> None:
         try:
@@ -64,6 +68,7 @@ class OnExecutor:
 
     def stop(self) -> list[Finished]:
         """Cancel what has not begun; what runs cannot be stopped. Runs that a broken executor took have failed."""
+        self._queue.clear()
         for future in self._runs:
             future.cancel()
         finished = []
