@@ -1,6 +1,7 @@
 """What goes to a page, message by message; and the process that computes what takes long, should it die."""
 
 import json
+import os
 import re
 import sqlite3
 import sys
@@ -152,9 +153,11 @@ class Lines:
     def flush(self) -> None: ...
 
 
-def test_figures_are_computed_from_what_is_stored(url: str) -> None:
+def test_figures_are_computed_from_what_is_stored(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     study = Study.open(url, "lab", proven(), algorithm="random_search")
     out = Lines()
+    lowered: list[int] = []
+    monkeypatch.setattr(os, "nice", lowered.append)  # else all later tests of this process would wait for others
 
     def asked() -> Any:
         study.optimise(budget=2, progress=False)
@@ -166,6 +169,7 @@ def test_figures_are_computed_from_what_is_stored(url: str) -> None:
         yield '{"study": "lab"}'
 
     answers(asked(), out, url, list)  # type: ignore[arg-type]
+    assert lowered == [10]
     kinds = [one["kind"] for one in out.said[::2]]
     assert kinds == ["judged", "figures", "judged", "figures", "failed", "judged", "figures"]
     assert [one.get("after") for one in out.said[1::2]] == [2, 2, 4, 4, None, 4, 4]
