@@ -7,7 +7,6 @@ import sqlite3
 import sys
 from functools import partial
 from http.client import HTTPResponse
-from itertools import pairwise
 from pathlib import Path
 from subprocess import PIPE
 from typing import Any
@@ -229,18 +228,19 @@ def test_runs_are_shown_before_figures(browser: Any, url: str) -> None:
         held[0].continue_()
         page.sees(lambda: page.page.locator("figure:not(:has(.main-svg))").count() == 0)
         page.page.evaluate("""draws = [];  // which take long, and fifty messages a second
-            Plotly.react = () => {
+            Plotly.react = (plot) => {
                 const begun = performance.now();
                 while (performance.now() < begun + 100);
-                draws.push([begun, performance.now()]);
+                if (plot.parentNode.dataset.id === "history") draws.push([begun, performance.now()]);
             };
             for (let n = 2; n < 52; n += 1) setTimeout(() => RECEIVE.runs(
                 { facts: [], best: 1, rows: [[n, "complete", 0, 1, 1, 1]] }), 20 * n);""")
         page.sees(lambda: page.rows() == 52)
         page.sees(lambda: page.page.evaluate("given.get(holderOf('history').firstChild).data[0].x.length") == 52)
-        page.sees(lambda: len(page.page.evaluate("draws")) > 1)
-        for (begun, ended), (again, _) in pairwise(page.page.evaluate("draws")):
-            assert again - ended > 2.9 * (ended - begun)  # most of the time nothing is drawn
+        draws = page.sees(lambda: page.page.evaluate("draws"))
+        took = [ended - begun for begun, ended in draws]
+        # Most of the time nothing is drawn; a drawing that was due before another had begun may follow it at once.
+        assert sum(took) <= 0.5 * (draws[-1][1] - draws[0][0]) + 1.1 * max(took)
         page.page.evaluate("RECEIVE.runs({ facts: [['gap', 'none']], best: 1, rows: [], refuted: true })")
         assert (page.text("[data-label=gap]"), page.text("#words")) == ("gap\nnone", "")  # at once
         assert page.page.evaluate("historyNow().figure.data.length") == 2  # no bound
