@@ -1,4 +1,4 @@
-# `make demo` and `make test` work from a fresh clone with nothing but Python >= 3.11 and pip.
+# `make demo`, `make check` and `make test` work from a fresh clone with nothing but Python >= 3.11 and pip.
 
 PYTHON ?= python3
 VENV := .venv
@@ -28,7 +28,7 @@ endef
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: demo test postgresql compiler chromium lint docs links soundness bench reproduce clean help
+.PHONY: demo check test postgresql compiler chromium lint docs links soundness bench reproduce clean help
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | \
@@ -38,8 +38,14 @@ help: ## list the targets
 demo: $(STAMP) ## run the main job on a small built-in process
 	@$(BIN)/cascada demo --out build/demo
 
-test: lint postgresql compiler chromium ## lint, then run every test
-	$(BIN)/python -m pytest -n 2 -q
+# A worker that has nothing left to do takes tests from the other one.
+TESTS := $(BIN)/python -m pytest -n 2 --dist worksteal -q
+
+check: lint ## lint, types and the quick tests, for whoever edits (a minute)
+	$(TESTS) -m 'not slow'
+
+test: lint postgresql compiler chromium ## lint, types and every test (six minutes)
+	$(TESTS)
 
 # The server that some tests start for themselves, on a port of their own.
 postgresql:
@@ -70,9 +76,13 @@ docs: $(STAMP) ## build the documentation site into build/docs; a warning is an 
 links: $(STAMP) ## check that links to other sites lead somewhere (needs the internet)
 	$(BIN)/sphinx-build -q -E -b linkcheck docs build/links
 
+# Property tests that try a quarter of their examples in `make test`.
+THOROUGH := study/test_store_errors.py calibration/test_likelihood.py calibration/test_fit.py gp/test_line.py
+
 soundness: $(STAMP) ## check that every bound contains the truth (docs/soundness.md), and that 200 kills lose nothing
 	$(BIN)/python -m tests.soundness --write docs/soundness.md
 	CASCADA_KILLS=200 $(BIN)/python -m pytest -q tests/study/test_kill.py
+	CASCADA_THOROUGH=1 $(BIN)/python -m pytest -q $(addprefix tests/,$(THOROUGH))
 
 bench: $(STAMP) ## measure speed and the runs to a proven gap, and write docs/performance.md (an hour)
 	$(BIN)/python -m benchmarks.posterior --write docs/performance.md

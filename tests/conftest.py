@@ -1,7 +1,77 @@
-"""Settings shared by all tests."""
+"""Settings shared by all tests, which of them are slow, and the servers that several modules use."""
 
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
 from hypothesis import settings
+
+from tests.study.servers import postgres
 
 # The same examples in every run, and no verdict that depends on how busy the machine is.
 settings.register_profile("deterministic", derandomize=True, deadline=None, database=None)
 settings.load_profile("deterministic")
+
+TESTS = Path(__file__).parent
+# Modules and folders that `make check` leaves out, and `make test` does not: browsers, servers, kills, databases, whole
+# pages and examples, reproduction, and whatever else takes more than some seconds.
+SLOW = (
+    "algorithms/test_conformance.py",
+    "calibration/test_sums.py",
+    "cli/test_commands.py",
+    "cli/test_reproduce.py",
+    "cli/test_store_commands.py",
+    "cli/test_worker.py",
+    "experiments/test_bench.py",
+    "experiments/test_figures.py",
+    "experiments/test_reproduce.py",
+    "gp/test_reference.py",
+    "integrations",
+    "problems/test_practice.py",
+    "report/test_figures.py",
+    "report/test_page.py",
+    "report/test_serve.py",
+    "soundness",
+    "study/test_calibrated.py",
+    "study/test_executor.py",
+    "study/test_kill.py",
+    "study/test_looking.py",
+    "study/test_pool.py",
+    "study/test_recommendation.py",
+    "study/test_store_errors.py",
+    "study/test_stored.py",
+    "study/test_together.py",
+    "study/test_wrong_assumptions.py",
+    "test_docs.py",
+    "test_examples.py",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that are slow."""
+    slow = [TESTS / name for name in SLOW]
+    gone = [path.name for path in slow if not path.exists()]
+    if gone:
+        raise pytest.UsageError(f"SLOW in tests/conftest.py names what is not there: {', '.join(gone)}. Correct it.")
+    for item in items:
+        if any(item.path.is_relative_to(path) for path in slow):
+            item.add_marker(pytest.mark.slow)
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[str]:
+    """The URL of a PostgreSQL server, the same for all tests of this process."""
+    with postgres() as url:
+        yield url
+
+
+@pytest.fixture
+def postgres_url(postgres_server: str) -> str:
+    """The URL of an empty database."""
+    import psycopg  # type: ignore[import-not-found, unused-ignore]
+
+    name = f"test_{uuid4().hex}"
+    with psycopg.connect(postgres_server, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    return postgres_server.removesuffix("postgres") + name

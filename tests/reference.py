@@ -232,7 +232,8 @@ class Factor:
     @precise
     def product(self, a: Vector, b: Vector) -> Number:
         """aᵀM⁻¹b."""
-        return mpmath.fdot(self.whiten(a), self.whiten(b))
+        white = self.whiten(a)
+        return mpmath.fdot(white, white if b is a else self.whiten(b))
 
 
 class Posterior:
@@ -245,9 +246,15 @@ class Posterior:
         with mpmath.workdps(DIGITS):
             noise = mpf(jitter) * mpf(kernel.variance)
             self.factor = Factor([[k + noise * (i == j) for j, k in enumerate(row)] for i, row in enumerate(self.K)])
+        self._white = self.factor.whiten(y)
+
+    @precise
+    def _weigh(self, k: Vector) -> Number:
+        """kᵀ(K_t + λs²I)⁻¹y."""
+        return mpmath.fdot(self.factor.whiten(k), self._white)
 
     def mean(self, z: Vector) -> Number:
-        return self.factor.product(self._sections(z), self.y)  # eq:mean
+        return self._weigh(self._sections(z))  # eq:mean
 
     @precise
     def sd(self, z: Vector) -> Number:
@@ -255,7 +262,7 @@ class Posterior:
         return mpmath.sqrt(self.kernel(z, z) - self.factor.product(k, k))  # eq:var
 
     def derivative_mean(self, z: Vector, j: int) -> Number:
-        return self.factor.product(self._derivatives(z, j), self.y)
+        return self._weigh(self._derivatives(z, j))
 
     @precise
     def derivative_sd(self, z: Vector, j: int) -> Number:
@@ -264,16 +271,17 @@ class Posterior:
         return mpmath.sqrt(self.kernel.derivative_variance(j) - self.factor.product(dk, dk))
 
     @property
+    @precise
     def spent(self) -> Number:
         """yᵀ(K_t + λs²I)⁻¹y."""
-        return self.factor.product(self.y, self.y)
+        return mpmath.fdot(self._white, self._white)
 
     @property
     @precise
     def mean_norm(self) -> Number:
         """‖μ_t‖_k = sqrt(αᵀK_tα) with α = (K_t + λs²I)⁻¹y."""
         t = len(self.y)
-        alpha = [self.factor.product([int(i == j) for j in range(t)], self.y) for i in range(t)]
+        alpha = [self._weigh([int(i == j) for j in range(t)]) for i in range(t)]
         return mpmath.sqrt(mpmath.fdot(alpha, [mpmath.fdot(row, alpha) for row in self.K]))
 
     def _sections(self, z: Vector) -> list[Number]:

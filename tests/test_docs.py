@@ -1,19 +1,18 @@
 """The documentation: links lead somewhere, code does what the page says, and the site builds without a warning."""
 
 import gc
-import os
 import re
 import subprocess
 import sys
 import zlib
 from html.parser import HTMLParser
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from tests import pages
+from tests.missing import need_module
 from tests.pages import ROOT
 
 #: Pages whose code is run, from the first block to the last.
@@ -44,16 +43,6 @@ PACKAGES = (
     ".study",
     ".theory",
 )
-
-
-def needs(*modules: str) -> None:
-    """Skip where a library is missing; but not under CI=true, where nothing is skipped."""
-    missing = [module for module in modules if find_spec(module) is None]
-    if missing:
-        reason = f"no {', '.join(missing)} to test the documentation with: pip install 'cascada[docs,report]'"
-        if os.environ.get("CI") == "true":
-            pytest.fail(reason)
-        pytest.skip(reason)
 
 
 # ---- links
@@ -93,7 +82,7 @@ def test_every_example_has_a_page():
 
 @pytest.mark.parametrize("name", RUN)
 def test_code_does_what_the_page_says(name, tmp_path, monkeypatch):
-    needs("plotly")
+    need_module("plotly", "report")
     page = ROOT / "docs" / f"{name}.md"
     assert pages.blocks(page), f"{page} has no code"
     monkeypatch.chdir(tmp_path)
@@ -130,7 +119,8 @@ def test_the_check_of_code_sees_what_is_wrong(tmp_path):
 
 
 def test_the_site_builds_without_a_warning(tmp_path):
-    needs("sphinx", "myst_parser", "furo")
+    for module in ("sphinx", "myst_parser", "furo"):
+        need_module(module, "docs")
     # In one test, because several workers would build it several times.
     command = [sys.executable, "-m", "sphinx", "-q", "-E", "-W", "--keep-going", "docs", str(tmp_path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)

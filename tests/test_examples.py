@@ -7,42 +7,22 @@ import re
 import shutil
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
-from typing import NoReturn
 
 import pytest
 
 from cascada.study import Study
+from tests.missing import need_module, need_program
+from tests.waiting import LONG
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
-
-
-def needs(program: str) -> None:
-    """Skip where a program is missing; but not under CI=true, where nothing is skipped."""
-    if shutil.which(program) is None:
-        missing(program)
-
-
-def needs_module(module: str) -> None:
-    """The same for a module."""
-    if find_spec(module) is None:
-        missing(module)
-
-
-def missing(what: str) -> NoReturn:
-    """Skip a test, or fail under CI=true."""
-    text = f"no {what} to test the examples with"
-    if os.environ.get("CI") == "true":
-        pytest.fail(text)
-    pytest.skip(text)
 
 
 @pytest.fixture
 def cement(tmp_path: Path) -> Path:
     """A copy with its kiln compiled."""
-    for program in ("cc", "awk"):
-        needs(program)
+    need_program("cc", package="gcc libc6-dev")
+    need_program("awk", package="gawk")
     folder = tmp_path / "command-stages"
     shutil.copytree(EXAMPLES / "command-stages", folder, ignore=shutil.ignore_patterns("kiln"))
     subprocess.run(["cc", "-O2", "-Wall", "-Wextra", "-Werror", "-o", "kiln", "kiln.c", "-lm"], cwd=folder, check=True)
@@ -100,7 +80,7 @@ def script(name: str, folder: Path, budget: int, **environment: str) -> str:
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=LONG,
     )
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
@@ -135,7 +115,7 @@ def test_chain_and_proof(tmp_path: Path) -> None:
 
 
 def test_lab(tmp_path: Path) -> None:
-    needs_module("plotly")
+    need_module("plotly", "report")
     printed = script("lab.py", tmp_path, 9)
     assert "open: trial 2, measured so far: coat" in printed
     assert "9 runs: 1 abandoned, 7 complete, 1 failed" in printed
@@ -156,7 +136,7 @@ def test_lab_without_plotly(tmp_path: Path, no_plotly: str) -> None:
 
 
 def test_paper_in_ten_minutes(tmp_path: Path) -> None:
-    needs_module("plotly")
+    need_module("plotly", "report")
     printed = script("paper_in_ten_minutes.py", tmp_path, 4)
     assert "pip install" not in printed
     assert printed.count(", 0 of 401 points outside") == 2
@@ -182,7 +162,7 @@ def test_paper_without_plotly(tmp_path: Path, no_plotly: str) -> None:
 
 
 def test_dask_cluster(tmp_path: Path) -> None:
-    needs_module("distributed")
+    need_module("distributed", "dask")
     printed = script("dask_cluster.py", tmp_path, 4)
     (order,) = found(r"^4 runs complete, 2 at once, in .* s; they ended in the order \[(.*)\]$", printed)
     assert sorted(order.split(", ")) == ["0", "1", "2", "3"]

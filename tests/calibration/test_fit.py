@@ -13,6 +13,7 @@ from cascada.calibration.likelihood import Likelihood
 from cascada.calibration.settings import Calibration
 from cascada.calibration.shape import SE, Shape
 from tests.calibration.cases import AUTO, ONE_FAMILY, Function, fitted, models, shape, smoothness
+from tests.thorough import examples
 
 X = np.linspace(0, 1, 12)[:, None]
 GRID = np.array([[a, b] for a in (0.0, 0.3, 0.7, 1.0) for b in (0.0, 0.5, 1.0)])
@@ -227,7 +228,7 @@ def by_the_rule(fit: Fit, inputs: Array, outputs: Array) -> tuple[Shape, Shape]:
     function=st.sampled_from(sorted(FUNCTIONS)),
     nu=st.sampled_from([1.2, 1.5, 2.5, 3.5]),
 )
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_the_likely_and_the_cautious_are_those_of_the_rule(seed: int, n: int, d: int, function: str, nu: float) -> None:
     inputs = np.unique(np.random.default_rng(seed).uniform(size=(n, d)), axis=0)
     outputs = FUNCTIONS[function](inputs)

@@ -14,6 +14,7 @@ from cascada.arrays import Array
 from cascada.calibration.likelihood import JITTER, MEAN_VARIANCE, PRIOR_COUNT, Likelihood
 from cascada.calibration.shape import SE, Shape
 from tests.reference import Number, precise, profile
+from tests.thorough import examples
 
 SMOOTHNESS = [1.5, 2.5, SE]
 SHAPES = [Shape(nu, additive) for additive in (False, True) for nu in SMOOTHNESS]
@@ -111,7 +112,7 @@ def test_against_loops(shape: Shape, d: int) -> None:
     shape=st.sampled_from(SHAPES),
     shift=st.floats(-1.5, 0.5),
 )
-@settings(max_examples=120)
+@settings(max_examples=examples(120))
 def test_the_gradient_is_that_of_differences(seed: int, n: int, d: int, shape: Shape, shift: float) -> None:
     rng = np.random.default_rng(seed)
     X, y = rng.uniform(size=(n, d)), rng.standard_normal(n)

@@ -5,15 +5,16 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from cascada.study import Study
-from tests.study.servers import postgres
+from tests.starting import started
+from tests.waiting import LONG, wait_until
 
 BUDGET = 24
 PROCESS = """
@@ -22,11 +23,13 @@ from pathlib import Path
 import cascada as cd
 
 folder = Path(__file__).parent
+workers = int(os.environ["WORKERS"])  # no run ends before so many take part
 
 def heat(x, y):
     with open(folder / "runs", "a") as file:
         file.write(f"{x!r} {y!r} {os.getpid()}\\n")
-    time.sleep(0.15)
+    while len(set(Path(folder / "runs").read_text().split()[2::3])) < workers:
+        time.sleep(0.01)
     return 1.2 * math.exp(-0.5 * ((x - 0.4) ** 2 + (y + 0.3) ** 2))
 
 def quench(heat):
@@ -43,24 +46,16 @@ network = cd.chain(
 Start = Callable[..., subprocess.Popen[str]]
 
 
-@pytest.fixture(scope="module")
-def url() -> Iterator[str]:
-    with postgres() as found:
-        yield found
-
-
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
     """Starts workers, and ends those that are left."""
     (tmp_path / "alloy.py").write_text(PROCESS)
     begun: list[subprocess.Popen[str]] = []
 
-    def start(url: str, *options: str) -> subprocess.Popen[str]:
+    def start(url: str, *options: str, workers: int = 1) -> subprocess.Popen[str]:
         command = [sys.executable, "-c", "from cascada.cli.main import app; app()", "worker"]
         command += [f"{tmp_path / 'alloy.py'}:network", "--storage", url, "--study", "alloy", "--json", *options]
-        environment = os.environ | {"OMP_NUM_THREADS": "1"}
-        pipe = subprocess.PIPE
-        begun.append(subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment))
+        begun.append(started(command, env=os.environ | {"OMP_NUM_THREADS": "1", "WORKERS": str(workers)}))
         return begun[-1]
 
     yield start
@@ -72,27 +67,28 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
 def runs(folder: Path) -> list[list[str]]:
     file = folder / "runs"
-    return [line.split() for line in file.read_text().splitlines()] if file.exists() else []
+    return [line.split() for line in file.read_text().split("\n")[:-1]] if file.exists() else []
 
 
-def test_four_workers_of_which_two_are_killed_and_started_again(url: str, start: Start, tmp_path: Path) -> None:
+def begun(worker: subprocess.Popen[str], folder: Path) -> bool:
+    assert worker.poll() is None, worker.communicate()
+    return str(worker.pid) in {pid for *_, pid in runs(folder)}
+
+
+def test_four_workers_two_of_which_are_killed_and_replaced(postgres_url: str, start: Start, tmp_path: Path) -> None:
     names = ["north", "east", "south", "west"]
-    workers = {name: start(url, "--worker", name, "--budget", str(BUDGET)) for name in names}
-    end = time.monotonic() + 120
+    workers = {name: start(postgres_url, "--worker", name, "--budget", str(BUDGET), workers=4) for name in names}
     for name in names[:2]:
-        own = str(workers[name].pid)
-        while [pid for *_, pid in runs(tmp_path)].count(own) < 1:
-            assert time.monotonic() < end, "the workers should have begun by now"
-            time.sleep(0.01)
+        wait_until(partial(begun, workers[name], tmp_path), f"worker {name} is at a run")
         workers[name].send_signal(signal.SIGKILL)
         workers[name].communicate()
-        workers[name] = start(url, "--worker", name)  # the budget is that of the study
+        workers[name] = start(postgres_url, "--worker", name, workers=4)  # the budget is that of the study
     results = []
     for worker in workers.values():
-        said, errors = worker.communicate(timeout=240)
+        said, errors = worker.communicate(timeout=LONG)
         assert worker.returncode == 0, errors
         results.append(json.loads(said))
-    study = Study.open(url, "alloy")
+    study = Study.open(postgres_url, "alloy")
     assert [trial.state for trial in study.trials] == ["complete"] * BUDGET
     points = [(repr(trial.controls["x"]), repr(trial.controls["y"])) for trial in study.trials]
     assert len(set(points)) == BUDGET
@@ -106,16 +102,16 @@ def test_four_workers_of_which_two_are_killed_and_started_again(url: str, start:
     assert len({pid for *_, pid in runs(tmp_path)}) >= 4  # all took part
 
 
-def test_a_worker_runs_several_at_once_and_waits_for_the_last_runs_of_others(url: str, start: Start) -> None:
+def test_a_worker_runs_several_at_once_and_waits_for_the_last_runs_of_others(postgres_url: str, start: Start) -> None:
     """Another one has the last trial and is never heard of again: the worker runs that trial, too."""
-    first = start(url, "--study", "bronze", "--budget", "5", "--jobs", "2")
-    said, errors = first.communicate(timeout=120)
+    first = start(postgres_url, "--study", "bronze", "--budget", "5", "--jobs", "2")
+    said, errors = first.communicate(timeout=LONG)
     assert first.returncode == 0, errors
     assert len(json.loads(said)["trials"]) == 5
-    lost = Study.open(url, "bronze", worker="far away").ask(lease=3.0)
+    lost = Study.open(postgres_url, "bronze", worker="far away").ask(lease=2.0)
     assert lost is not None
-    second = start(url, "--study", "bronze", "--budget", "6")
-    said, errors = second.communicate(timeout=120)
+    second = start(postgres_url, "--study", "bronze", "--budget", "6")
+    said, errors = second.communicate(timeout=LONG)
     assert second.returncode == 0, errors
     trials = json.loads(said)["trials"]
     assert [trial["state"] for trial in trials] == ["complete"] * 6

@@ -55,7 +55,7 @@ def slow(log: str, settings: Settings, job: Job) -> Any:
     """`logged`, but all that comes after the profiles and cEI takes for ever."""
     result = logged(log, settings, job)
     if job.label not in (plan.PROFILE, "cEI"):
-        time.sleep(600)
+        time.sleep(1000)
     return result
 
 

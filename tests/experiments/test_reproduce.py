@@ -4,9 +4,7 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 import sys
-import time
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,6 +18,8 @@ from cascada.experiments.pool import UnfinishedError
 from cascada.experiments.reproduce import compute
 from tests.experiments import stubs
 from tests.experiments.stubs import TINY, silent
+from tests.starting import gone, started
+from tests.waiting import LONG, wait_until
 
 ROOT = Path(__file__).parents[2]
 JOBS = 3 + 2 * 14 * 2 + 6 + 3  # profiles, all trials on g1 and g2, one of the baselines on the third chain, NonAda
@@ -127,40 +127,23 @@ def test_an_error_in_a_run_is_raised_as_it_is(tmp_path):
 def test_what_is_stopped_goes_on_where_it_was(tmp_path, number, made):
     """A real process with real workers. No worker outlives it, whatever ended it."""
     log, out = tmp_path / "log", tmp_path / "out"
-    # A process that was started in the background may have been told to ignore interrupts, and its children are too.
-    heed = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
-    code = f"{heed}; from tests.experiments.stubs import slowly; slowly({str(out)!r}, {str(log)!r})"
-    process = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stderr=subprocess.PIPE, text=True)
+    code = f"from tests.experiments.stubs import slowly; slowly({str(out)!r}, {str(log)!r})"
+    process = started([sys.executable, "-c", code], cwd=ROOT)
     try:
-        _wait_until(lambda: len(done(log)) == 3 + 5 + 2)  # the profiles, cEI, and one for each of the two workers
-        _wait_until(lambda: len(list((out / "runs").glob("*.json"))) == 3 + 5)
+        # The profiles, cEI, and one for each of the two workers.
+        wait_until(lambda: len(done(log)) == 3 + 5 + 2, "both workers are at work")
+        wait_until(lambda: len(list((out / "runs").glob("*.json"))) == 3 + 5, "the results are kept")
         process.send_signal(number)
-        _, errors = process.communicate(timeout=30)
+        _, errors = process.communicate(timeout=LONG)
     finally:
         process.kill()
     if number == signal.SIGINT:
         assert "UnfinishedError: interrupted. Every finished run is kept in" in errors
         assert "the same command continues" in errors
     workers = {int(line.split()[1]) for line in log.read_text(encoding="utf-8").splitlines()}
-    _wait_until(lambda: not any(_alive(worker) for worker in workers))
+    wait_until(lambda: all(map(gone, workers)), "the workers are gone")
     kept = {path.stem for path in (out / "runs").glob("*.json")}
     assert len(kept) == 3 + 5
     log.unlink()
     assert compute(TINY, out, 1, silent, partial(stubs.logged, str(log))) == made[1]
     assert not kept.intersection(done(log))
-
-
-def _wait_until(true, seconds: float = 30.0) -> None:
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end, "waited for too long"
-        time.sleep(0.02)
-
-
-def _alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    stat = Path(f"/proc/{process}/stat")  # one that ended, but that nobody waited for, is not alive
-    return not (stat.exists() and stat.read_text(encoding="utf-8").rpartition(")")[2].split()[0] == "Z")

@@ -14,6 +14,7 @@ from cascada.gp.line import Line, LineTable, predict_on_line, suits
 from cascada.gp.rounding import variance_rounding
 from cascada.kernels import Matern, SquaredExponential
 from tests import reference
+from tests.thorough import examples
 
 INTERVALS = [(-2.0, 3.0), (0.3, 0.4), (-12.0, 12.0), (5.0, 9.0), (0.25, 0.25)]
 
@@ -108,7 +109,7 @@ def test_computed_values_are_exact_but_for_rounding(t: int, jitter: float) -> No
 # ---- against predict
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(
     seed=st.integers(0, 10**6),
     t=st.integers(0, 60),
@@ -137,7 +138,7 @@ def test_polynomials_stay_within_their_error(
     assert np.abs(got.sd**2 - expected.sd**2).max() <= allowed
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(
     seed=st.integers(0, 10**6),
     t=st.integers(0, 40),

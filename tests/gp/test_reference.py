@@ -34,10 +34,16 @@ def data(form: Form, nu: float | None, d: int) -> Case:
 
 
 @cache
+def gram(form: Form, nu: float | None, d: int) -> Any:
+    observed = data(form, nu, d)
+    return reference.gram(reference.Kernel.like(observed.kernel, d), observed.X, observed.X)
+
+
+@cache
 def exact(form: Form, nu: float | None, d: int, jitter: float) -> reference.Posterior:
     observed = data(form, nu, d)
     kernel = reference.Kernel.like(observed.kernel, d)
-    return reference.Posterior(kernel, observed.X, observed.Y[:, 0], jitter)
+    return reference.Posterior(kernel, observed.X, observed.Y[:, 0], jitter, gram(form, nu, d))
 
 
 def worst(computed: Any, true: Any) -> float:

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from tests.integrations.installed import require
+from tests.missing import need_module
 
 # ruff: noqa: E402  (what is imported below may not be there)
-require("distributed", "dask")
+need_module("distributed", "dask")
 
 import dask
 import distributed

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from tests.integrations.installed import require
+from tests.missing import need_module
 
-require("optuna")  # before anything that imports it
+need_module("optuna", "optuna")  # before anything that imports it
 # ruff: noqa: E402
 
 import optuna

@@ -137,6 +137,6 @@ def test_two_local_maxima():
 def test_a_call_takes_milliseconds():
     problem = practice("ageing")
     points = sobol(problem, 5, seed=3)
-    start = time.perf_counter()
+    start = time.process_time()  # of this process alone: others may keep the machine busy
     problem.values(points)
-    assert (time.perf_counter() - start) / len(points) < 0.05
+    assert (time.process_time() - start) / len(points) < 0.05

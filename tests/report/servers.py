@@ -4,14 +4,15 @@ import http.client
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
 from tests.report.browser import listened_to
+from tests.starting import first_line, started
+from tests.waiting import LONG, wait_until
 
 COMMAND = [sys.executable, "-c", "from cascada.cli.main import app; app()"]
 
@@ -30,7 +31,7 @@ class Server:
     @contextmanager
     def answer(self, path: str = "/", method: str = "GET", **headers: str) -> Iterator[http.client.HTTPResponse]:
         """An answer, which may be a stream without end; headers may be any, that of the host too."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=LONG)
         try:
             connection.putrequest(method, path, skip_host=True)
             for name, value in ({"host": f"127.0.0.1:{self.port}"} | headers).items():
@@ -48,17 +49,16 @@ class Server:
 
 
 @contextmanager
-def served(storage: str, *options: str, port: int = 0) -> Iterator[Server]:
+def served(storage: str, *options: str, port: int = 0, ignoring: Sequence[signal.Signals] = ()) -> Iterator[Server]:
     """A server that lasts as long as this, and ends as it should: at once, with 0, without a word.
 
-    It may have said at the beginning that there is no store yet.
+    It may have said at the beginning that there is no store yet. It is started to ignore the signals `ignoring`.
     """
     command = [*COMMAND, "serve", "--storage", storage, "--port", str(port), *options]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert process.stdout is not None
+    process = started(command, ignoring=ignoring)
     try:
-        line = process.stdout.readline()
-        assert "http://127.0.0.1:" in line, process.communicate(timeout=20)
+        line = first_line(process)
+        assert "http://127.0.0.1:" in line, process.communicate(timeout=LONG)
         yield Server(process, "http" + line.partition("http")[2].split()[0])
     finally:
         code, said = ended(process, signal.SIGTERM)
@@ -69,7 +69,7 @@ def ended(process: "subprocess.Popen[str]", how: signal.Signals) -> tuple[int, s
     """End a process: its exit code, and all that it said at the end."""
     if process.poll() is None:
         process.send_signal(how)
-    out, err = process.communicate(timeout=10)
+    out, err = process.communicate(timeout=LONG)
     return process.returncode, out + err
 
 
@@ -91,13 +91,13 @@ class Page:
     def rows(self) -> int:
         return int(self.page.locator("#trials tbody tr").count())
 
-    def sees(self, what: Callable[[], Any], seconds: float = 15.0) -> Any:
+    def sees(self, what: Callable[[], Any]) -> Any:
         """Wait until a person sees something; what it is."""
-        until = time.monotonic() + seconds
-        while not (found := what()):
-            assert time.monotonic() < until, f"not seen in {seconds} s; the page shows:\n{self.text('body')[:2000]}"
-            self.page.wait_for_timeout(30)
-        return found
+
+        def seen() -> Any:
+            return what() or self.page.wait_for_timeout(30)  # in which the browser's events are handled
+
+        return wait_until(seen, lambda: f"it is seen; the page shows:\n{self.text('body')[:2000]}")
 
     def says(self, words: str) -> None:
         """Wait until the status line says something."""

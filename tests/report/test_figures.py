@@ -3,7 +3,7 @@
 import itertools
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +29,8 @@ from cascada.report.history import looks_along
 from cascada.report.payload import figures
 from cascada.space import Real
 from cascada.study import Study
-from tests.report.browser import chromium
-from tests.report.cases import ODD, SE, estimated, joint, odd, proven, ran, refuted
+from tests.report.browser import patient_page
+from tests.report.cases import ODD, SE, estimated, finished, joint, odd, proven, ran, refuted
 
 FIGURES: list[Callable[..., Any]] = [
     plot_acquisition,
@@ -54,7 +54,7 @@ def captions(study: Study) -> dict[str, str]:
 @pytest.mark.parametrize("plot", FIGURES, ids=lambda plot: plot.__name__)
 def test_every_figure_of_every_process(plot: Callable[..., Any], network: str) -> None:
     for runs in (0, 1, 9):
-        shown = plot(ran(NETWORKS[network](), runs))
+        shown = plot(finished(NETWORKS[network], runs))
         assert json.loads(shown.to_json())["layout"]["title"]["text"]
         assert "<script" not in texts(shown)  # plotly takes some of HTML for markup
 
@@ -65,7 +65,7 @@ def test_a_refuted_study_can_be_looked_at(plot: Callable[..., Any]) -> None:
 
 
 def test_the_history_closes_the_gap() -> None:
-    study = ran(proven(), 12)
+    study = finished(proven, 12)
     shown = plot_optimization_history(study)
     runs, best, bound = shown.data
     assert list(runs.x) == list(best.x) == list(bound.x) == list(range(12))  # as the command line counts
@@ -80,16 +80,16 @@ def test_the_history_closes_the_gap() -> None:
 
 
 def test_the_history_of_a_process_to_be_minimised() -> None:
-    study = ran(joint(), 9)
+    study = finished(joint)
     runs, best, bound = plot_optimization_history(study).data
     assert list(best.y) == np.minimum.accumulate(runs.y).tolist()
     assert bound.y[-1] <= best.y[-1]
 
 
 def test_no_bound_is_shown_where_there_is_none() -> None:
-    assert looks_along(ran(estimated(), 3)) == []  # a gap from three runs would be a guess
+    assert looks_along(finished(estimated, 3)) == []  # a gap from three runs would be a guess
     assert looks_along(Study(proven())) == []
-    assert all(look.kind == "estimated" for look in looks_along(ran(estimated(), 9)))
+    assert all(look.kind == "estimated" for look in looks_along(finished(estimated)))
 
 
 def test_a_history_without_a_complete_run_says_so() -> None:
@@ -157,7 +157,30 @@ def test_arrows_lead_from_stage_to_stage_and_end_at_boxes(shape: str) -> None:
     assert all((note.x, round(note.y)) in tops and note.ay < note.y for note in arrows)
 
 
-def test_nothing_in_the_network_lies_on_anything_else(tmp_path: Path) -> None:
+def opened(browser: Any, folder: Path) -> Iterator[tuple[int, Any]]:
+    """A report in a narrow window and in a wide one, in which other figures can be drawn."""
+    write_report(Study(proven()), "empty", folder / "report.html")
+    for width in (360, 1200):
+        page = patient_page(browser, viewport={"width": width, "height": 800})
+        page.goto((folder / "report.html").as_uri())
+        yield width, page
+        page.close()
+
+
+def payload(study: Study) -> list[dict[str, Any]]:
+    """All figures of a report."""
+    found: list[dict[str, Any]] = json.loads(json.dumps(figures(study, looks_along(study), gap_contributions(study))))
+    return found
+
+
+def draw(page: Any, chosen: list[dict[str, Any]]) -> None:
+    """Draw other figures as a report draws its own."""
+    page.evaluate("all => { placeFigures([]); for (const plot of placeFigures(all)) drawPlot(plot); }", chosen)
+    page.wait_for_function("document.querySelectorAll('figure:not(:has(.main-svg))').length === 0")
+    assert page.locator("figure").count() == len(chosen)
+
+
+def test_nothing_in_the_network_lies_on_anything_else(browser: Any, tmp_path: Path) -> None:
     find = """() => {
       const plot = document.querySelector("[data-id=network] .main-svg").getBoundingClientRect();
       const found = [...document.querySelectorAll("[data-id=network] .annotation-text, [data-id=network] .gtitle")];
@@ -167,18 +190,13 @@ def test_nothing_in_the_network_lies_on_anything_else(tmp_path: Path) -> None:
         a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 2 && b.top < a.bottom - 2)));
       return [boxes.length, trouble.map(([text]) => text)];
     }"""
-    with chromium() as browser:
+    drawn = {shape: [one for one in payload(ran(SHAPES[shape], 1)) if one["id"] == "network"] for shape in SHAPES}
+    for width, page in opened(browser, tmp_path):
         for shape, network in SHAPES.items():
-            path = tmp_path / f"{shape}.html"
-            write_report(ran(network, 1), shape, path)
-            for width in (360, 1200):
-                page = browser.new_page(viewport={"width": width, "height": 800})
-                page.goto(path.as_uri())
-                page.wait_for_selector("[data-id=network] .annotation-text")
-                count, trouble = page.evaluate(find)
-                assert (trouble, shape, width) == ([], shape, width)
-                assert count > 2 * len(network.nodes)
-                page.close()
+            draw(page, drawn[shape])
+            count, trouble = page.evaluate(find)
+            assert (trouble, shape, width) == ([], shape, width)
+            assert count > 2 * len(network.nodes)
 
 
 def test_a_stage_shows_its_data_within_its_bounds() -> None:
@@ -208,10 +226,10 @@ def test_a_stage_of_more_inputs_is_a_line_for_each() -> None:
 
 
 def test_captions_of_stages_say_what_is_drawn() -> None:
-    said = captions(ran(proven(), 9))
+    said = captions(finished(proven))
     assert "bounds (band) and measured values (dots); green" in said["stage-0"]
     assert "bounds" not in said["stage-1"]  # a map has none
-    more = captions(ran(estimated(), 9))["stage-2"]
+    more = captions(finished(estimated))["stage-2"]
     assert "the others as in the best run" in more
     assert "measured" not in more
 
@@ -247,7 +265,7 @@ def test_a_map_that_would_be_one_colour_says_so() -> None:
     best = study.best_trial
     assert best is not None
     assert f"over x and y, with z = {best.controls['z']:.5g}" in captions(study)["acquisition"]
-    assert "wherever" not in texts(plot_acquisition(ran(proven(), 9)))
+    assert "wherever" not in texts(plot_acquisition(finished(proven)))
 
 
 def test_contributions_are_not_called_shares() -> None:
@@ -370,21 +388,17 @@ def test_the_bound_goes_forward_though_runs_end_in_another_order() -> None:
     assert len(numbers) == 4
 
 
-def test_no_legend_covers_a_title(tmp_path: Path) -> None:
+def test_no_legend_covers_a_title(browser: Any, tmp_path: Path) -> None:
     boxes = """figures => figures.map(figure => ['.legend .bg', '.gtitle', '.xtitle'].map(
         name => [...figure.querySelectorAll(name)].map(one => one.getBoundingClientRect()).map(
             box => [box.left, box.top, box.right, box.bottom])))"""
     legends = 0
-    with chromium() as browser:
-        for name, network in NETWORKS.items():
-            write_report(ran(network(), 12), name, tmp_path / "report.html")
-            for width in (360, 1200):
-                page = browser.new_page(viewport={"width": width, "height": 800})
-                page.goto((tmp_path / "report.html").as_uri())
-                page.wait_for_function("document.querySelectorAll('figure:not(:has(.main-svg))').length === 0")
-                for found, *titles in page.locator("figure").evaluate_all(boxes):
-                    legends += len(found)
-                    for a, b in itertools.product(found, itertools.chain(*titles)):
-                        assert a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] or b[3] <= a[1], (name, width, a, b)
-                page.close()
+    drawn = {name: payload(finished(network, 12)) for name, network in NETWORKS.items()}
+    for width, page in opened(browser, tmp_path):
+        for name in NETWORKS:
+            draw(page, drawn[name])
+            for found, *titles in page.locator("figure").evaluate_all(boxes):
+                legends += len(found)
+                for a, b in itertools.product(found, itertools.chain(*titles)):
+                    assert a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] or b[3] <= a[1], (name, width, a, b)
     assert legends >= 4 * len(NETWORKS)

@@ -4,11 +4,9 @@ import json
 import signal
 import socket
 import sqlite3
-import subprocess
 import sys
-import time
-from collections.abc import Iterator
 from functools import partial
+from http.client import HTTPResponse
 from pathlib import Path
 from subprocess import PIPE
 from typing import Any
@@ -21,17 +19,19 @@ from cascada.cli.serve import PORT
 from cascada.outwards import no_better
 from cascada.problems import by_name
 from cascada.study import Study
-from tests.report.browser import chromium
+from tests.report.browser import patient_page
 from tests.report.cases import ODD, odd, proven
 from tests.report.servers import COMMAND, Page, ended, looked_at, served
+from tests.starting import first_line, started
+from tests.waiting import LONG, wait_until
 
-# A run in another process: a few runs a second, as from a process that takes its time.
+# A run in another process, which waits for a line of its standard input after every run.
 RUNNING = """
-import sys, time
+import sys
 from cascada.study import Study
 from tests.report.cases import proven
 study = Study.open(sys.argv[1], "alloy", proven(), algorithm="random_search")
-study.optimise(budget=int(sys.argv[2]), progress=False, callbacks=[lambda _: time.sleep(0.15)])
+study.optimise(budget=int(sys.argv[2]), progress=False, callbacks=[lambda _: sys.stdin.readline() == ""])
 """
 
 # A process for `run`, with a formula, of which the store knows nothing.
@@ -45,12 +45,6 @@ kernel = cd.SquaredExponential(1.0)
 first = cd.Stage("mix", {"dose": cd.Real(-2, 2)}, kernel=kernel, norm_bound=20.0, function=mix)
 network = cd.chain(first, cd.Stage("price", known=True, lipschitz=2.0, function=lambda mix: 2 * mix))
 """
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as found:
-        yield found
 
 
 @pytest.fixture
@@ -76,30 +70,30 @@ def test_a_person_sees_runs_arrive(browser: Any, url: str) -> None:
     with served(url) as server, looked_at(browser, server.url) as page:
         page.sees(lambda: page.rows() == 2)  # the only study is shown at once
         assert page.text("h1") == "alloy"
-        running = subprocess.Popen([sys.executable, "-c", RUNNING, url, "16"])
-        counts, gaps, labels = set(), set(), set()
-
-        def seen() -> bool:
-            counts.add(page.rows())
-            gaps.add(page.text("[data-fact=gap]"))
-            labels.add(page.text("[data-label=gap] dt"))
-            computed = "Figures from 16 complete runs." in page.text("#computed")
-            return computed and page.text("[data-label='the gap is'] dt") == "the gap is, from 16 complete runs"
-
-        page.sees(seen, 40)
-        assert running.wait(10) == 0
+        running = started([sys.executable, "-c", RUNNING, url, "9"], stdin=PIPE)
+        assert running.stdin is not None
+        gaps = set()
+        for count in range(3, 10):
+            page.sees(lambda count=count: page.rows() == count)  # type: ignore[misc]
+            if count in (3, 6, 9):  # runs are shown at once, a gap when it is computed: it says from how many runs
+                label = f"gap, from {count} complete runs"
+                page.sees(lambda label=label: page.text("[data-label=gap] dt") == label)  # type: ignore[misc]
+                gaps.add(page.text("[data-fact=gap]"))
+            running.stdin.write("go on\n")
+            running.stdin.flush()
+        assert (running.communicate(timeout=LONG), running.returncode) == (("", ""), 0)
+        page.sees(lambda: "Figures from 9 complete runs." in page.text("#computed"))
+        assert page.text("[data-label='the gap is'] dt") == "the gap is, from 9 complete runs"
         study = Study.open(url, "alloy")
         best, shown = study.best_trial, study.certificate().shown
         assert best is not None
         assert best.value is not None
         assert shown is not None
         assert page.text("[data-fact='best value']") == no_better(best.value, 8)
-        assert page.text("[data-fact=runs]") == "16 complete of 16"
+        assert page.text("[data-fact=runs]") == "9 complete of 9"
         assert page.text("[data-fact=gap]") == shown.gap
         assert page.text("tr.best td >> nth=0") == str(best.number)
-        assert len(counts) > 5
-        assert len(gaps) > 2
-        assert len(labels) > 2  # each says from how many runs
+        assert len(gaps) > 1
         page.page.evaluate("window.dispatchEvent(new Event('beforeprint'))")  # prints all of them
         figures = page.page.locator("#figures figure").count()
         assert page.page.locator("figure:has(.main-svg)").count() == figures > 4
@@ -152,7 +146,7 @@ def test_the_page_comes_back_with_the_server(browser: Any, url: str) -> None:
     run(url, 2)
     with served(url) as server:
         port = server.port
-        page = browser.new_page()
+        page = patient_page(browser)
         page.goto(server.url)
         seen = Page(page, [], [])
         seen.sees(lambda: seen.rows() == 2)
@@ -215,11 +209,11 @@ def test_a_page_that_nobody_sees_lets_go_and_goes_on_where_it_was(browser: Any, 
         page.sees(lambda: "from 3 complete runs" in page.text("#computed"))
         page.page.evaluate("begun = []; beginTable = say = (...all) => begun.push(lost, all)")
         page.page.evaluate(hide, True)
-        page.sees(lambda: page.page.evaluate("source === null"), 4)
+        page.sees(lambda: page.page.evaluate("source === null"))
         run(url, 5)
         assert page.rows() == 3
         page.page.evaluate(hide, False)
-        page.sees(lambda: page.rows() == 5, 2)
+        page.sees(lambda: page.rows() == 5)
         assert page.text("[data-fact=gap]") != "…"  # nothing is begun anew
         assert not any(page.page.evaluate("begun.flat(2)"))  # nor said to be lost
 
@@ -235,13 +229,20 @@ def test_runs_are_shown_before_figures(browser: Any, url: str) -> None:
         page.page.evaluate("window.dispatchEvent(new Event('beforeprint'))")  # too early
         held[0].continue_()
         page.sees(lambda: page.page.locator("figure:not(:has(.main-svg))").count() == 0)
-        page.page.evaluate("""draws = 0;  // which take long, and fifty messages a second
-            Plotly.react = () => { for (const end = Date.now() + 100; Date.now() < end;); draws += 1; };
+        page.page.evaluate("""draws = [];  // which take long, and fifty messages a second
+            Plotly.react = (plot) => {
+                const begun = performance.now();
+                while (performance.now() < begun + 100);
+                if (plot.parentNode.dataset.id === "history") draws.push([begun, performance.now()]);
+            };
             for (let n = 2; n < 52; n += 1) setTimeout(() => RECEIVE.runs(
                 { facts: [], best: 1, rows: [[n, "complete", 0, 1, 1, 1]] }), 20 * n);""")
         page.sees(lambda: page.rows() == 52)
-        assert 1 <= page.page.evaluate("draws") <= 6
         page.sees(lambda: page.page.evaluate("given.get(holderOf('history').firstChild).data[0].x.length") == 52)
+        draws = page.sees(lambda: page.page.evaluate("draws"))
+        took = [ended - begun for begun, ended in draws]
+        # Most of the time nothing is drawn; a drawing that was due before another had begun may follow it at once.
+        assert sum(took) <= 0.5 * (draws[-1][1] - draws[0][0]) + 1.1 * max(took)
         page.page.evaluate("RECEIVE.runs({ facts: [['gap', 'none']], best: 1, rows: [], refuted: true })")
         assert (page.text("[data-label=gap]"), page.text("#words")) == ("gap\nnone", "")  # at once
         assert page.page.evaluate("historyNow().figure.data.length") == 2  # no bound
@@ -304,8 +305,9 @@ def test_only_this_machine_may_look_and_only_look(url: str, tmp_path: Path) -> N
         assert server.status("/page.py") == 404
         assert server.status("/../../etc/passwd") == 404
         with pytest.raises(ConnectionRefusedError):  # other addresses of this machine are not listened on
-            socket.create_connection((_address(), port), timeout=5).close()
-        time.sleep(0.5)
+            socket.create_connection((_address(), port), timeout=LONG).close()
+        with server.answer("/events?study=alloy") as stream:
+            _read_until(stream, b"event: figures")  # it has read all of the store
     assert (tmp_path / "lab.db").read_bytes() == before
     assert [path.name for path in tmp_path.iterdir()] == ["lab.db"]
 
@@ -319,15 +321,33 @@ def _address() -> str:
     return found if found != "127.0.0.1" else "127.0.0.2"
 
 
-def test_it_ends_at_once_and_cleanly(url: str) -> None:
+def _read_until(stream: HTTPResponse, words: bytes) -> None:
+    while words not in (line := stream.readline()):
+        assert line, "the stream ended"
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGHUP])
+def test_it_ends_cleanly_though_a_page_is_open(url: str, how: signal.Signals) -> None:
     run(url, 2)
     with served(url) as server, server.answer("/events?study=alloy") as stream:
         assert stream.headers["content-type"].startswith("text/event-stream")
-        while b"event: runs" not in stream.readline():
-            pass
-        started = time.monotonic()
-        assert ended(server.process, signal.SIGINT) == (0, "")  # all others are ended by SIGTERM
-        assert time.monotonic() - started < 2
+        _read_until(stream, b"event: runs")
+        assert ended(server.process, how) == (0, "")  # all others are ended by SIGTERM
+
+
+def test_it_goes_on_when_a_signal_comes_that_it_was_started_to_ignore(url: str) -> None:
+    """As with `nohup cascada serve ... &` in a script, once the terminal is closed."""
+    run(url, 2)
+    with (
+        served(url, ignoring=[signal.SIGINT, signal.SIGHUP]) as server,
+        server.answer("/events?study=alloy") as stream,
+    ):
+        _read_until(stream, b"event: runs")
+        server.process.send_signal(signal.SIGHUP)
+        server.process.send_signal(signal.SIGINT)
+        for runs in (3, 4):
+            run(url, runs)
+            _read_until(stream, b"event: runs")
 
 
 def test_wrong_calls(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -356,15 +376,15 @@ def test_wrong_calls(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_a_page_beside_a_run(browser: Any, url: str, tmp_path: Path) -> None:
     (tmp_path / "slow.py").write_text(SLOW)
     command = [*COMMAND, "run", f"{tmp_path}/slow.py:network", "--storage", url, "--study", ODD, "--budget", "400"]
-    running = subprocess.Popen([*command, "--serve", "--json"], stdout=PIPE, stderr=PIPE, text=True)
+    running = started([*command, "--serve", "--json"])
     try:
-        assert running.stderr is not None
-        address = next(word for word in running.stderr.readline().split() if word.startswith("http://127.0.0.1:"))
+        said = first_line(running, running.stderr)
+        address = next(word for word in said.split() if word.startswith("http://127.0.0.1:"))
         with looked_at(browser, address) as page:
             page.sees(lambda: page.text("h1") == ODD and page.rows() > 0)
             page.sees(lambda: page.page.locator("[data-label=gap]").get_by_text("gap, from").count())
             running.send_signal(signal.SIGINT)
-            out, err = running.communicate(timeout=60)
+            out, err = running.communicate(timeout=LONG)
             assert (running.returncode, err) == (0, "")
             assert (json.loads(out)["study"], json.loads(out)["status"]) == (ODD, "interrupted")
             page.says("Connection lost, trying again.")  # `cascada serve` shows it from now on
@@ -382,19 +402,20 @@ def test_a_page_ends_with_a_run_that_is_killed(url: str) -> None:
             taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             taken.bind(("127.0.0.1", PORT))
             taken.listen()
-        running = subprocess.Popen(command, stdout=PIPE, stderr=PIPE, text=True)
+        running = started(command)
         try:
-            assert running.stdout is not None
-            address = next(word for word in running.stdout.readline().split() if word.startswith("http://127.0.0.1:"))
+            address = next(word for word in first_line(running).split() if word.startswith("http://127.0.0.1:"))
             port = int(address.split(":")[2].split("/")[0])
             assert port != PORT or not held  # any other will do
-            socket.create_connection(("127.0.0.1", port), timeout=5).close()
+            assert _answers(port)
         finally:
             ended(running, signal.SIGKILL)
-        for _ in range(100):
-            try:
-                socket.create_connection(("127.0.0.1", port), timeout=5).close()
-            except ConnectionRefusedError:
-                return
-            time.sleep(0.05)
-        pytest.fail("the page is still there")
+        wait_until(lambda: not _answers(port), "the page has ended")
+
+
+def _answers(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=LONG).close()
+    except (ConnectionRefusedError, ConnectionResetError):
+        return False
+    return True

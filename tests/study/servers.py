@@ -3,27 +3,19 @@
 Without psycopg or the server's binaries, tests that need it are skipped; but not under CI=true, where they fail.
 """
 
-import getpass
 import os
 import shutil
 import signal
 import socket
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-
-def _missing(what: str) -> None:
-    if os.environ.get("CI") == "true":
-        pytest.fail(f"no PostgreSQL to test with: {what}")
-    pytest.skip(f"no PostgreSQL to test with: {what}")
+from tests.missing import missing, need_module
+from tests.waiting import LONG, wait_until
 
 
 def _binaries() -> Path | None:
@@ -43,18 +35,16 @@ def _free_port() -> int:
 def postgres() -> Iterator[str]:
     """The URL of a server that lasts as long as this."""
     binaries = _binaries()
-    if find_spec("psycopg") is None:
-        _missing("psycopg is not installed (pip install 'cascada[postgres]')")
+    need_module("psycopg", "postgres")
     if binaries is None:
-        _missing("there is no initdb (apt-get install postgresql)")
-    assert binaries is not None
+        missing("initdb", "apt install postgresql")
     folder = Path(tempfile.mkdtemp(prefix="cascada-postgres-"))
     other: dict[str, Any] = {}
     if os.getuid() == 0:  # PostgreSQL refuses to be run by root
         try:
             shutil.chown(folder, "postgres", "postgres")
         except LookupError:
-            _missing("this is root, and there is no user postgres to run the server as")
+            missing("a user postgres, whom root needs to run the server as,", "apt install postgresql")
         other = {"user": "postgres", "group": "postgres", "extra_groups": []}
     try:
         data, port = folder / "data", _free_port()
@@ -68,7 +58,7 @@ def postgres() -> Iterator[str]:
             yield f"postgresql://cascada@127.0.0.1:{port}/postgres"
         finally:
             server.send_signal(signal.SIGQUIT)  # at once: nobody needs the data
-            server.wait(60)
+            server.wait(LONG)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -76,12 +66,12 @@ def postgres() -> Iterator[str]:
 def _wait(server: subprocess.Popen[bytes], port: int, log: Path) -> None:
     import psycopg  # type: ignore[import-not-found, unused-ignore]
 
-    for _ in range(300):
+    def answers() -> bool:
         try:
             psycopg.connect(f"postgresql://cascada@127.0.0.1:{port}/postgres").close()
         except psycopg.OperationalError:
             assert server.poll() is None, log.read_text()
-            time.sleep(0.1)
-        else:
-            return
-    pytest.fail(f"the server of user {getpass.getuser()} does not answer: {log.read_text()}")
+            return False
+        return True
+
+    wait_until(answers, lambda: f"the server answers; its log:\n{log.read_text()}")

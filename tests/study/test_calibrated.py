@@ -109,9 +109,9 @@ def test_a_gap_is_estimated_for_every_process(name: str) -> None:
 def test_the_papers_algorithm_runs_on_every_process(name: str) -> None:
     """Bounds that are narrow on purpose contradict themselves somewhere; that is no reason to lose the runs."""
     network, functions = PROCESSES[name]
-    result = run(network, functions, budget=16, algorithm=GPNUCB(cells=500))
+    result = run(network, functions, budget=10, algorithm=GPNUCB(cells=500))
     check_not_proven(result)
-    assert len(result.trials) == 16
+    assert len(result.trials) == 10
 
 
 @pytest.mark.parametrize("candidates", [None, Grid({"x": 6, "y": 6})], ids=["box", "candidates"])

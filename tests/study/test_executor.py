@@ -3,7 +3,6 @@
 import multiprocessing
 import pickle
 import threading
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from typing import Any
@@ -15,10 +14,10 @@ from cascada.errors import ArgumentError
 from cascada.network import Process, StageError
 from cascada.study import Result, Study, Trial, maximise, minimise
 from tests.study.processes import broken, deadly, heat, network, quench, too_hot
+from tests.waiting import LONG
 
 NETWORK = network()
 FUNCTIONS: list[Callable[..., float]] = [heat, quench]
-SECONDS = 20.0  # after which a test that waits for another thread gives up
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +109,7 @@ def test_all_runs_of_a_design_are_under_way_at_once(threads: ThreadPoolExecutor)
     barrier = threading.Barrier(4)
 
     def together(x: float, y: float) -> float:
-        barrier.wait(SECONDS)
+        barrier.wait(LONG)
         return heat(x, y)
 
     for algorithm in (NonAdaptive(), RandomSearch()):
@@ -120,27 +119,34 @@ def test_all_runs_of_a_design_are_under_way_at_once(threads: ThreadPoolExecutor)
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_no_more_runs_are_under_way_than_are_wanted(threads: ThreadPoolExecutor, jobs: int) -> None:
-    under_way, most = 0, 0
+    """The first runs end when as many are under way as may be, and one too many had time to come."""
+    lock, enough, too_many = threading.Lock(), threading.Event(), threading.Event()
+    under_way = 0
 
     def counted(x: float, y: float) -> float:
-        nonlocal under_way, most
-        under_way += 1
-        most = max(most, under_way)
-        time.sleep(0.02)
-        value = heat(x, y)
-        under_way -= 1
-        return value
+        nonlocal under_way
+        with lock:
+            under_way += 1
+            if under_way >= jobs:
+                enough.set()
+            if under_way > jobs:
+                too_many.set()
+        assert enough.wait(LONG)
+        too_many.wait(0.1)
+        with lock:
+            under_way -= 1
+        return heat(x, y)
 
     result = maximise(NETWORK, [counted, quench], budget=5, executor=threads, jobs=jobs)
     assert states(result) == ["complete"] * 5
-    assert most == jobs
+    assert not too_many.is_set()
 
 
 def test_an_adaptive_algorithm_has_a_run_for_every_worker(threads: ThreadPoolExecutor) -> None:
     barrier = threading.Barrier(4)
 
     def together(x: float, y: float) -> float:
-        barrier.wait(SECONDS)
+        barrier.wait(LONG)
         return heat(x, y)
 
     result = maximise(NETWORK, [together, quench], budget=8, executor=threads)
@@ -156,7 +162,7 @@ def test_a_free_worker_gets_a_new_point_at_once(threads: ThreadPoolExecutor) -> 
     def first_is_slow(x: float, y: float) -> float:
         calls.append(x)
         if len(calls) == 1:
-            assert all(others.acquire(timeout=SECONDS) for _ in range(3))
+            assert all(others.acquire(timeout=LONG) for _ in range(3))
         else:
             others.release()
         return heat(x, y)
@@ -186,7 +192,7 @@ def test_trials_are_told_in_the_order_of_their_numbers(threads: ThreadPoolExecut
 
     def reversed_order(x: float, y: float) -> float:
         if {"x": x, "y": y} == first:
-            assert all(others.acquire(timeout=SECONDS) for _ in range(3))
+            assert all(others.acquire(timeout=LONG) for _ in range(3))
         else:
             others.release()
         return heat(x, y)
@@ -217,7 +223,7 @@ def test_what_has_not_started_is_cancelled(options: dict[str, Any], status: str)
     def gated(x: float, y: float) -> float:
         calls.append((x, y))
         if len(calls) > 1:
-            gate.wait(SECONDS)
+            gate.wait(LONG)
         return heat(x, y)
 
     with ThreadPoolExecutor(1) as pool:
@@ -240,11 +246,11 @@ def test_an_interrupt_cancels_what_has_not_started_and_keeps_what_is_there() -> 
         number = points.index({"x": x, "y": y})
         calls.append(number)
         if number == 2:
-            fourth.wait(SECONDS)
+            fourth.wait(LONG)
             raise KeyboardInterrupt
         if number > 3:
             fourth.set()  # one worker only is left for 3, 4, …: the fourth run is done
-            gate.wait(SECONDS)
+            gate.wait(LONG)
         return heat(x, y)
 
     with ThreadPoolExecutor(2) as pool:

@@ -15,8 +15,10 @@ from pathlib import Path
 from cascada.study import Study, Trial
 from cascada.study.store import Store
 from cascada.study.stored import StoredStudy
+from tests.starting import first_line, started
+from tests.waiting import LONG
 
-KILLS = int(os.environ.get("CASCADA_KILLS", "10"))
+KILLS = int(os.environ.get("CASCADA_KILLS", "6"))
 BUDGET = 30
 SCRIPT = """
 import math, sys, time
@@ -45,18 +47,17 @@ print(result.status, flush=True)
 """
 
 
-def started(script: Path, url: str) -> subprocess.Popen[str]:
+def begun(script: Path, url: str) -> subprocess.Popen[str]:
     """The run, about to open its store."""
     command = [sys.executable, str(script), url, str(BUDGET)]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
-    assert process.stdout is not None
-    assert process.stdout.readline() == "importing is over\n"
+    process = started(command, env=environment)
+    assert first_line(process) == "importing is over\n"
     return process
 
 
 def ended(process: subprocess.Popen[str]) -> str:
-    said, errors = process.communicate(timeout=300)
+    said, errors = process.communicate(timeout=LONG)
     assert process.returncode == 0, errors
     return said.strip()
 
@@ -88,7 +89,7 @@ def test_a_run_that_is_killed_and_resumed_ends_like_one_that_is_not(tmp_path: Pa
     script.write_text(SCRIPT)
     calm = f"sqlite:///{tmp_path}/calm.db"
     before = time.monotonic()
-    assert ended(started(script, calm)) == "budget"
+    assert ended(begun(script, calm)) == "budget"
     longest = 2.0 * (time.monotonic() - before) / KILLS
     expected = Study.open(calm, "alloy").trials
     assert {trial.state for trial in expected} == {"complete", "failed"}
@@ -98,7 +99,7 @@ def test_a_run_that_is_killed_and_resumed_ends_like_one_that_is_not(tmp_path: Pa
     while kills < KILLS:  # mostly one round; another if the run was done before it was killed often enough
         url, trials, rounds = f"sqlite:///{tmp_path}/killed{rounds}.db", (), rounds + 1
         while kills < KILLS:
-            process = started(script, url)
+            process = begun(script, url)
             time.sleep(rng.uniform(0.0, longest))
             process.send_signal(signal.SIGKILL)
             process.communicate()
@@ -111,7 +112,7 @@ def test_a_run_that_is_killed_and_resumed_ends_like_one_that_is_not(tmp_path: Pa
                 check_log(study)
                 check_kept(trials, study.trials)
                 trials = study.trials
-        assert ended(started(script, url)) == "budget"
+        assert ended(begun(script, url)) == "budget"
         study = Study.open(url, "alloy")
         check_log(study)
         assert study.trials == expected

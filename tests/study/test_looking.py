@@ -15,7 +15,6 @@ from cascada.study import Study, reading
 from cascada.study.events import Event
 from cascada.study.looking import Looking, look_at
 from cascada.study.store import Store
-from tests.study.servers import postgres
 
 
 def sine(x: float) -> float:
@@ -156,24 +155,25 @@ def test_what_speaks_against_the_assumptions_is_seen_without_learning(url: str) 
     assert looking(url).learned().refuted
 
 
-def test_a_server_is_looked_at_without_writing_and_without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_is_looked_at_without_writing_and_without_waiting(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(reading, "_LOCKED", 200)
-    with postgres() as url:
-        import psycopg
+    import psycopg
 
-        study = Study.open(url, "lab", network(), algorithm="random_search")
-        study.optimise(budget=2, progress=False)
-        store = Store(url, read_only=True)
-        seen = look_at(store, "lab")
-        assert tuple(seen.trials) == study.trials
-        with pytest.raises(StoreError, match="read-only"), store.create("another"):
-            pass
-        with psycopg.connect(url) as holder:
-            holder.execute("LOCK TABLE cascada_events IN ACCESS EXCLUSIVE MODE")
-            with pytest.raises(StoreError, match="lock timeout"):
-                seen.refresh()
-        study.tell(study.ask(), {"f": 0.5, "g": 0.25})  # type: ignore[arg-type]
-        seen.refresh()
-        assert tuple(seen.trials) == study.trials
-        store.close()
-        study.close()
+    study = Study.open(postgres_url, "lab", network(), algorithm="random_search")
+    study.optimise(budget=2, progress=False)
+    store = Store(postgres_url, read_only=True)
+    seen = look_at(store, "lab")
+    assert tuple(seen.trials) == study.trials
+    with pytest.raises(StoreError, match="read-only"), store.create("another"):
+        pass
+    with psycopg.connect(postgres_url) as holder:
+        holder.execute("LOCK TABLE cascada_events IN ACCESS EXCLUSIVE MODE")
+        with pytest.raises(StoreError, match="lock timeout"):
+            seen.refresh()
+    study.tell(study.ask(), {"f": 0.5, "g": 0.25})  # type: ignore[arg-type]
+    seen.refresh()
+    assert tuple(seen.trials) == study.trials
+    store.close()
+    study.close()

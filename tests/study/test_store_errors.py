@@ -20,6 +20,7 @@ from cascada.study.store import Store
 from cascada.study.stored import StoredStudy
 from cascada.study.transfer import add_runs, exported, import_log
 from tests.network.cases import X, Y, stage
+from tests.thorough import examples
 
 NETWORK = chain(stage("f", controls=X, outputs=["u", "v"], norm_bound=[2.0, 1.0]), stage("g", controls=Y))
 HUGE = 10**400
@@ -48,7 +49,9 @@ outputs = anything | st.dictionaries(
     max_size=3,
 )
 controls = anything | st.fixed_dictionaries({"x": scalars, "y": scalars}) | st.dictionaries(st.text("xyz"), scalars)
-fuzzed = settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+fuzzed = settings(
+    max_examples=examples(200), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 
 
 @pytest.fixture(scope="module")
@@ -299,7 +302,7 @@ json_values = st.recursive(
 )
 
 
-@settings(fuzzed, max_examples=500)
+@settings(fuzzed, max_examples=examples(500))
 @given(data=st.data())
 def test_edited_files(tmp_path: Path, log: list[str], data: st.DataObject) -> None:
     i = data.draw(st.integers(0, len(log) - 1))
@@ -315,7 +318,7 @@ def test_edited_files(tmp_path: Path, log: list[str], data: st.DataObject) -> No
     imported(tmp_path, [*log[:i], json.dumps(fields), *log[i + 1 :]])
 
 
-@settings(fuzzed, max_examples=200)
+@settings(fuzzed, max_examples=examples(200))
 @given(line=st.text(max_size=30) | json_values.map(json.dumps), at=st.integers(0, 8))
 def test_strange_lines(tmp_path: Path, log: list[str], line: str, at: int) -> None:
     assert not imported(tmp_path, [*log[:at], line, *log[at:]])

@@ -20,6 +20,7 @@ from cascada.study.stored import StoredStudy
 from cascada.study.transfer import add_runs, exported, import_log
 from tests.network.cases import X, Y, stage, truth
 from tests.study.test_calibrated import FUNCTIONS, NETWORK
+from tests.waiting import wait_until
 
 CHAIN = chain(stage("f", controls=X), stage("g"))
 PROCESS = Process(CHAIN, truth(CHAIN, 1))
@@ -479,10 +480,28 @@ def test_studies_of_one_store_are_apart(url: str) -> None:
 # ---- leases
 
 
-def test_a_trial_whose_lease_ran_out_is_handed_out_again(url: str) -> None:
+class Clock:
+    """A clock that stands still until it is moved on."""
+
+    def __init__(self) -> None:
+        self.now = 1e9
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """The clock that leases in SQLite are judged by."""
+    made = Clock()
+    monkeypatch.setattr(time, "time", made)
+    return made
+
+
+def test_a_trial_whose_lease_ran_out_is_handed_out_again(url: str, clock: Clock) -> None:
     study, other = opened(url, worker="one"), opened(url, worker="two")
-    trial = asked(study, lease=0.2)
-    time.sleep(0.25)
+    trial = asked(study, lease=60.0)
+    clock.now += 61.0
     assert asked(other) == trial
     assert not study.beat(trial)
     told = study.tell(trial, PROCESS(trial.controls))  # late, and welcome
@@ -490,23 +509,32 @@ def test_a_trial_whose_lease_ran_out_is_handed_out_again(url: str) -> None:
     assert other.tell(trial, told.outputs) == told
 
 
-def test_a_lease_is_kept_by_signs_of_life(url: str) -> None:
+def test_a_lease_is_kept_by_signs_of_life(url: str, clock: Clock) -> None:
     study, other = opened(url, worker="one"), opened(url, worker="two")
-    trial = asked(study, lease=1.0)
+    trial = asked(study, lease=60.0)
     for _ in range(4):
-        time.sleep(0.4)
+        clock.now += 40.0
         assert study.beat(trial)
         assert not other.beat(trial)
     assert asked(other).number == 1
 
 
-def test_signs_of_life_in_the_background(url: str) -> None:
+def test_signs_of_life_in_the_background(url: str, clock: Clock) -> None:
     study, other = opened(url, worker="one"), opened(url, worker="two")
-    with study.beating(1.0):
+
+    def until() -> float:
+        with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as connection:
+            return float(*connection.execute("SELECT until FROM cascada_leases WHERE trial = 0").fetchone())
+
+    with study.beating(0.3):
         trial = asked(study)
-        time.sleep(1.5)
+        begun = until()
+        for _ in range(3):
+            clock.now += 0.2
+            wait_until(lambda: until() == clock.now + 0.3, "a sign of life was given")
+        assert clock.now > begun
         assert asked(other).number == 1
-    time.sleep(1.1)
+    clock.now += 0.4
     assert asked(other) == trial
 
 

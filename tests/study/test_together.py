@@ -17,9 +17,10 @@ from cascada.study import Study
 from cascada.study.store import Store
 from cascada.study.stored import StoredStudy
 from tests.network.cases import X, Y, stage
-from tests.study.servers import postgres
+from tests.starting import first_line, started
+from tests.waiting import LONG
 
-WORKERS, EACH = 8, 40
+WORKERS, MORTALS, EACH = 4, 2, 20
 NETWORK = chain(stage("f", controls=X | Y))
 SCRIPT = """
 import sys, time
@@ -32,32 +33,18 @@ while done < many and (last == 0 or sum(t.state == "complete" for t in study.tri
     trial = study.ask(lease=1.0 if last else None)
     if worker.startswith("mortal") and done == 5:
         print("under way", trial.number, flush=True)
-        time.sleep(600)
+        time.sleep(1000)
     study.tell(trial, {"f": 0.25 * trial.controls["x"]})
     done += 1
 print("done", done, flush=True)
 """
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    with postgres() as url:
-        yield url
-
-
 @pytest.fixture(params=["sqlite", "postgresql"])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A store with an empty study."""
-    if request.param == "sqlite":
-        place = f"sqlite:///{tmp_path}/studies.db"
-    else:
-        whole: str = request.getfixturevalue("server")  # skips the test where there is none
-        import psycopg  # type: ignore[import-not-found, unused-ignore]
-
-        name = f"test_{time.monotonic_ns()}"
-        with psycopg.connect(whole, autocommit=True) as connection:
-            connection.execute(f"CREATE DATABASE {name}")
-        place = whole.removesuffix("postgres") + name
+    server = request.param == "postgresql"  # without one the test is skipped
+    place: str = request.getfixturevalue("postgres_url") if server else f"sqlite:///{tmp_path}/studies.db"
     Study.open(place, "alloy", NETWORK, algorithm="random_search")
     return place
 
@@ -73,8 +60,7 @@ def start(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
         path.write_text(script)
         command = [sys.executable, str(path), *map(str, arguments)]
         environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": root}
-        pipe = subprocess.PIPE
-        begun.append(subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment))
+        begun.append(started(command, env=environment))
         return begun[-1]
 
     yield start
@@ -89,7 +75,7 @@ Start = Callable[..., subprocess.Popen[str]]
 
 def ended(process: subprocess.Popen[str]) -> int:
     """How many trials a worker ran."""
-    said, errors = process.communicate(timeout=300)
+    said, errors = process.communicate(timeout=LONG)
     assert process.returncode == 0, errors
     return int(said.split()[-1])
 
@@ -118,26 +104,25 @@ def test_many_processes_at_once(url: str, start: Start) -> None:
 
 def test_the_trials_of_killed_workers_are_run_by_others(url: str, start: Start) -> None:
     last = WORKERS * EACH
-    mortals = [start(SCRIPT, url, f"mortal {i}", 10**6, last) for i in range(3)]
+    mortals = [start(SCRIPT, url, f"mortal {i}", 10**6, last) for i in range(MORTALS)]
     lost = []
     for worker in mortals:
-        assert worker.stdout is not None
-        said = worker.stdout.readline()
+        said = first_line(worker)
         assert said.startswith("under way"), worker.communicate()
         lost.append(int(said.split()[-1]))
         worker.send_signal(signal.SIGKILL)
         worker.communicate()
     time.sleep(1.2)  # until their leases have run out, so that it does not matter how quick the others are
-    workers = [start(SCRIPT, url, f"worker {i}", 10**6, last) for i in range(3, WORKERS)]
+    workers = [start(SCRIPT, url, f"worker {i}", 10**6, last) for i in range(MORTALS, WORKERS)]
     ran = [ended(worker) for worker in workers]
     study = Study.open(url, "alloy")
     check(study)
-    assert len(lost) == 3
+    assert len(lost) == MORTALS
     assert {study.trials[number].state for number in lost} == {"complete"}
     assert set(lost) <= {event.trial for event in study.events if event.kind == "expired"}
     complete = sum(trial.state == "complete" for trial in study.trials)
     assert last <= complete <= last + len(ran)  # a worker that looks before the last is told may run one more
-    assert complete <= sum(ran) + 5 * 3  # on a slow machine a lease runs out under a live worker, too
+    assert complete <= sum(ran) + 5 * MORTALS  # on a slow machine a lease runs out under a live worker, too
 
 
 def test_studies_created_at_once_are_one(url: str, start: Start) -> None:
@@ -150,11 +135,11 @@ study = Study.open(sys.argv[1], "bronze", NETWORK, algorithm="random_search")
 study.tell(study.ask(), {"f": 0.5})
 print(1)
 """
-    makers = [start(script, url) for _ in range(4)]
-    assert [ended(maker) for maker in makers] == [1] * 4
+    makers = [start(script, url) for _ in range(3)]
+    assert [ended(maker) for maker in makers] == [1] * 3
     study = Study.open(url, "bronze")
     assert [event.kind for event in study.events].count("created") == 1
-    assert len({tuple(trial.controls.values()) for trial in study.trials}) == 4
+    assert len({tuple(trial.controls.values()) for trial in study.trials}) == 3
     assert Store(url).studies() == ["alloy", "bronze"]
 
 
@@ -164,11 +149,10 @@ import sys, time
 from cascada.study import Study
 
 print(Study.open(sys.argv[1], "alloy", worker="one").ask(lease=600.0).number, flush=True)
-time.sleep(600)
+time.sleep(1000)
 """
     holder = start(script, url)
-    assert holder.stdout is not None
-    assert holder.stdout.readline() == "0\n"
+    assert first_line(holder) == "0\n"
     study = Study.open(url, "alloy", worker="one")
     events = study.events
     with pytest.raises(StoreError, match="a worker named 'one' is running trial 0"):

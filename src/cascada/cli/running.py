@@ -37,12 +37,16 @@ def at_work(jobs: int | None, dask: str | None) -> Iterator[dict[str, Any]]:
 
 @contextmanager
 def _ended_like_an_interrupt() -> Iterator[None]:
-    """Let what ends a process do what Ctrl-C does, and lose nothing: `kill`, a scheduler, a closed terminal."""
+    """Let what ends a process do what Ctrl-C does, and lose nothing: `kill`, a scheduler, a closed terminal.
+
+    A signal that is ignored stays ignored: a run that `nohup` started outlives its terminal.
+    """
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
     ends = [signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
+    ends = [number for number in ends if signal.getsignal(number) is not signal.SIG_IGN]
     before = [signal.signal(number, interrupt) for number in ends]
     try:
         yield

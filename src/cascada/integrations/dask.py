@@ -33,7 +33,7 @@ def dask_executor(address: str) -> Iterator[tuple[Executor, int]]:
         if not capacity:
             raise CascadaError(f"the Dask cluster at {address} has no workers; start some: dask worker {address}.")
         # pure=False: Dask would take two runs with the same inputs for the same run.
-        yield _Packing(client.get_executor(pure=False)), capacity
+        yield _Packing(client.get_executor(pure=False), capacity), capacity
 
 
 class _Packing(Executor):
@@ -44,8 +44,9 @@ class _Packing(Executor):
     is packed with it.
     """
 
-    def __init__(self, executor: Executor) -> None:
+    def __init__(self, executor: Executor, size: int) -> None:
         self._executor = executor
+        self._max_workers = size  # by this name executors of the standard library tell it
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Submit a call."""

@@ -1,5 +1,7 @@
 """Runs in somebody's `concurrent.futures.Executor`: threads, processes, a cluster."""
 
+import math
+from collections import deque
 from collections.abc import Iterable
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
 from functools import partial
@@ -12,15 +14,31 @@ from cascada.study.workers import Finished
 
 
 class OnExecutor:
-    """Submits whole runs, and waits for whichever ends first."""
+    """Submits whole runs, up to `capacity` at once, and waits for whichever ends first."""
 
     def __init__(self, process: Process, executor: Executor, capacity: int) -> None:
         self.capacity = capacity
         self._process, self._executor = process, executor
         self._runs: dict[Future[Outputs], Trial] = {}
+        self._queue: deque[Trial] = deque()
+        # One that has no more workers than that keeps the rest in a queue of its own, and begins it without us.
+        size = _size(executor)
+        self._most = math.inf if size is not None and size <= capacity else capacity
 
     def start(self, trial: Trial) -> None:
-        """Submit the run of a trial."""
+        """Submit the run of a trial; where `capacity` of them are under way, when one of these has ended."""
+        self._queue.append(trial)
+        self._advance()
+
+    def _advance(self) -> None:
+        while self._queue and (len(self._runs) < self._most or self._under_way < self._most):
+            self._submit(self._queue.popleft())
+
+    @property
+    def _under_way(self) -> int:
+        return sum(not future.done() for future in self._runs)
+
+    def _submit(self, trial: Trial) -> None:
         try:
             future = self._executor.submit(partial(self._process.run, trial.controls, dict(trial.outputs)))
         except BrokenExecutor as error:  # it breaks for this run as for those under way
@@ -45,10 +63,12 @@ class OnExecutor:
                 raised = raised or error
         if not finished and raised is not None:
             raise raised
+        self._advance()
         return finished
 
     def stop(self) -> list[Finished]:
         """Cancel what has not begun; what runs cannot be stopped. Runs that a broken executor took have failed."""
+        self._queue.clear()
         for future in self._runs:
             future.cancel()
         finished = []
@@ -70,12 +90,17 @@ class OnExecutor:
 
 def capacity_of(executor: Executor) -> int:
     """How many runs an executor has at once, as far as it says."""
-    found = getattr(executor, "_max_workers", None)  # of the executors in the standard library
-    if not isinstance(found, int):
+    found = _size(executor)
+    if found is None:
         raise ArgumentError(
             f"say how many runs {type(executor).__name__} may have under way at once: jobs=8, for instance."
         )
     return found
+
+
+def _size(executor: Executor) -> int | None:
+    found = getattr(executor, "_max_workers", None)  # of the executors in the standard library
+    return found if isinstance(found, int) else None
 
 
 def _finished(trial: Trial, future: Future[Outputs]) -> Finished:

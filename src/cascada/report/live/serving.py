@@ -100,7 +100,8 @@ class _Server(uvicorn.Server):
 def _on_signals(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> None:
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)
-        if number is None:
+        # A signal that is ignored stays ignored: `nohup` starts a server that outlives its terminal.
+        if number is None or signal.getsignal(number) is signal.SIG_IGN:
             continue
         try:
             loop.add_signal_handler(number, stop)

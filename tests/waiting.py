@@ -1,0 +1,25 @@
+"""Waiting for events in tests.
+
+A test waits for an event, never for a time. The limit only keeps a test that waits in vain from hanging; it is so long
+that no busy machine reaches it.
+"""
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+import pytest
+
+LONG = 300.0  # seconds
+
+Found = TypeVar("Found")
+
+
+def wait_until(condition: Callable[[], Found], what: str | Callable[[], str]) -> Found:
+    """Wait until a condition is true and return its value; after `LONG` seconds fail and say `what` did not happen."""
+    end = time.monotonic() + LONG
+    while not (found := condition()):
+        if time.monotonic() > end:
+            pytest.fail(f"waited {LONG:g} s in vain until {what if isinstance(what, str) else what()}")
+        time.sleep(0.01)
+    return found
