@@ -71,7 +71,7 @@ links: $(STAMP) ## check that links to other sites lead somewhere (needs the int
 	$(BIN)/sphinx-build -q -E -b linkcheck docs build/links
 
 soundness: $(STAMP) ## check that every bound contains the truth (docs/soundness.md), and that 200 kills lose nothing
-	$(BIN)/python -m tests.soundness --write docs/soundness.md
+	$(BIN)/python -m tests.soundness --jobs 2 --write docs/soundness.md
 	CASCADA_KILLS=200 $(BIN)/python -m pytest -q tests/study/test_kill.py
 
 bench: $(STAMP) ## measure speed and the runs to a proven gap, and write docs/performance.md (an hour)

@@ -1,4 +1,4 @@
-"""300 crowded runs: clusters of radius 1e-1 to 1e-12 and exact repeats, learned in batches of random size, some empty."""
+"""300 crowded runs: clusters of radius 1e-1 to 1e-12 and exact repeats, learned in batches of any size, also empty."""
 
 from functools import partial
 
@@ -63,9 +63,7 @@ def near(runs: Array, points: int, dimension: int, rng: np.random.Generator) -> 
     return np.clip(np.concatenate([anywhere, chosen]), -truths.BOX, truths.BOX)
 
 
-def check(
-    ledger: Ledger, structure: str, problem: Problem, count: int, points: int, rng: np.random.Generator
-) -> None:
+def check(ledger: Ledger, structure: str, problem: Problem, count: int, points: int, rng: np.random.Generator) -> None:
     """Runs of a whole process."""
     d = problem.network.domain.dimension
     runs = problem.values(crowd(count, d, rng))
@@ -110,5 +108,6 @@ def check_block(ledger: Ledger, points: int, rng: np.random.Generator) -> None:
         return
     Z = near(X, points, 2, rng)
     ledger["block kernel: balls"].try_balls(lambda: belief.balls(Z), f(Z), truths.NORM, "")
-    left = (belief.radius - belief.distances(Z, f(Z))) / truths.NORM
-    ledger["block kernel: ellipsoids"].add(left, np.ones(1))
+    ledger["block kernel: ellipsoids"].try_margins(
+        lambda: (belief.radius - belief.distances(Z, f(Z))) / truths.NORM, len(Z), ""
+    )

@@ -67,9 +67,7 @@ def joint_square(kernel: Stationary, centres: Array, matrix: Array, inner: Seque
     """Σ_ij g_iᵀ·A·g_j·k(c_i, c_j): the squared joint norm of Σ_i A·g_i·k(·, c_i) under k·A."""
     turned = times_matrix(matrix, inner)
     weights = gram(kernel, centres)
-    return mp.fsum(
-        weights[i][j] * mp.fdot(inner[i], turned[j]) for i in range(len(inner)) for j in range(len(inner))
-    )
+    return mp.fsum(weights[i][j] * mp.fdot(inner[i], turned[j]) for i in range(len(inner)) for j in range(len(inner)))
 
 
 def times_matrix(matrix: Array, rows: Sequence[Sequence[Number]]) -> list[list[Number]]:
@@ -100,7 +98,7 @@ def _profile(kernel: Stationary) -> Callable[[Number], Number]:
 
 
 _POLYNOMIALS: dict[float, Callable[[Number], Number]] = {
-    0.5: lambda u: mp.mpf(1),
+    0.5: lambda u: u**0,
     1.5: lambda u: 1 + u,
     2.5: lambda u: 1 + u + u * u / 3,
 }

@@ -7,6 +7,7 @@ the pointwise bound may not be much above it.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -83,7 +84,7 @@ def extremes(
     return Extremes(X, Y, norm, x, (function(1), function(-1)))
 
 
-def observations(kernel: Stationary, d: int, crowded: bool, rng: np.random.Generator) -> Array:
+def observations(d: int, crowded: bool, rng: np.random.Generator) -> Array:
     """Inputs: spread out, or half of them in pairs that are 1e-8 to 1e-2 apart."""
     t = int(rng.integers(1, MOST + 1))
     X = rng.uniform(-truths.BOX, truths.BOX, (t, d))
@@ -104,7 +105,7 @@ def queries(extreme: Extremes, rng: np.random.Generator) -> Array:
 def check_scalar(ledger: Ledger, kernel: Stationary, crowded: bool, rng: np.random.Generator) -> None:
     """Pointwise bounds, cells, envelopes and tables of a stage with one output."""
     d = int(rng.integers(1, 4))
-    X = observations(kernel, d, crowded, rng)
+    X = observations(d, crowded, rng)
     draw = random_expansion(kernel, [-truths.BOX] * d, [truths.BOX] * d, norm=1.0, rng=rng)
     extreme = extremes(kernel, np.eye(1), X, draw(X), rng.uniform(-1, 1, (1, d)), np.ones(1), rng)
     kind, note = "crowded" if crowded else "spread", f"{kernel}, {len(X)} runs in {d} dimensions, B = {extreme.norm!r}"
@@ -114,19 +115,21 @@ def check_scalar(ledger: Ledger, kernel: Stationary, crowded: bool, rng: np.rand
     scale = extreme.norm * float(np.sqrt(kernel.variance))
     Z = queries(extreme, rng)
     cells = truths.cells_around(Z, 3 * truths.BOX, rng)
-    for f in extreme.functions:
-        truth = f(Z)
-        ledger[f"{kind}: pointwise"].try_boxes(lambda: belief.bounds(Z), truth, scale, note)
-        ledger[f"{kind}: cells"].try_boxes(lambda: cell_bounds(belief, cells), truth, scale, note)
-        ledger[f"{kind}: cells in 4 pieces"].try_boxes(lambda: cell_bounds(belief, cells, 4), truth, scale, note)
-        if belief.raw_lipschitz is None:
-            continue
+    bounds: dict[str, Callable[[], Boxes]] = {
+        "pointwise": lambda: belief.bounds(Z),
+        "cells": lambda: cell_bounds(belief, cells),
+        "cells in 4 pieces": lambda: cell_bounds(belief, cells, 4),
+    }
+    if belief.raw_lipschitz is not None:
         steep = Belief(belief.posterior, extreme.norm, belief.raw_lipschitz * (1 + 1e-12))
-        ledger[f"{kind}: envelope"].try_boxes(lambda steep=steep: envelope(steep, Z, X + 0.1), truth, scale, note)
+        bounds["envelope"] = lambda: envelope(steep, Z, X + 0.1)
         if d == 1:
             nodes = np.sort(rng.uniform(-truths.BOX, truths.BOX, 20))
-            over: Callable[[], Boxes] = lambda: EnvelopeTable.of(belief, nodes).over(cells)  # noqa: E731
-            ledger[f"{kind}: table"].try_boxes(over, truth, scale, note)
+            bounds["table"] = lambda: EnvelopeTable.of(belief, nodes).over(cells)
+    for f in extreme.functions:
+        truth = f(Z)
+        for name, compute in bounds.items():
+            ledger[f"{kind}: {name}"].try_boxes(compute, truth, scale, note)
     if np.linalg.eigvalsh(kernel(X, X))[0] >= _SPREAD * kernel.variance:
         above = belief.bounds(extreme.x).upper - extreme.functions[0](extreme.x)
         below = extreme.functions[1](extreme.x) - belief.bounds(extreme.x).lower
@@ -145,7 +148,7 @@ def check_joint(ledger: Ledger, kernel: Stationary, family: str, rng: np.random.
     plain = rng.standard_normal((p, p))
     A = plain @ plain.T + 0.1 * np.eye(p) if family == "plain" else matrices.matrix(family, p, rng)
     sizes = np.sqrt(np.diag(A))
-    X = observations(kernel, d, False, rng)
+    X = observations(d, False, rng)
     draw = random_expansion(kernel, [-truths.BOX] * d, [truths.BOX] * d, norm=1.0, rng=rng, outputs=p)
     root = np.linalg.cholesky(A / np.outer(sizes, sizes))
     Y = (draw(X) @ root.T) * sizes  # of a norm that is not much larger than 1
@@ -164,26 +167,26 @@ def check_joint(ledger: Ledger, kernel: Stationary, family: str, rng: np.random.
     scale = extreme.norm * float(np.sqrt(kernel.variance)) * sizes
     Z = queries(extreme, rng)
     cells = truths.cells_around(Z, 3 * truths.BOX, rng)
+    radius, size = 10 ** rng.uniform(-6, 0, len(Z)), float(np.linalg.norm(scale))
+    around = Balls(Z + 0.99 * radius[:, None] / np.sqrt(d), radius)
     for f in extreme.functions:
         truth = f(Z)
-        size = float(np.linalg.norm(scale))
         ledger[f"joint, {family}: balls"].try_balls(lambda: belief.balls(Z), truth, size, note)
-        radius = 10 ** rng.uniform(-6, 0, len(Z))
-        ledger[f"joint, {family}: balls over balls"].try_balls(
-            lambda radius=radius: belief.region(Balls(Z + 0.99 * radius[:, None] / np.sqrt(d), radius)),
-            truth,
-            size,
-            note,
-        )
-        left = (belief.radius - belief.distances(Z, truth)) / extreme.norm
-        ledger[f"joint, {family}: ellipsoids"].add(left, np.ones(1), note)
-        ledger[f"joint, {family}: each output"].try_boxes(lambda: belief.per_output.bounds(Z), truth, scale, note)
-        ledger[f"joint, {family}: cells"].try_boxes(lambda: cell_bounds(belief.per_output, cells), truth, scale, note)
+        ledger[f"joint, {family}: balls over balls"].try_balls(lambda: belief.region(around), truth, size, note)
+        ledger[f"joint, {family}: each output"].try_boxes(lambda: truths.each(belief).bounds(Z), truth, scale, note)
+        ledger[f"joint, {family}: cells"].try_boxes(lambda: cell_bounds(truths.each(belief), cells), truth, scale, note)
+        left = partial(_left, belief, Z, truth)
+        ledger[f"joint, {family}: ellipsoids"].try_margins(left, len(Z), note)
+
+
+def _left(belief: BallBelief, Z: Array, truth: Array) -> Array:
+    """What is left of the radius at the truth, in units of B."""
+    return (belief.radius - belief.distances(Z, truth)) / belief.norm_bound
 
 
 def check_chain(ledger: Ledger, kernel: Stationary, rng: np.random.Generator) -> None:
     """x → f → g where f is extreme at x, and g where f then is: the bound of the chain is not below."""
-    X = observations(kernel, 1, False, rng)
+    X = observations(1, False, rng)
     first = random_expansion(kernel, [-truths.BOX], [truths.BOX], norm=1.0, rng=rng)
     one = extremes(kernel, np.eye(1), X, first(X), rng.uniform(-1, 1, (1, 1)), np.ones(1), rng)
     between = np.array([[exact.rounded(f.exact(one.x[0].tolist())[0])] for f in one.functions])

@@ -43,6 +43,14 @@ class Tally:
         self.verdict(True, note)
         return result
 
+    def judge(self, happened: Callable[[], bool], note: str) -> None:
+        """Count a check that has no margin, and may raise, which is a violation as well."""
+        try:
+            right = happened()
+        except Exception as error:
+            right, note = False, f"{note}: {type(error).__name__}: {error}"
+        self.verdict(right, note)
+
     def try_boxes(self, compute: Callable[[], Boxes], truth: Array, scale: float | Array, note: str) -> None:
         """As `boxes`, with bounds whose computation must not raise."""
         bounds = self._computed(compute, truth.size, note)
@@ -54,6 +62,12 @@ class Tally:
         regions = self._computed(compute, truth[..., 0].size, note)
         if regions is not None:
             self.balls(regions, truth, scale, note)
+
+    def try_margins(self, compute: Callable[[], Array], checks: int, note: str) -> None:
+        """As `add`, with margins whose computation must not raise; they have no width."""
+        margins = self._computed(compute, checks, note)
+        if margins is not None:
+            self.add(margins, np.zeros(1), note)
 
     def _computed(self, compute: Callable[[], Result], checks: int, note: str) -> Result | None:
         """The result, or None when the computation raises: then all checks that rest on it are violations."""

@@ -1,7 +1,7 @@
-"""Studies with a history: asked and told in random order, stage by stage, repeated, given up, closed, reopened, amended.
+"""Studies with a history: told in random order, stage by stage, repeated, given up, closed, reopened, amended.
 
-Every process is one of `problems.certified`, so every assumption is true, also with a larger norm bound. After each step
-nothing may be refuted, the proven bound must be at least the true optimum, and the gap at least the true regret.
+Every process is one of `problems.certified`, so every assumption is true, also with a larger norm bound. After each
+step nothing may be refuted, the proven bound must be at least the true optimum, and the gap at least the true regret.
 """
 
 import tempfile
@@ -61,9 +61,16 @@ def look(ledger: Ledger, history: "History", note: str) -> None:
     ledger[f"{kind}: best run"].verdict(seen == history.best, f"{note}: {seen} instead of {history.best}")
     if certificate.bound is not None and certificate.gap is not None:
         above = np.array([certificate.bound - problem.optimum[1], certificate.gap - problem.optimum[1] + history.best])
-        ledger[f"{kind}: proven bound and gap"].add(above / truths.NORM, np.array([certificate.gap]) / truths.NORM, note)
+        ledger[f"{kind}: proven bound and gap"].add(
+            above / truths.NORM, np.array([certificate.gap]) / truths.NORM, note
+        )
     domain = problem.network.domain
     Z = history.rng.uniform(domain.lower, domain.upper, (_POINTS, domain.dimension))
+    if study.trials:  # next to runs, where bounds are sharp
+        runs = np.array([domain.row(trial.controls) for trial in study.trials])
+        Z[::2] = runs[history.rng.integers(len(runs), size=len(Z[::2]))]
+        Z[::4] += 10 ** history.rng.uniform(-9, -1, (len(Z[::4]), 1))
+        Z = np.clip(Z, domain.lower, domain.upper)
     truth = problem.values(Z)[:, domain.dimension :]
     ledger[f"{kind}: bounds at points"].try_boxes(
         lambda: truths.output_boxes(study.beliefs, Boxes(Z, Z)), truth, truths.NORM, note
@@ -74,7 +81,17 @@ class History:
     """A study that is played with at random; true outputs only."""
 
     kind: str
-    actions: tuple[str, ...] = ("ask", "ask", "tell_stage", "tell_stage", "tell_stage", "tell", "tell", "add", "give_up")
+    actions: tuple[str, ...] = (
+        "ask",
+        "ask",
+        "tell_stage",
+        "tell_stage",
+        "tell_stage",
+        "tell",
+        "tell",
+        "add",
+        "give_up",
+    )
 
     def __init__(self, problem: Problem, rng: np.random.Generator) -> None:
         self.problem, self.rng = problem, rng

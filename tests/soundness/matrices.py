@@ -123,9 +123,7 @@ def check(ledger: Ledger, family: str, scene: Scene, points: int, rng: np.random
     check_refusal(ledger, family, scene, runs[: COUNTS[1]], rng)
 
 
-def check_stage(
-    ledger: Ledger, family: str, scene: Scene, runs: Array, truth: Array, rng: np.random.Generator
-) -> None:
+def check_stage(ledger: Ledger, family: str, scene: Scene, runs: Array, truth: Array, rng: np.random.Generator) -> None:
     """Balls, ellipsoids, each output by itself, and regions, by the beliefs of the stage alone."""
     d, p = scene.dimension, len(scene.sizes)
     X, Y, Z, values = runs[:, :d], runs[:, d : d + p], truth[:, :d], truth[:, d : d + p]
@@ -142,18 +140,17 @@ def check_stage(
         return
     scale = float(np.linalg.norm(scene.sizes))
     ledger[f"{family}: balls"].try_balls(lambda: belief.balls(Z), values, scale, note)
-    left = (belief.radius - belief.distances(Z, values)) / scene.norm
-    ledger[f"{family}: ellipsoids"].add(left, np.full(1, belief.radius / scene.norm), note)
+    ledger[f"{family}: ellipsoids"].try_margins(
+        lambda: (belief.radius - belief.distances(Z, values)) / scene.norm, len(Z), note
+    )
     radius = 10 ** rng.uniform(-6, 0, len(Z))
     turn = rng.standard_normal(Z.shape)
     centre = Z + turn * (0.999 * radius * rng.uniform(0, 1, len(Z)) / np.linalg.norm(turn, axis=1))[:, None]
-    ledger[f"{family}: balls over balls"].try_balls(
-        lambda: belief.region(Balls(centre, radius)), values, scale, note
-    )
+    ledger[f"{family}: balls over balls"].try_balls(lambda: belief.region(Balls(centre, radius)), values, scale, note)
     cells = truths.cells_around(Z, truths.BOX, rng)
-    ledger[f"{family}: each output"].try_boxes(lambda: belief.per_output.bounds(Z), values, scene.sizes, note)
+    ledger[f"{family}: each output"].try_boxes(lambda: truths.each(belief).bounds(Z), values, scene.sizes, note)
     ledger[f"{family}: each output over cells"].try_boxes(
-        lambda: cell_bounds(belief.per_output, cells), values, scene.sizes, note
+        lambda: cell_bounds(truths.each(belief), cells), values, scene.sizes, note
     )
 
 
@@ -195,11 +192,15 @@ def check_refusal(ledger: Ledger, family: str, scene: Scene, runs: Array, rng: n
         wrong[0, d + j] = 3 * size * rng.choice([-1.0, 1.0])
         wrong[0, d + len(scene.sizes) :] = np.nan
         note = f"{describe(scene, len(runs))}, output {j}"
-        try:
-            refused = bool(prior_beliefs(scene.network).append(runs).append(wrong).evidence)
-        except ContradictionError:
-            refused = True
-        ledger[f"{family}: impossible outputs refused"].verdict(refused, note)
+        ledger[f"{family}: impossible outputs refused"].judge(partial(refused, scene.network, runs, wrong), note)
+
+
+def refused(network: Network, runs: Array, wrong: Array) -> bool:
+    """Whether beliefs say that a run cannot be, by an error or by evidence."""
+    try:
+        return bool(prior_beliefs(network).append(runs).append(wrong).evidence)
+    except ContradictionError:
+        return True
 
 
 def describe(scene: Scene, count: int) -> str:

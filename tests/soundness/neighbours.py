@@ -6,13 +6,14 @@ and rounded once. Different settings may share one floating-point logarithm; the
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from cascada.arrays import Array
 from cascada.confidence import Boxes
 from cascada.kernels import Matern, SquaredExponential, Stationary
-from cascada.network import Beliefs, Network, Stage, chain
+from cascada.network import Beliefs, Form, Network, Stage, chain
 from cascada.space import Control, Integer, Real
 from cascada.study import Study
 from tests.soundness import exact, truths
@@ -31,6 +32,7 @@ KINDS: dict[str, tuple[Control, ...]] = {
     ),
     "integer": (Integer(0, 12), Integer(2**53 - 40, 2**53), Integer(-(10**15), 10**15)),
 }
+FORMS: tuple[Form, ...] = ("union", "hull")
 _CENTRES = 5
 
 
@@ -73,7 +75,7 @@ def draw(control: Control, rng: np.random.Generator) -> Scene:
     kernels: list[Stationary] = [SquaredExponential(length), Matern(2.5, length), Matern(1.5, length)]
     kernel = kernels[rng.integers(3)]
     norm, shared = float(10 ** rng.uniform(-5, 5)), bool(rng.uniform() < 0.5)
-    first = _function(kernel, rng.uniform(*ends, (_CENTRES, 1)), norm, rng)
+    first = _function(kernel, rng.uniform(ends[0], ends[1], (_CENTRES, 1)), norm, rng)
     scales = (norm, length) if shared else (norm,)
     low = np.array([-norm, ends[0]][: len(scales)])
     high = np.array([norm, ends[1]][: len(scales)])
@@ -98,8 +100,8 @@ def neighbours(control: Control, count: int, rng: np.random.Generator) -> list[f
     if isinstance(control, Integer):
         width = min(count, control.high - control.low + 1)
         starts = (control.low, control.high - width + 1, int(rng.integers(control.low, control.high - width + 2)))
-        start = starts[rng.integers(3)]
-        return [start + i for i in range(width)]
+        first = starts[rng.integers(3)]
+        return [first + i for i in range(width)]
     inside = float(rng.uniform(control.low, control.high))
     if control.log:
         inside = float(np.exp(rng.uniform(np.log(control.low), np.log(control.high))))
@@ -134,12 +136,7 @@ def check(ledger: Ledger, kind: str, scene: Scene, points: int, rng: np.random.G
     norms = np.array([float(node.stage.norm_bound[0]) for node in scene.network.nodes])  # type: ignore[index]
     check_bounds(ledger, kind, study.beliefs, np.array(looked, dtype=float)[:, None], truth, norms, note, rng)
     for x, values in list(zip(looked, truth, strict=True))[: len(settings) + 4]:
-        predicted = study.predict({"x": int(x) if isinstance(scene.control, Integer) else x})
-        bounds = Boxes(
-            np.array([[predicted["f"].lower[0], predicted["g"].lower[0]]]),
-            np.array([[predicted["f"].upper[0], predicted["g"].upper[0]]]),
-        )
-        ledger[f"{kind}: predictions"].boxes(bounds, values[None], norms, note)
+        ledger[f"{kind}: predictions"].try_boxes(partial(_predicted, study, x), values[None], norms, note)
     certificate = ledger[f"{kind}: certificate"].attempt(lambda: study.certificate(cells=100), note)
     if certificate is None:
         return
@@ -147,6 +144,13 @@ def check(ledger: Ledger, kind: str, scene: Scene, points: int, rng: np.random.G
     if certificate.bound is not None:
         margin = np.array([certificate.bound - truth[:, 1].max()]) / truths.NORM
         ledger[f"{kind}: proven bound"].add(margin, margin, note)
+
+
+def _predicted(study: Study, x: float) -> Boxes:
+    """The bounds of both outputs that a study predicts at one setting."""
+    stages = study.predict({"x": x})
+    ends = [[getattr(stages[name], end)[0] for name in ("f", "g")] for end in ("lower", "upper")]
+    return Boxes(np.array(ends[:1]), np.array(ends[1:]))
 
 
 def check_bounds(
@@ -166,7 +170,6 @@ def check_bounds(
     for size in (1e-15, 1e-8, 0.1):
         half = size * (domain.upper - domain.lower) * rng.uniform(0, 1, Z.shape)
         cells = Boxes(np.maximum(Z - half, domain.lower), np.minimum(Z + half, domain.upper))
-        for form in ("union", "hull"):
-            ledger[f"{kind}: cells"].try_boxes(
-                lambda cells=cells, form=form: truths.output_boxes(beliefs, cells, form), truth, norms, note
-            )
+        for form in FORMS:
+            compute = partial(truths.output_boxes, beliefs, cells, form)
+            ledger[f"{kind}: cells"].try_boxes(compute, truth, norms, note)

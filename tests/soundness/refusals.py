@@ -6,6 +6,7 @@ factor of two or more. What is impossible in one unit is impossible in every oth
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -40,10 +41,9 @@ def run(rounds: int, seed: int) -> Ledger:
         rng = np.random.default_rng([seed, i, 5])
         for _ in range(rounds):
             case = draw(rng)
-            ledger[f"{name}: true values accepted"].verdict(not refused(case.network, case.true), case.note)
-            ledger[f"{name}: impossible values refused"].verdict(
-                refused(case.wrong_network or case.network, case.wrong), case.note
-            )
+            accepted, wrong = ledger[f"{name}: true values accepted"], ledger[f"{name}: impossible values refused"]
+            accepted.judge(partial(_accepted, case.network, case.true), case.note)
+            wrong.judge(partial(refused, case.wrong_network or case.network, case.wrong), case.note)
     return ledger
 
 
@@ -56,6 +56,10 @@ def refused(network: Network, runs: list[tuple[float, Outputs]]) -> bool:
     except ContradictionError:
         return True
     return study.certificate().kind == "refuted"
+
+
+def _accepted(network: Network, runs: list[tuple[float, Outputs]]) -> bool:
+    return not refused(network, runs)
 
 
 def _scale(rng: np.random.Generator) -> float:

@@ -69,7 +69,9 @@ def process(structure: str, seed: int, kernel: Stationary, units: Units) -> Prob
         stages.append(
             Stage(
                 f"s{i + 1}",
-                controls={name: Real(-BOX * units.controls[name], BOX * units.controls[name]) for name in plan.controls},
+                controls={
+                    name: Real(-BOX * units.controls[name], BOX * units.controls[name]) for name in plan.controls
+                },
                 outputs=_outputs(i, plan),
                 parents=[f"s{j + 1}" for j in plan.parents],
                 function=partial(_one, function, names),

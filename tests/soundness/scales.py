@@ -58,13 +58,13 @@ def decimal_units(structure: str, rng: np.random.Generator) -> Units:
     )
 
 
-def binary_units(structure: str, base: Units, rng: np.random.Generator) -> Units:
+def binary_units(base: Units, rng: np.random.Generator) -> Units:
     """The base in units that are powers of two."""
     n = len(base.outputs)
     return base.times(
         {name: 2.0 ** int(rng.integers(-_TWOS, _TWOS)) for name in base.controls},
-        2.0 ** rng.integers(-_TWOS, _TWOS, n),
-        4.0 ** rng.integers(-_VARIANCE_TWOS, _VARIANCE_TWOS, n),
+        np.asarray(2.0 ** rng.integers(-_TWOS, _TWOS, n), dtype=np.float64),
+        np.asarray(4.0 ** rng.integers(-_VARIANCE_TWOS, _VARIANCE_TWOS, n), dtype=np.float64),
     )
 
 
@@ -123,7 +123,7 @@ def check_binary(
     """Bounds in units that are powers of two are those in plain units times those powers, to the last digit."""
     offsets = rng.choice([0.0, 1.0]) * 2.0 ** rng.integers(0, 40, len(Units.plain(structure).outputs))
     base = Units.plain(structure, offsets)
-    units = binary_units(structure, base, rng)
+    units = binary_units(base, rng)
     plain, other = (scaled.process(structure, number, kernel, given) for given in (base, units))
     factors = scaled.column_scales(other, structure, units)
     d, note = plain.network.domain.dimension, f"{structure}, {kernel}, seed {number}, {units}"
@@ -166,17 +166,16 @@ def check_stage(ledger: Ledger, kernel: Stationary, points: int, rng: np.random.
         f = random_expansion(kernel, -np.ones(d), np.ones(d), norm=truths.NORM, rng=rng, outputs=2)
         X, Z = rng.uniform(-1, 1, (t, d)), rng.uniform(-1, 1, (points, d))
         factor = float(10 ** rng.uniform(-LARGEST, LARGEST))
-        base = Belief(Posterior.fit(kernel, X, f(X)), truths.NORM).bounds(Z)
-        note = f"{kernel}, {t} runs, outputs times {factor!r}"
-
-        def bounds(factor: float = factor, X: Array = X, Z: Array = Z, y: Array = f(X)) -> Boxes:  # noqa: B008
-            return Belief(Posterior.fit(kernel, X, factor * y), factor * truths.NORM).bounds(Z)
-
-        there = ledger["decimal units: one stage"].attempt(bounds, note)
+        base, note = _bounds(kernel, X, Z, f(X), 1.0), f"{kernel}, {t} runs, outputs times {factor!r}"
+        there = ledger["decimal units: one stage"].attempt(partial(_bounds, kernel, X, Z, f(X), factor), note)
         if there is not None:
             apart = np.maximum(np.abs(there.lower / factor - base.lower), np.abs(there.upper / factor - base.upper))
             margin = 1e-6 - apart / truths.NORM
             ledger["decimal units: bounds scale"].add(margin, np.full(1, 1e-6), note)
+
+
+def _bounds(kernel: Stationary, X: Array, Z: Array, y: Array, factor: float) -> Boxes:
+    return Belief(Posterior.fit(kernel, X, factor * y), factor * truths.NORM).bounds(Z)
 
 
 def check_beyond(ledger: Ledger, rng: np.random.Generator) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cascada.arrays import Array
-from cascada.confidence import Boxes
+from cascada.confidence import BallBelief, Belief, Boxes
 from cascada.kernels import (
     Additive,
     BlockKernel,
@@ -106,6 +106,13 @@ def output_boxes(beliefs: Beliefs, cells: Boxes, form: Form = "union") -> Boxes:
     """Bounds of all outputs of a network over cells of controls, without the columns of the controls."""
     boxes, d = enclose_network(beliefs, cells, form).boxes, beliefs.network.domain.dimension
     return Boxes(boxes.lower[:, d:], boxes.upper[:, d:])
+
+
+def each(belief: BallBelief) -> Belief:
+    """The belief in every output by itself, under a separable kernel."""
+    found = belief.per_output
+    assert isinstance(found, Belief), "only asked of separable kernels"
+    return found
 
 
 def operator_kernels(outputs: int, rng: np.random.Generator) -> list[OperatorKernel]:
