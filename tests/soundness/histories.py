@@ -5,7 +5,7 @@ step nothing may be refuted, the proven bound must be at least the true optimum,
 """
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -27,10 +27,10 @@ _PENDING = 3  # trials under way at most
 _POINTS = 20  # at which predictions are looked at after each step
 
 
-def run(steps: int, seed: int) -> Ledger:
+def run(steps: int, seed: int, structures: Sequence[str] = STRUCTURES) -> Ledger:
     """One history in memory and one in a store for every structure."""
     ledger = Ledger()
-    for s, structure in enumerate(STRUCTURES):
+    for s, structure in enumerate(structures):
         rng = np.random.default_rng([seed, s, 10])
         problem = certified(structure, int(rng.integers(1 << 30)), KERNELS[(seed + s) % len(KERNELS)])
         with tempfile.TemporaryDirectory() as folder:

@@ -30,7 +30,7 @@ KINDS: dict[str, tuple[Control, ...]] = {
         Real(20, 21, log=True),
         Real(0.5, 2, log=True),
     ),
-    "integer": (Integer(0, 12), Integer(2**53 - 40, 2**53), Integer(-(10**15), 10**15)),
+    "integer": (Integer(0, 12), Integer(2**51 - 40, 2**51), Integer(-(10**15), 10**15)),
 }
 FORMS: tuple[Form, ...] = ("union", "hull")
 _CENTRES = 5
