@@ -17,6 +17,12 @@ BoolArray = NDArray[np.bool_]
 # Half the distance from 1 to the next float: the largest relative error of one rounded operation.
 UNIT_ROUNDOFF = float(np.finfo(np.float64).eps) / 2
 
+# Norms, lengthscales, prior standard deviations and outputs lie between these. Bounds are made of squares of such
+# numbers, times λ ≥ 1e-10 and u² ≈ 1e-32 in the rounding terms: all of them stay far inside the range of float64, so
+# that no term of a bound underflows to 0 or overflows.
+SMALLEST_SCALE = 1e-100
+LARGEST_SCALE = 1e100
+
 
 def as_points(values: ArrayLike, name: str, dimension: int | None = None) -> Array:
     """Points as a finite float64 array of shape (n, d)."""
@@ -53,6 +59,23 @@ def as_positive(value: Any, name: str) -> float:
     if not (np.isfinite(number) and number > 0):
         raise ArgumentError(f"{name} must be a finite number above 0; got {value!r}.")
     return number
+
+
+def as_scale(value: Any, name: str) -> float:
+    """A positive number between SMALLEST_SCALE and LARGEST_SCALE."""
+    number = as_positive(value, name)
+    check_scale(number, name)
+    return number
+
+
+def check_scale(values: ArrayLike, name: str, smallest: float = SMALLEST_SCALE, largest: float = LARGEST_SCALE) -> None:
+    """Raise `ArgumentError` unless every number lies in [smallest, largest]."""
+    outside = [float(v) for v in np.ravel(values) if not smallest <= v <= largest]
+    if outside:
+        raise ArgumentError(
+            f"{name} must lie between {smallest:g} and {largest:g}, where float64 can hold its square; got "
+            f"{outside[0]!r}. Choose other units."
+        )
 
 
 def as_positive_per_output(values: ArrayLike, name: str, outputs: int) -> Array:

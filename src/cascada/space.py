@@ -14,8 +14,10 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cascada.arrays import Array, as_points
+from cascada.arrays import LARGEST_SCALE, SMALLEST_SCALE, Array, as_points
 from cascada.errors import ArgumentError
+
+_LARGEST_INTEGER = 2**51
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,11 @@ class Integer:
         _check_range(self, self.low, self.high)
         if self.low != int(self.low) or self.high != int(self.high):
             raise ArgumentError(f"an integer control needs whole numbers as its range; got {self}.")
+        if max(abs(self.low), abs(self.high)) > _LARGEST_INTEGER:
+            raise ArgumentError(
+                f"an integer control must lie within ±2^51, where the mean of two whole numbers is exact; got {self}. "
+                f"Subtract a constant, or use Real."
+            )
 
     @property
     def log(self) -> bool:
@@ -92,12 +99,13 @@ class Domain:
     def _outwards(self, direction: float, ends: Sequence[float]) -> Array:
         """Ends as coordinates; logarithms are rounded, so theirs are moved one float outwards."""
         coordinates = self.encode(np.array([ends], dtype=float))[0]
-        logarithms = coordinates[self._logarithmic]
-        coordinates[self._logarithmic] = np.nextafter(logarithms, direction)
+        logarithms = coordinates[self.logarithmic]
+        coordinates[self.logarithmic] = np.nextafter(logarithms, direction)
         return coordinates
 
     @cached_property
-    def _logarithmic(self) -> list[int]:
+    def logarithmic(self) -> list[int]:
+        """The columns of logarithmic controls."""
         return [j for j, c in enumerate(self.controls.values()) if c.log]
 
     @cached_property
@@ -108,13 +116,13 @@ class Domain:
     def encode(self, values: Array) -> Array:
         """Coordinates of points in user units."""
         coordinates = np.array(values, dtype=np.float64)
-        coordinates[:, self._logarithmic] = np.log(coordinates[:, self._logarithmic])
+        coordinates[:, self.logarithmic] = np.log(coordinates[:, self.logarithmic])
         return coordinates
 
     def decode(self, coordinates: Array) -> Array:
         """Points in user units: within the ranges, and whole where they must be."""
         values = np.clip(coordinates, self.lower, self.upper)
-        values[:, self._logarithmic] = np.exp(values[:, self._logarithmic])
+        values[:, self.logarithmic] = np.exp(values[:, self.logarithmic])
         values[:, self.whole] = np.round(values[:, self.whole])
         low = [c.low for c in self.controls.values()]
         high = [c.high for c in self.controls.values()]
@@ -210,6 +218,11 @@ def _check_range(control: Any, low: Any, high: Any) -> None:
             raise ArgumentError(f"a control's range must be two finite numbers; got {control}.")
     if low >= high:
         raise ArgumentError(f"a control's range must not be empty: low must be below high; got {control}.")
+    if max(abs(low), abs(high)) > LARGEST_SCALE or (not control.log and high - low < SMALLEST_SCALE):
+        raise ArgumentError(
+            f"a control's range must lie within ±{LARGEST_SCALE:g} and be at least {SMALLEST_SCALE:g} wide, so that "
+            f"squares of distances can be computed; got {control}. Choose other units."
+        )
 
 
 def _as_number(value: Any, name: str) -> float:

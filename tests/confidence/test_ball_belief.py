@@ -36,6 +36,18 @@ def test_ball_is_centred_at_the_mean_with_the_spectral_radius() -> None:
             assert balls.radius[i] == pytest.approx(radius * np.sqrt(spectral), abs=1e-6)
 
 
+def test_an_empty_append_changes_nothing() -> None:
+    kernel = Separable(SquaredExponential(1.0), MATRIX)
+    X, Y = observed(kernel)
+    Z = np.random.default_rng(2).uniform(-2, 2, (10, 2))
+    for posterior in (SeparablePosterior.empty(kernel, 2, 2), BlockPosterior.empty(kernel, 2, 2)):
+        belief = BallBelief(posterior, 2.0, 9.0)
+        empty = belief.append(X[:0], Y[:0])
+        np.testing.assert_array_equal(empty.balls(Z).radius, belief.balls(Z).radius)
+        late = empty.append(X, Y).append(X[:0], Y[:0])
+        np.testing.assert_array_equal(late.balls(Z).radius, belief.append(X, Y).balls(Z).radius)
+
+
 def test_separable_and_block_posteriors_give_the_same_balls() -> None:
     kernel = Separable(SquaredExponential(1.0), MATRIX)
     X, Y = observed(kernel)

@@ -78,6 +78,7 @@ def test_an_output_that_is_always_zero() -> None:
     X = rng.uniform(-2, 2, (10, 1))
     belief = BallBelief(SeparablePosterior.fit(kernel, X, function(X)), 2.0)
     assert belief.evidence == ()
+    assert belief.per_output is not None
     bounds = belief.per_output.bounds(X)
     assert np.all(np.abs([bounds.lower[:, 1], bounds.upper[:, 1]]) <= 1e-12)
 

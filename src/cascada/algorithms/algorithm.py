@@ -33,12 +33,15 @@ class Context:
     horizon: int | None = None  #: how many runs there will be in all, where that is known
 
     @property
+    def best_run(self) -> Array | None:
+        """The run with the best value (V,); None before the first complete run."""
+        values = self.beliefs.network.sign * self.told[:, self.beliefs.network.objective_column]
+        return self.told[int(np.nanargmax(values))] if np.isfinite(values).any() else None
+
+    @property
     def best_point(self) -> Array | None:
         """Where the best value was seen (d,); None before the first complete run."""
-        values = self.beliefs.network.sign * self.told[:, self.beliefs.network.objective_column]
-        if not np.isfinite(values).any():
-            return None
-        return self.told[int(np.nanargmax(values)), : self.domain.dimension]
+        return None if self.best_run is None else self.best_run[: self.domain.dimension]
 
     @property
     def domain(self) -> Domain:

@@ -116,7 +116,7 @@ def _jitter(context: Context) -> float:
     for stage in context.beliefs.stages:
         posterior = None if stage.belief is None else stage.belief.posterior
         if isinstance(posterior, SeparablePosterior):
-            posterior = posterior.rotated
+            posterior = posterior.scalar
         if isinstance(posterior, Posterior | BlockPosterior):
             found.append(posterior.jitter)
     return max(found)

@@ -74,8 +74,8 @@ class GPNUCB:
         cells = min(self.cells, _CELLS_BESIDE) if len(context.pending) else self.cells
         limits = Limits(tolerance=context.tolerance, cells=cells)
         version = len(context.told) + len(context.pending)
-        seen = None if len(context.pending) else context.best_point  # made-up data refute nothing
-        outcome = search(beliefs, leaves, context.best, version, limits, taken=context.is_taken, best_point=seen)
+        seen = None if len(context.pending) else context.best_run  # made-up data refute nothing
+        outcome = search(beliefs, leaves, context.best, version, limits, taken=context.is_taken, best_run=seen)
         if len(context.pending):  # bounds from made-up data prove nothing: the tree is not kept
             return Suggestion(outcome.point, None, outcome.cells, outcome.stopped, context.cache)
         return Suggestion(outcome.point, outcome.bound, outcome.cells, outcome.stopped, outcome.leaves)

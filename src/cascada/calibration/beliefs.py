@@ -204,7 +204,7 @@ def _believed(
         return Belief(posterior, bound, lipschitz, output_error=most, squared_errors=squares)
     constant = None if lipschitz is None else float(lipschitz)
     norm = float(np.sqrt(posterior.spent + radius[0] ** 2))
-    return BallBelief(posterior, norm, constant, output_error=float(np.linalg.norm(most)))
+    return BallBelief(posterior, norm, constant, output_error=most)
 
 
 def _misfit(posterior: Posterior | OperatorPosterior) -> Array:

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cascada.arrays import Array
+from cascada.arrays import LARGEST_SCALE, SMALLEST_SCALE, Array
 from cascada.calibration.likelihood import Likelihood
 from cascada.calibration.settings import Calibration
 from cascada.calibration.shape import Shape
 from cascada.kernels import Stationary
+from cascada.kernels.radial import STEEPNESS
 
 # Starts besides the last fit, as shifts of the prior's mode in log ℓ.
 _STARTS = (0.0, -1.5, 1.5)
@@ -58,8 +59,12 @@ def fit_output(inputs: Array, outputs: Array, ranges: Array, settings: Calibrati
 
     def model(shape: Shape) -> Model:
         mean, variance = likelihood(shape).mean_and_variance(scales[shape])
-        lengthscales = tuple((np.exp(scales[shape]) * ranges).tolist())
-        return Model(shape.kernel(lengthscales, scale**2 * variance), offset + scale * mean)
+        # Data of any scale have a model: a parameter beyond what a kernel accepts is moved to the end of its range.
+        variance = float(np.clip(scale**2 * variance, 1e-200, 1e200))
+        shortest = max(SMALLEST_SCALE, 2 * np.sqrt(variance) / STEEPNESS[1])
+        longest = min(LARGEST_SCALE, 0.5 * np.sqrt(variance) / STEEPNESS[0])
+        lengthscales = tuple(np.clip(np.exp(scales[shape]) * ranges, shortest, longest).tolist())
+        return Model(shape.kernel(lengthscales, variance), offset + scale * mean)
 
     for shape in settings.shapes(inputs.shape[1]) if before is None else before.log_scales:
         start = None if before is None else before.log_scales[shape] + np.log(before.ranges / ranges)

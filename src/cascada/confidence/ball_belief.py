@@ -1,12 +1,12 @@
 """What is believed of a stage with several outputs and one joint norm: regions are balls (`eq:cz` to `eq:cbarz`)."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cascada.arrays import UNIT_ROUNDOFF, Array, as_points, as_positive
+from cascada.arrays import SMALLEST_SCALE, UNIT_ROUNDOFF, Array, as_points, as_positive, as_scale
 from cascada.confidence.belief import Belief
 from cascada.confidence.evidence import Evidence, lipschitz_evidence, norm_evidence
 from cascada.confidence.radius import tight_radius
@@ -25,10 +25,12 @@ class BallBelief:
     norm_bound: float
     lipschitz: float | None = None
     tight: bool = True
-    output_error: float = 0.0  # how far an observed output vector may be off
+    output_error: Array = field(default_factory=lambda: np.zeros(1))  # how far each observed output may be off, (p,)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "norm_bound", as_positive(self.norm_bound, "norm_bound"))
+        object.__setattr__(self, "norm_bound", as_scale(self.norm_bound, "norm_bound"))
+        error = np.broadcast_to(np.asarray(self.output_error, dtype=np.float64), (self.posterior.output_count,))
+        object.__setattr__(self, "output_error", np.array(error))
         if self.lipschitz is not None:
             object.__setattr__(self, "lipschitz", as_positive(self.lipschitz, "lipschitz"))
 
@@ -38,12 +40,17 @@ class BallBelief:
 
     def with_output_error(self, error: Array) -> "BallBelief":
         """The same belief with observed outputs that may be off by this much, (p,)."""
-        return replace(self, output_error=float(np.linalg.norm(error)))
+        return replace(self, output_error=error)
 
     @cached_property
     def budget(self) -> float:
-        """R² = B² + t·ε²/noise: what f and the errors of its observed values may use up together."""
-        return self.norm_bound**2 + self.posterior.count * self.output_error**2 / self.posterior.noise
+        """R² = B² and what errors may use up: what f and the errors of its observed values may use up together."""
+        return self.norm_bound**2 + self.posterior.error_budget(self.output_error)
+
+    @property
+    def error_norm(self) -> float:
+        """How far an observed output vector may be off."""
+        return float(np.linalg.norm(self.output_error)) * (1 + 8 * UNIT_ROUNDOFF)
 
     @cached_property
     def radius(self) -> float:
@@ -58,11 +65,19 @@ class BallBelief:
         """What the data say against B and L; empty when they are consistent with both."""
         posterior = self.posterior
         spent, bound = posterior.spent_by_row[:, None], np.array([np.sqrt(self.budget)])
-        found = norm_evidence(spent, posterior.rows, bound, joint=True)
+        found = norm_evidence(spent, posterior.rows, bound, joint=True, hint=self._singular)
         if self.lipschitz is not None:
             data = posterior.inputs, posterior.outputs, posterior.rows
-            found += lipschitz_evidence(*data, np.array([self.lipschitz]), self.output_error, joint=True)
+            found += lipschitz_evidence(*data, np.array([self.lipschitz]), self.error_norm, joint=True)
         return found
+
+    @property
+    def _singular(self) -> str:
+        """What to say where most of the evidence against B lies along the null space of a separable kernel's A."""
+        posterior = self.posterior
+        if not isinstance(posterior, SeparablePosterior) or posterior.spent_on_the_null_space <= 0.5 * posterior.spent:
+            return ""
+        return " The outputs leave the range of the separable kernel's singular matrix: use one of full rank."
 
     def check(self) -> None:
         """Raise `RefutedError` when the data refute B or L."""
@@ -110,26 +125,25 @@ class BallBelief:
         nearest = np.argsort(apart, axis=1, kind="stable")[:, :anchors]
         for column in nearest.T:
             reach = (apart[np.arange(len(centre)), column] + inputs.radius) * (1 + 8 * UNIT_ROUNDOFF)
-            around = Balls(values[column], self.modulus(reach) + self.output_error)
+            around = Balls(values[column], self.modulus(reach) + self.error_norm)
             region = region.intersect(around)  # eq:czz, eq:cbarz
         return region
 
     @cached_property
-    def per_output(self) -> Belief:
+    def per_output(self) -> Belief | None:
         """Every output by itself, as the separable joint norm bounds it: |f_j − μ_j| ≤ ρ_t·sqrt(A_jj)·σ_t.
 
         ‖f_j‖_k ≤ B·sqrt(A_jj) as well, but the radius is that of the joint norm: what one output uses up of B²,
-        the others no longer can.
+        the others no longer can. None for a kernel that is not separable: it has no scalar kernel for an output.
         """
-        self.check()
         separable = self.posterior
         if not isinstance(separable, SeparablePosterior):
-            raise ArgumentError("only a separable kernel bounds every output through a scalar kernel.")
-        root = np.sqrt(np.diag(separable.kernel.matrix_for(separable.output_count)))
-        root = np.where(root > 0, root, np.finfo(np.float64).tiny)  # an output with A_jj = 0 is always 0
+            return None
+        self.check()
+        root = separable.output_roots
         return Belief(
             separable.scalar,
-            self.norm_bound * root,
+            np.maximum(self.norm_bound * root, SMALLEST_SCALE),  # an output with A_jj = 0 is always 0
             self.lipschitz,
             self.tight,
             joint_radius=self.radius * root,
@@ -142,7 +156,7 @@ class BallBelief:
         if isinstance(self.posterior, SeparablePosterior):
             kernel = self.posterior.kernel.kernel
             scaled = distances / kernel.lengthscales(self.posterior.dimension).min()
-            root = np.sqrt(self.posterior.kernel.spectral_norm)
+            root = np.sqrt(self.posterior.kernel.spectral_norm) * (1 + 4 * self.posterior.output_count * UNIT_ROUNDOFF)
             bounds.append(self.norm_bound * root * kernel.distance(scaled * (1 + 4 * UNIT_ROUNDOFF)))
         if self.lipschitz is not None:
             bounds.append(self.lipschitz * distances)
@@ -172,5 +186,6 @@ class BallBelief:
     def _raised(self, sd: Array, prior: Array) -> Array:
         """A computed posterior sd raised by all that rounding may have taken from it."""
         entries = self.posterior.count * self.posterior.output_count
-        raised = np.sqrt(sd * sd + variance_rounding(entries) * prior * prior)
+        rounding = variance_rounding(entries) + self.posterior.covariance_rounding
+        raised = np.sqrt(sd * sd + rounding * prior * prior)
         return np.minimum(raised + prior * self.posterior.inflation, prior)

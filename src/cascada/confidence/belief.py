@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cascada.arrays import UNIT_ROUNDOFF, Array, as_positive_per_output
+from cascada.arrays import UNIT_ROUNDOFF, Array, as_positive_per_output, check_scale
 from cascada.confidence.evidence import Evidence, lipschitz_evidence, norm_evidence
 from cascada.confidence.radius import tight_radius
 from cascada.confidence.regions import Boxes
@@ -48,7 +48,9 @@ class Belief:
         p = posterior.output_count
         given = None if lipschitz is None else as_positive_per_output(lipschitz, "lipschitz", p)
         object.__setattr__(self, "posterior", posterior)
-        object.__setattr__(self, "norm_bound", as_positive_per_output(norm_bound, "norm_bound", p))
+        bounds = as_positive_per_output(norm_bound, "norm_bound", p)
+        check_scale(bounds, "norm_bound")
+        object.__setattr__(self, "norm_bound", bounds)
         object.__setattr__(self, "lipschitz", given)
         object.__setattr__(self, "tight", tight)
         object.__setattr__(self, "joint_radius", joint_radius)

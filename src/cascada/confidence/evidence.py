@@ -19,6 +19,7 @@ class Evidence:
     rows: tuple[int, ...]
     given: float
     smallest: float
+    hint: str = ""  # a further sentence, with a blank before it
 
     def __str__(self) -> str:
         return self.in_words("" if self.output is None else f" of output {self.output}")
@@ -34,11 +35,13 @@ class Evidence:
         which = f"observation {rows[0]} is" if len(rows) == 1 else f"observations {rows[0]}{between}{rows[-1]} are"
         return (
             f"The {self.assumption}{of_output} is given as {self.given:.6g}, but {which} possible only with "
-            f"{self.smallest:.6g} or more. Raise it, or check those observations."
+            f"{self.smallest:.6g} or more. Raise it, or check those observations.{self.hint}"
         )
 
 
-def norm_evidence(spent: Array, rows: IntArray, norm_bound: Array, joint: bool = False) -> tuple[Evidence, ...]:
+def norm_evidence(
+    spent: Array, rows: IntArray, norm_bound: Array, joint: bool = False, hint: str = ""
+) -> tuple[Evidence, ...]:
     """Evidence against ‖f_j‖ ≤ B_j; `spent` (t, p) is what every observation uses up of B_j².
 
     The norm of the smallest function through the data, jitter allowed, grows row by row: the rows named are the first
@@ -50,7 +53,8 @@ def norm_evidence(spent: Array, rows: IntArray, norm_bound: Array, joint: bool =
         last = int(np.argmax(total[:, j] > norm_bound[j] ** 2))
         output = None if joint else int(j)
         names = tuple(int(r) for r in rows[: last + 1])
-        found.append(Evidence("norm_bound", output, names, float(norm_bound[j]), float(np.sqrt(total[-1, j]))))
+        smallest = float(np.sqrt(total[-1, j]))
+        found.append(Evidence("norm_bound", output, names, float(norm_bound[j]), smallest, hint))
     return tuple(found)
 
 
@@ -68,10 +72,12 @@ def lipschitz_evidence(
     """
     if len(inputs) < 2:
         return ()
-    distances = pdist(inputs)  # > 0: a posterior keeps no input twice
+    distances = pdist(inputs)
     columns = [outputs] if joint else [outputs[:, [j]] for j in range(outputs.shape[1])]
     errors = np.broadcast_to(np.asarray(output_error, dtype=np.float64), (len(columns),))
     reach = float(np.abs(inputs).max())
+    # Where inputs are rounded, two of them may be equal: they are some roundings apart.
+    distances[distances == 0] = 8 * UNIT_ROUNDOFF * reach
     found = []
     for j, column in enumerate(columns):
         slopes = pdist(column) / distances * (1.0 - 16 * UNIT_ROUNDOFF)

@@ -30,6 +30,7 @@ class BlockPosterior(OperatorPosterior):
     _outputs: Array
     _rows: IntArray
     told: int
+    rounded_inputs: bool
     scale: float  # the largest ‖Γ(x, x)‖₂ told so far
     _first_scale: float  # that of the first observation, which has the smallest jitter
     factor: Array  # (tp, tp)
@@ -37,7 +38,12 @@ class BlockPosterior(OperatorPosterior):
 
     @classmethod
     def empty(
-        cls, kernel: OperatorKernel, dimension: int, outputs: int, jitter: float = SMALLEST_JITTER
+        cls,
+        kernel: OperatorKernel,
+        dimension: int,
+        outputs: int,
+        jitter: float = SMALLEST_JITTER,
+        rounded_inputs: bool = False,
     ) -> "BlockPosterior":
         """The prior: no data yet."""
         kernel.check_dimension(dimension)
@@ -48,6 +54,7 @@ class BlockPosterior(OperatorPosterior):
             _outputs=np.empty((0, outputs)),
             _rows=np.empty(0, dtype=np.int64),
             told=0,
+            rounded_inputs=rounded_inputs,
             scale=0.0,
             _first_scale=1.0,
             factor=np.empty((0, 0), order="F"),
@@ -66,7 +73,7 @@ class BlockPosterior(OperatorPosterior):
     def append(self, X: ArrayLike, Y: ArrayLike) -> "BlockPosterior":
         added = as_points(X, "X", self.dimension)
         values = as_outputs(Y, "Y", len(added), self.output_count)
-        fresh = new_rows(self.inputs, self.outputs, self.rows, added, values, self.told)
+        fresh = new_rows(self, added, values)
         told = self.told + len(added)
         rows = np.append(self._rows, self.told + np.array(fresh, dtype=np.int64))
         added, values = added[fresh], values[fresh]
@@ -87,8 +94,9 @@ class BlockPosterior(OperatorPosterior):
             _outputs=np.concatenate([self._outputs, values]),
             _rows=rows,
             told=told,
+            rounded_inputs=self.rounded_inputs,
             scale=float(scales[-1]),
-            _first_scale=self._first_scale if t else float(scales[:2][-1]),
+            _first_scale=float(scales[1]) if b and not t else self._first_scale,
             factor=factor,
             whitened=extend_solution(factor, self.whitened, values.reshape(-1, 1)),
         )
@@ -121,9 +129,8 @@ class BlockPosterior(OperatorPosterior):
     def spent_by_row(self) -> Array:
         return (self.whitened**2).reshape(-1, self.output_count).sum(axis=1)
 
-    @property
-    def noise(self) -> float:
-        return self.jitter * self._first_scale
+    def error_budget(self, error: Array) -> float:
+        return float(self.count * (error @ error) / (self.jitter * self._first_scale)) if self.count else 0.0
 
     @property
     def inflation(self) -> float:

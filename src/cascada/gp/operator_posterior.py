@@ -70,10 +70,18 @@ class OperatorPosterior(ABC):
     def spent_by_row(self) -> Array:
         """The part of B² that every kept observation uses up, shape (t,); their sum is Y_tᵀ(G_t + λ)⁻¹Y_t."""
 
-    @property
     @abstractmethod
-    def noise(self) -> float:
-        """The smallest weight λ·‖·‖ that an error of an observed output vector can have in the posterior."""
+    def error_budget(self, error: Array) -> float:
+        """The most that errors of the observed outputs can use up, each output being off by at most `error` (p,).
+
+        Σ_i e_iᵀΛ_i⁻¹e_i over the observations, Λ_i their jitter: with data that are not exact, ‖f‖² plus this is
+        what the data use up (the ellipsoid of `gp.rounding`).
+        """
+
+    @property
+    def covariance_rounding(self) -> float:
+        """How far Γ_t may be above the computed one through rounding in Γ, in units of the squared prior sd."""
+        return 0.0
 
     @property
     @abstractmethod

@@ -67,12 +67,18 @@ class Posterior:
     outputs: Array  # Y
     rows: IntArray  # the number under which each kept observation was told
     told: int  # how many observations were told, repeats included
+    rounded_inputs: bool  # whether different inputs may round to one (logarithms), so that it has several outputs
     factor: Array  # L, in Fortran order so that BLAS takes it as it is
     whitened: Array  # W
 
     @classmethod
     def empty(
-        cls, kernel: Stationary, dimension: int, outputs: int = 1, jitter: float = SMALLEST_JITTER
+        cls,
+        kernel: Stationary,
+        dimension: int,
+        outputs: int = 1,
+        jitter: float = SMALLEST_JITTER,
+        rounded_inputs: bool = False,
     ) -> "Posterior":
         """The prior: no data yet."""
         kernel.lengthscales(dimension)
@@ -83,6 +89,7 @@ class Posterior:
             outputs=np.empty((0, outputs)),
             rows=np.empty(0, dtype=np.int64),
             told=0,
+            rounded_inputs=rounded_inputs,
             factor=np.empty((0, 0), order="F"),
             whitened=np.empty((0, outputs)),
         )
@@ -98,7 +105,7 @@ class Posterior:
         """The posterior given some more rows, in O(t²) a row. Exact repeats are absorbed."""
         added = as_points(X, "X", self.dimension)
         values = as_outputs(Y, "Y", len(added), self.output_count)
-        fresh = new_rows(self.inputs, self.outputs, self.rows, added, values, self.told)
+        fresh = new_rows(self, added, values)
         told = self.told + len(added)
         rows = np.append(self.rows, self.told + np.array(fresh, dtype=np.int64))
         added, values = added[fresh], values[fresh]
@@ -115,6 +122,7 @@ class Posterior:
             outputs=np.concatenate([self.outputs, values]),
             rows=rows,
             told=told,
+            rounded_inputs=self.rounded_inputs,
             factor=factor,
             whitened=extend_solution(factor, self.whitened, values),
         )

@@ -1,7 +1,15 @@
-"""The posterior of a separable kernel k·A: in the eigenvectors of A it is a scalar posterior.
+"""The posterior of a separable kernel k·A: one scalar posterior, and what the data use up of the joint norm.
 
-With A = Q·diag(a)·Qᵀ and jitter λA, the rotated outputs ỹ = yQ share one factor, Γ_t = σ_t²·A, and the budget spent is
-Σ_j ỹ_jᵀ(K_t + λI)⁻¹ỹ_j / a_j. A direction with a_j = 0 is always zero.
+With jitter λA, μ_t is the posterior mean of every output by itself and Γ_t = σ_t²·A. The budget that the data use up is
+Σ_j ỹ_jᵀ(K_t + λI)⁻¹ỹ_j / a_j, with a and Q the eigenvalues and eigenvectors of A, ỹ = yQ.
+
+Rounding. A is equilibrated first, A = D·R·D with D diagonal, so that outputs in different units do not disturb each
+other: f ↦ D⁻¹f carries the norm of k·A into that of k·R. D is made of powers of two, so R and D⁻¹y are exact. A
+computed decomposition of R is exact for a matrix that differs from R by some p·u·‖R‖ =: δ/2. What is used is R̂, that
+matrix plus δ·I, which is at least R: the norm under R̂ is at most that under R, so a function of norm ≤ B under A has
+norm ≤ B here, and Γ_t ≤ σ_t²·(A + 2δD²). No eigenvalue counts as 0: whether one of the size of δ is 0 cannot be seen,
+and δ is sound for both. The rotation D⁻¹yQ is rounded by some p·u·‖D⁻¹y‖, which counts as an error of the observed
+outputs.
 """
 
 from dataclasses import dataclass, replace
@@ -11,14 +19,11 @@ from numpy.typing import ArrayLike
 
 from cascada.arrays import UNIT_ROUNDOFF, Array, IntArray, as_outputs, as_points
 from cascada.errors import ContradictionError
-from cascada.gp.history import new_rows
+from cascada.gp.factor import extend_solution
 from cascada.gp.operator_posterior import OperatorPosterior, OperatorPrediction
 from cascada.gp.posterior import Posterior
 from cascada.gp.rounding import SMALLEST_JITTER
-from cascada.kernels.operator import Separable
-
-# Eigenvalues below this part of the largest count as zero, and so do outputs along them.
-_ZERO = 1e-10
+from cascada.kernels.operator import Separable, equilibrated
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,24 +31,27 @@ class SeparablePosterior(OperatorPosterior):
     """μ_t and Γ_t = σ_t²·A of a function with norm in H_{k·A}."""
 
     kernel: Separable
-    eigenvalues: Array  # a, shape (p,)
+    scales: Array  # D, shape (p,)
+    eigenvalues: Array  # of R̂, shape (p,), increasing
     eigenvectors: Array  # Q, shape (p, p)
-    _outputs: Array  # Y as told
-    _rows: IntArray
-    told: int
-    rotated: Posterior  # of ỹ
+    scalar: Posterior  # of every output by itself
+    rotated: Array  # L⁻¹D⁻¹YQ, shape (t, p)
 
     @classmethod
     def empty(
-        cls, kernel: Separable, dimension: int, outputs: int, jitter: float = SMALLEST_JITTER
+        cls,
+        kernel: Separable,
+        dimension: int,
+        outputs: int,
+        jitter: float = SMALLEST_JITTER,
+        rounded_inputs: bool = False,
     ) -> "SeparablePosterior":
         """The prior: no data yet."""
-        eigenvalues, eigenvectors = np.linalg.eigh(kernel.matrix_for(outputs))
-        # Computed eigenvalues are off by roundings of the largest; raising them only makes norms smaller.
-        raised = eigenvalues + 16 * outputs * UNIT_ROUNDOFF * eigenvalues[-1]
-        eigenvalues = np.where(eigenvalues > _ZERO * eigenvalues[-1], raised, 0.0)
-        prior = Posterior.empty(kernel.kernel, dimension, outputs, jitter)
-        return cls(kernel, eigenvalues, eigenvectors, prior.outputs, prior.rows, 0, prior)
+        matrix, scales = equilibrated(kernel.matrix_for(outputs))
+        eigenvalues, eigenvectors = np.linalg.eigh(matrix)
+        raised = np.maximum(eigenvalues, 0.0) + _decomposition_rounding(eigenvalues)
+        prior = Posterior.empty(kernel.kernel, dimension, outputs, jitter, rounded_inputs)
+        return cls(kernel, scales, raised, eigenvectors, prior, np.empty((0, outputs)))
 
     @classmethod
     def fit(
@@ -57,67 +65,83 @@ class SeparablePosterior(OperatorPosterior):
     def append(self, X: ArrayLike, Y: ArrayLike) -> "SeparablePosterior":
         added = as_points(X, "X", self.dimension)
         values = as_outputs(Y, "Y", len(added), self.output_count)
-        null = self.eigenvalues == 0
-        outside = np.abs(values @ self.eigenvectors[:, null]).max(axis=1, initial=0.0)
-        wrong = outside > _ZERO * np.abs(values).max(axis=1, initial=0.0)
-        if np.any(wrong):
-            row = int(wrong.argmax())
+        self._check_zeros(values)
+        scalar = self.scalar.append(added, values)
+        fresh = scalar.outputs[self.count :] / self.scales @ self.eigenvectors
+        return replace(self, scalar=scalar, rotated=extend_solution(scalar.factor, self.rotated, fresh))
+
+    def _check_zeros(self, values: Array) -> None:
+        """Raise `ContradictionError` where an output with A_jj = 0 is not 0."""
+        always = np.diag(self.kernel.matrix_for(self.output_count)) == 0
+        wrong = (values != 0) & always
+        if wrong.any():
+            row, output = (int(i) for i in np.argwhere(wrong)[0])
             raise ContradictionError(
-                f"observation {self.told + row} has output {values[row]}, which is not in the range of the "
-                f"separable kernel's matrix A (it is {outside[row]:.3g} off). Use a matrix of full rank."
+                f"observation {self.told + row} has {values[row, output]:.6g} as output {output}, which is always 0: "
+                f"its variance in the separable kernel's matrix A is 0. Give it a variance above 0."
             )
-        # Repeats are found among the outputs as told: rotated ones differ in their last digits from batch to batch.
-        fresh = new_rows(self.inputs, self.outputs, self.rows, added, values, self.told)
-        rotated = values[fresh] @ self.eigenvectors
-        rotated[:, null] = 0.0
-        return replace(
-            self,
-            _outputs=np.concatenate([self._outputs, values[fresh]]),
-            _rows=np.append(self._rows, self.told + np.array(fresh, dtype=np.int64)),
-            told=self.told + len(added),
-            rotated=self.rotated.append(added[fresh], rotated),
-        )
 
     def predict(self, Z: ArrayLike) -> OperatorPrediction:
-        scalar = self.rotated.predict(Z)
+        scalar = self.scalar.predict(Z)
         matrix = self.kernel.matrix_for(self.output_count)
-        prior = np.sqrt(self.kernel.kernel.variance * self.eigenvalues[-1])
+        prior = np.sqrt(self.kernel.kernel.variance * np.linalg.eigvalsh(matrix)[-1])
         return OperatorPrediction(
-            mean=scalar.mean @ self.eigenvectors.T,  # eq:multi_mean
+            mean=scalar.mean,  # eq:multi_mean
             covariance=scalar.sd[:, None, None] ** 2 * matrix,  # eq:multi_var, lem:multi_var
-            prior_sd=np.full(len(scalar.sd), prior),
+            prior_sd=np.full(len(scalar.sd), prior * (1 + 4 * self.output_count * UNIT_ROUNDOFF)),
         )
 
     @property
-    def scalar(self) -> Posterior:
-        """The same data as a posterior of the outputs as told, on the same factor."""
-        rotated = self.rotated
-        whitened = rotated.whitened @ self.eigenvectors.T
-        whitened[:, np.diag(self.kernel.matrix_for(self.output_count)) == 0] = 0.0  # such an output is always 0
-        return replace(rotated, outputs=self._outputs, whitened=whitened, rows=self._rows, told=self.told)
+    def covariance_rounding(self) -> float:
+        # Γ_t ≤ σ_t²·(A + 2δD²), and D² ≤ 2·‖A‖₂ because D_j² ≤ 2·A_jj.
+        return 4 * _decomposition_rounding(self.eigenvalues)
+
+    @property
+    def output_roots(self) -> Array:
+        """sqrt((A + 2δD²)_jj), shape (p,): |f_j − μ_j| ≤ ρ_t·σ_t times this; 0 for an output that is always 0."""
+        diagonal = np.diag(self.kernel.matrix_for(self.output_count))
+        raised = diagonal + 2 * _decomposition_rounding(self.eigenvalues) * self.scales**2
+        return np.where(diagonal > 0, np.sqrt(raised), 0.0)
 
     @property
     def inputs(self) -> Array:
-        return self.rotated.inputs
+        return self.scalar.inputs
 
     @property
     def outputs(self) -> Array:
-        return self._outputs
+        return self.scalar.outputs
 
     @property
     def rows(self) -> IntArray:
-        return self._rows
+        return self.scalar.rows
+
+    @property
+    def told(self) -> int:
+        """How many observations were told, repeats included."""
+        return self.scalar.told
 
     @property
     def spent_by_row(self) -> Array:
-        weights = np.divide(1.0, self.eigenvalues, out=np.zeros(self.output_count), where=self.eigenvalues > 0)
-        return self.rotated.whitened**2 @ weights
+        return self.rotated**2 @ (1.0 / self.eigenvalues)
 
     @property
-    def noise(self) -> float:
-        positive = self.eigenvalues[self.eigenvalues > 0]
-        return self.rotated.jitter * self.kernel.kernel.variance * float(positive.min())
+    def spent_on_the_null_space(self) -> float:
+        """The part of `spent` along directions in which A is singular as far as rounding can tell."""
+        null = self.eigenvalues <= 2 * _decomposition_rounding(self.eigenvalues)
+        return float((self.rotated[:, null] ** 2 @ (1.0 / self.eigenvalues[null])).sum())
+
+    def error_budget(self, error: Array) -> float:
+        largest = np.linalg.norm(self.outputs / self.scales, axis=1).max(initial=0.0)
+        rotation = 4 * (self.output_count + 2) * UNIT_ROUNDOFF * largest
+        total = np.linalg.norm(error / self.scales) + rotation
+        noise = self.scalar.jitter * self.kernel.kernel.variance * self.eigenvalues[0]
+        return float(self.count * total**2 / noise)
 
     @property
     def inflation(self) -> float:
-        return self.rotated.inflation
+        return self.scalar.inflation
+
+
+def _decomposition_rounding(eigenvalues: Array) -> float:
+    """δ: twice how far a computed eigendecomposition may be from the matrix, in the spectral norm."""
+    return float(16 * len(eigenvalues) * UNIT_ROUNDOFF * eigenvalues[-1])

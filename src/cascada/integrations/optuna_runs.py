@@ -133,7 +133,7 @@ def _add_objective(
         return [ArgumentError(f"{name} has the value {value}, which is no finite number.")]
     if stage in outputs:
         told = outputs[stage][names.index(output)]
-        if abs(told - value) > _TOLERANCE * (1.0 + abs(told)):
+        if not math.isclose(told, value, rel_tol=_TOLERANCE):
             del outputs[stage]
             return [
                 ContradictionError(

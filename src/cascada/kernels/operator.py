@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cascada.arrays import Array
+from cascada.arrays import Array, check_scale
 from cascada.errors import ArgumentError
 from cascada.kernels.stationary import Stationary
 
-# How far from symmetric or from positive semidefinite a given matrix may be, relative to its largest entry.
+# How far from symmetric or from positive semidefinite a given matrix may be, relative to its outputs' variances.
 _TOLERANCE = 1e-10
 
 
@@ -123,13 +123,36 @@ def _as_semidefinite(matrix: ArrayLike) -> tuple[tuple[float, ...], ...]:
         raise ArgumentError(f"the separable kernel's matrix must be square; got shape {array.shape}.")
     if not np.isfinite(array).all() or not array.any():
         raise ArgumentError("the separable kernel's matrix must be finite and not all zero.")
-    scale = np.abs(array).max()
-    if np.abs(array - array.T).max() > _TOLERANCE * scale:
-        raise ArgumentError("the separable kernel's matrix must be symmetric; give (A + Aᵀ)/2 if that is meant.")
-    array = 0.5 * (array + array.T)
-    smallest = float(np.linalg.eigvalsh(array)[0])
-    if smallest < -_TOLERANCE * scale:
+    if np.any(np.diag(array) < 0):
         raise ArgumentError(
-            f"the separable kernel's matrix must be positive semidefinite; its smallest eigenvalue is {smallest:.3g}."
+            f"the separable kernel's matrix must be positive semidefinite; its diagonal has "
+            f"{np.diag(array).min():.3g}. Variances of outputs are 0 or more."
+        )
+    check_scale(np.diag(array)[np.diag(array) > 0], "the diagonal of the separable kernel's matrix", 1e-200, 1e200)
+    scaled, _ = equilibrated(array)
+    if np.abs(scaled - scaled.T).max() > _TOLERANCE:
+        raise ArgumentError("the separable kernel's matrix must be symmetric; give (A + Aᵀ)/2 if that is meant.")
+    array, scaled = 0.5 * (array + array.T), 0.5 * (scaled + scaled.T)
+    if scaled[np.diag(array) == 0].any():
+        raise ArgumentError(
+            "the separable kernel's matrix must be positive semidefinite; a row has 0 on the diagonal and other "
+            "entries. Give that output a variance above 0."
+        )
+    smallest = float(np.linalg.eigvalsh(scaled)[0])
+    if smallest < -_TOLERANCE * len(scaled):
+        raise ArgumentError(
+            f"the separable kernel's matrix must be positive semidefinite; with its diagonal scaled to about 1 its "
+            f"smallest eigenvalue is {smallest:.3g}. Check the covariances off the diagonal."
         )
     return tuple(tuple(float(v) for v in row) for row in array)
+
+
+def equilibrated(matrix: Array) -> tuple[Array, Array]:
+    """R and D (p,) with A = D·R·D: D powers of two near the roots of the diagonal, so that R is exact.
+
+    Decomposing R instead of A, the rounding of a large output does not swamp a small one.
+    """
+    diagonal = np.diag(matrix)
+    roots = np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
+    scales = np.exp2(np.round(np.log2(roots)))
+    return matrix / scales[:, None] / scales, scales

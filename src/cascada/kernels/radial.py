@@ -7,9 +7,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial.distance import cdist
 
-from cascada.arrays import Array, as_points, as_positive
+from cascada.arrays import Array, as_points, as_positive, as_scale, check_scale
 from cascada.errors import ArgumentError
 from cascada.kernels.stationary import PullToScales, Stationary
+
+# The range of s/ℓ, the scale of derivatives: its square is a float64 with a margin for rounding terms.
+STEEPNESS = (1e-130, 1e130)
 
 
 class Radial(Stationary):
@@ -18,6 +21,9 @@ class Radial(Stationary):
     def __post_init__(self) -> None:
         object.__setattr__(self, "lengthscale", _as_lengthscale(self.lengthscale))
         object.__setattr__(self, "variance", as_positive(self.variance, "variance"))
+        check_scale(self.variance, "variance", 1e-200, 1e200)
+        # The prior variance of a derivative is s²/ℓ² times a constant.
+        check_scale(np.sqrt(self.variance) / np.asarray(self.lengthscale), "sqrt(variance)/lengthscale", *STEEPNESS)
 
     @abstractmethod
     def spectral_density(self, frequencies: ArrayLike) -> Array:
@@ -87,11 +93,9 @@ class Radial(Stationary):
 def _as_lengthscale(value: Any) -> float | tuple[float, ...]:
     scales: float | tuple[float, ...]
     if np.ndim(value) > 0:
-        scales = tuple(as_positive(v, "every lengthscale") for v in value)
+        scales = tuple(as_scale(v, "every lengthscale") for v in value)
         if not scales:
             raise ArgumentError("lengthscale must be a number or one number per input dimension; got none.")
     else:
-        scales = as_positive(value, "lengthscale")
-    if not 1e-150 <= np.min(scales) <= np.max(scales) <= 1e150:  # their squares are floats, too
-        raise ArgumentError(f"lengthscales must lie between 1e-150 and 1e150; got {value!r}.")
+        scales = as_scale(value, "lengthscale")
     return scales

@@ -43,9 +43,7 @@ class StageBelief:
         """The belief in every output by itself; None for a general operator-valued kernel, or no belief."""
         if isinstance(self.belief, Belief):
             return self.belief
-        if self.belief is not None and isinstance(self.belief.posterior, SeparablePosterior):
-            return self.belief.per_output
-        return None
+        return None if self.belief is None else self.belief.per_output
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,12 +121,19 @@ def stage_prior(node: Node, jitter: float, tight: bool = True) -> Belief | BallB
 def empty_posterior(node: Node, jitter: float) -> Posterior | OperatorPosterior:
     """The posterior of a stage's modelled outputs before any data, of the kind that its kernel asks for."""
     kernel, d, p = node.stage.kernel, len(node.inputs), len(node.stage.modelled)
+    rounded = bool(logarithmic_inputs(node))
     if isinstance(kernel, Stationary):
-        return Posterior.empty(kernel, d, p, jitter)
+        return Posterior.empty(kernel, d, p, jitter, rounded)
     if isinstance(kernel, Separable):
-        return SeparablePosterior.empty(kernel, d, p, jitter)
+        return SeparablePosterior.empty(kernel, d, p, jitter, rounded)
     assert isinstance(kernel, OperatorKernel), "only asked of stages with a kernel"
-    return BlockPosterior.empty(kernel, d, p, jitter)
+    return BlockPosterior.empty(kernel, d, p, jitter, rounded)
+
+
+def logarithmic_inputs(node: Node) -> list[int]:
+    """The positions of the inputs of a stage that are logarithms of controls, and so rounded."""
+    controls = node.stage.controls
+    return [j for j, name in enumerate(node.input_names) if name in controls and controls[name].log]
 
 
 def stretch(node: Node) -> float:
@@ -147,21 +152,32 @@ def told(stage: StageBelief, values: Array) -> StageBelief:
     seen = np.isfinite(X).all(axis=1) & np.isfinite(Y).all(axis=1)
     if not seen.any():
         return stage
-    belief = stage.belief.append(X[seen], Y[seen] - stage.node.stage.offset)
-    # A number is exact to its last digit only, which matters when a large offset is taken off.
-    error = np.maximum(2 * UNIT_ROUNDOFF * np.abs(Y[seen]).max(axis=0), stage.belief.output_error)
-    error = np.maximum(error, _logarithm_error(stage, X[seen]))
+    offset = stage.node.stage.offset
+    shifted = Y[seen] - offset
+    belief = stage.belief.append(X[seen], shifted)
+    # A number is exact to its last digit only, which matters when a large offset is taken off; so is the difference.
+    digits = 2 * UNIT_ROUNDOFF * np.abs(Y[seen]).max(axis=0)
+    digits += np.where(offset != 0, UNIT_ROUNDOFF * np.abs(shifted).max(axis=0), 0.0)
+    error = np.maximum(digits + _logarithm_error(stage, X[seen]), stage.belief.output_error)
     return replace(stage, belief=belief.with_output_error(error))
 
 
+def logarithm_rounding(coordinates: Array) -> Array:
+    """How far computed logarithms may be from those of the controls: two units in the last place."""
+    return 4 * UNIT_ROUNDOFF * np.abs(coordinates)
+
+
 def _logarithm_error(stage: StageBelief, inputs: Array) -> Array:
-    """How far outputs at inputs (n, d) may be off because logarithms of controls are rounded, (p,) or (1,)."""
-    controls = stage.node.stage.controls
-    columns = [j for j, name in enumerate(stage.node.input_names) if name in controls and controls[name].log]
+    """How far outputs at inputs (n, d) may be off because logarithms of controls are rounded, (p,) or (1,).
+
+    It is also what keeps two settings apart that share one floating-point logarithm: both observations are kept, each
+    as one of f at that logarithm with this error (`Posterior.rounded_inputs`).
+    """
+    columns = logarithmic_inputs(stage.node)
     if not columns or stage.belief is None:
         return np.zeros(1)
     shift = np.zeros_like(inputs)
-    shift[:, columns] = 2 * UNIT_ROUNDOFF * np.abs(inputs[:, columns])
+    shift[:, columns] = logarithm_rounding(inputs[:, columns])
     if isinstance(stage.belief, Belief):
         return stage.belief.modulus(shift).max(axis=0)
     return stage.belief.modulus(np.linalg.norm(shift, axis=1)).max(keepdims=True)

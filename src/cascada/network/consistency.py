@@ -9,9 +9,7 @@ from cascada.confidence import Boxes
 from cascada.confidence.evidence import lipschitz_evidence
 from cascada.network.beliefs import Beliefs, StageBelief, run_values
 from cascada.network.enclosure import enclose_network, in_user_units, known_values
-
-# Told numbers may have lost their last digits on the way here.
-_SLACK = 1e-9
+from cascada.network.slack import around_setting, told_slack
 
 
 def impossible(beliefs: Beliefs, values: Array) -> tuple[str, ...]:
@@ -24,13 +22,13 @@ def impossible(beliefs: Beliefs, values: Array) -> tuple[str, ...]:
     if all(_says_it_itself(stage, values) for stage in beliefs.stages):
         return ()
     d = beliefs.network.domain.dimension
-    point = values[:, :d]
-    boxes = enclose_network(beliefs, Boxes(point, point)).boxes
+    boxes = enclose_network(beliefs, around_setting(beliefs, values[:, :d])).boxes
     found = []
     for stage in beliefs.stages:
-        for name, column in zip(stage.node.stage.outputs, stage.node.columns, strict=True):
+        inputs = Boxes(boxes.lower[:, list(stage.node.inputs)], boxes.upper[:, list(stage.node.inputs)])
+        slacks = told_slack(stage, inputs, np.nan_to_num(values[0, list(stage.node.columns)]))
+        for name, column, slack in zip(stage.node.stage.outputs, stage.node.columns, slacks, strict=True):
             value, low, high = values[0, column], boxes.lower[0, column], boxes.upper[0, column]
-            slack = _SLACK * (1.0 + abs(value))
             if np.isfinite(value) and not low - slack <= value <= high + slack:
                 found.append(
                     f"stage {stage.node.stage.name!r} gave {name} = {value:.6g}, but by the assumptions it lies in "
@@ -53,10 +51,12 @@ def formula_evidence(stage: StageBelief, told: Array) -> tuple[str, ...]:
     if not given.known or given.lipschitz is None:
         return ()
     rows = told[np.isfinite(told[:, [*stage.node.inputs, *stage.node.columns]]).all(axis=1)]
-    inputs = in_user_units(stage, Boxes(*[rows[:, list(stage.node.inputs)]] * 2)).centre
-    inputs, first = np.unique(inputs, axis=0, return_index=True)
+    user = in_user_units(stage, Boxes(*[rows[:, list(stage.node.inputs)]] * 2))
+    inputs, first = np.unique(user.centre, axis=0, return_index=True)
     outputs = rows[first][:, list(stage.node.columns)]
-    found = lipschitz_evidence(inputs, outputs, first.astype(np.int64), given.lipschitz * (1 + _SLACK))
+    # The exponential of a rounded logarithm is off by some roundings, and so is the formula there.
+    off = given.lipschitz * np.linalg.norm(user.half, axis=1).max(initial=0.0)
+    found = lipschitz_evidence(inputs, outputs, first.astype(np.int64), given.lipschitz, off)
     return tuple(f"Stage {given.name!r}: {one.in_words(one.of_output(given.outputs))}" for one in found)
 
 

@@ -20,7 +20,7 @@ from cascada.confidence.affine import Affine
 from cascada.confidence.cells import cut, enclose
 from cascada.errors import ArgumentError, RefutedError
 from cascada.gp.rounding import SMALLEST_JITTER
-from cascada.network.beliefs import Beliefs, StageBelief
+from cascada.network.beliefs import Beliefs, StageBelief, logarithmic_inputs
 from cascada.network.evaluation import StageError, as_outputs_of, reason
 from cascada.network.network import Network
 
@@ -85,7 +85,7 @@ def enclose_stage(stage: StageBelief, cells: Boxes, inputs: Affine | None) -> tu
             j = stage.node.input_names.index(output)
             user = in_user_units(stage, cells)  # an output is in user units, also a copy of a logarithmic control
             box, affine = Boxes(user.lower[:, [j]], user.upper[:, [j]]), inputs.columns([j]) if inputs else None
-            if affine is not None and user is not cells and _logarithmic(stage, output):
+            if affine is not None and j in logarithmic_inputs(stage.node):
                 affine = Affine.of_boxes(box, affine.slope.shape[2])
         else:
             assert modelled is not None, "an output that is not passed on is modelled"
@@ -155,16 +155,19 @@ def _union(stage: StageBelief, belief: Belief, cells: Boxes, whole: Boxes) -> Bo
 
 
 def _known(stage: StageBelief, cells: Boxes, inputs: Affine | None) -> tuple[Boxes, Affine | None]:
-    """A formula: its value at the centre and its Lipschitz constant, or its own interval function."""
-    given, cells = stage.node.stage, in_user_units(stage, cells)
+    boxes = known_bounds(stage, in_user_units(stage, cells))
+    return boxes, None if inputs is None else Affine.of_boxes(boxes, inputs.slope.shape[2])
+
+
+def known_bounds(stage: StageBelief, cells: Boxes) -> Boxes:
+    """A formula over cells in user units: its value at the centre and its Lipschitz constant, or its own intervals."""
+    given = stage.node.stage
     if given.interval is not None:
         pairs = [_interval(stage, low, high) for low, high in zip(cells.lower, cells.upper, strict=True)]
-        boxes = Boxes(*np.array(pairs).reshape(len(pairs), 2, -1).transpose(1, 0, 2))
-    else:
-        values = np.array([_formula(stage, row) for row in cells.centre]).reshape(len(cells.lower), -1)
-        reach = np.linalg.norm(cells.half, axis=1)[:, None] * given.lipschitz * (1 + 1e-14)
-        boxes = Boxes(values - reach, values + reach).widened()
-    return boxes, None if inputs is None else Affine.of_boxes(boxes, inputs.slope.shape[2])
+        return Boxes(*np.array(pairs).reshape(len(pairs), 2, -1).transpose(1, 0, 2))
+    values = np.array([_formula(stage, row) for row in cells.centre]).reshape(len(cells.lower), -1)
+    reach = np.linalg.norm(cells.half, axis=1)[:, None] * given.lipschitz * (1 + 1e-14)
+    return Boxes(values - reach, values + reach).widened()
 
 
 def known_values(stage: StageBelief, inputs: Array) -> Array:
@@ -217,14 +220,9 @@ def _interval(stage: StageBelief, low: Array, high: Array) -> tuple[list[float],
     return result[:, 0].tolist(), result[:, 1].tolist()
 
 
-def _logarithmic(stage: StageBelief, name: str) -> bool:
-    controls = stage.node.stage.controls
-    return name in controls and controls[name].log
-
-
 def in_user_units(stage: StageBelief, cells: Boxes) -> Boxes:
     """Boxes of inputs with the exponential of logarithmic controls, rounded outwards."""
-    columns = [j for j, name in enumerate(stage.node.input_names) if _logarithmic(stage, name)]
+    columns = logarithmic_inputs(stage.node)
     if not columns:
         return cells
     lower, upper = cells.lower.copy(), cells.upper.copy()

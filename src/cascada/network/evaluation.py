@@ -7,13 +7,13 @@ from contextlib import suppress
 from numbers import Real as RealNumber
 from typing import Any
 
+from cascada.arrays import LARGEST_SCALE
 from cascada.errors import ArgumentError, CascadaError
 from cascada.network.command import Command, CommandError
 from cascada.network.network import Network, Node
 from cascada.network.stage import Stage
 from cascada.network.time_limit import TimedOut, called_within
 
-LARGEST = 1e100  # of what a stage may give
 _LONGEST_REASON = 4000  # letters of why it gave nothing
 
 Outputs = dict[str, tuple[float, ...]]  # stage → its outputs
@@ -187,8 +187,8 @@ def as_outputs_of(node: Node, result: Any) -> tuple[float, ...]:
             finite = False
         if not finite:
             raise UnusableResult(f"returned {value!r:.50} for {name!r}, which is not finite")
-        if abs(float(value)) > LARGEST:  # its square would not be finite
-            raise UnusableResult(f"returned {value!r:.50} for {name!r}, which is larger than {LARGEST:g}")
+        if abs(float(value)) > LARGEST_SCALE:  # its square would not be finite
+            raise UnusableResult(f"returned {value!r:.50} for {name!r}, which is larger than {LARGEST_SCALE:g}")
         numbers.append(float(value))
     return tuple(numbers)
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cascada.arrays import Array
+from cascada.arrays import LARGEST_SCALE, SMALLEST_SCALE, Array, check_scale
 from cascada.errors import ArgumentError
 from cascada.kernels import OperatorKernel, Separable, Stationary
 from cascada.space import Control, Integer, Real
@@ -114,6 +114,12 @@ class Stage:
                 raise fail(f"{what} must be one number or one per modelled output ({size}); got {values!r}.")
             return array if joint else np.array(np.broadcast_to(array, (size,)))
 
+        def check(values: ArrayLike, what: str, *limits: float) -> None:
+            try:
+                check_scale(values, what, *limits)
+            except ArgumentError as error:
+                raise fail(str(error)) from None
+
         if known:
             if kernel is not None or norm_bound is not None:
                 raise fail("a known stage is never modelled: give it no kernel and no norm_bound.")
@@ -134,14 +140,21 @@ class Stage:
             raise fail(f"timeout must be a number of seconds above 0, or None; got {timeout!r}.")
         if not _number(retries) or not isinstance(retries, int) or retries < 0:
             raise fail(f"retries must be a whole number, 0 or more; got {retries!r}.")
+        bounds, slopes = constants(norm_bound, "norm_bound"), constants(lipschitz, "lipschitz")
+        check(np.abs(offsets).max(initial=SMALLEST_SCALE), "offset", 0.0, LARGEST_SCALE)
+        if slopes is not None:
+            check(slopes, "lipschitz", 1e-200, 1e200)
+        if bounds is not None and kernel is not None:
+            check(bounds, "norm_bound")
+            check(bounds * prior_sds(kernel), "norm_bound times the prior sd of the kernel")
         values = {
             "name": name,
             "controls": dict(controls or {}),
             "outputs": names,
             "parents": None if parents is None else given_parents,
             "kernel": kernel,
-            "norm_bound": constants(norm_bound, "norm_bound"),
-            "lipschitz": constants(lipschitz, "lipschitz"),
+            "norm_bound": bounds,
+            "lipschitz": slopes,
             "offset": np.array(np.broadcast_to(offsets, (modelled,))),
             "passes": tuple(passes),
             "known": bool(known),
@@ -196,6 +209,16 @@ class Stage:
     def joint(self) -> bool:
         """Whether the outputs share one norm."""
         return isinstance(self.kernel, OperatorKernel)
+
+
+def prior_sds(kernel: Stationary | OperatorKernel) -> Array:
+    """The prior sds of the outputs under a kernel, those that are 0 left out; 1 for a kernel given as a function."""
+    if isinstance(kernel, Stationary):
+        return np.array([np.sqrt(kernel.variance)])
+    if not isinstance(kernel, Separable):
+        return np.ones(1)
+    variances = np.ones(1) if kernel.matrix is None else np.diag(np.array(kernel.matrix))
+    return np.sqrt(variances[variances > 0]) * np.sqrt(kernel.kernel.variance)
 
 
 def _number(value: Any) -> bool:

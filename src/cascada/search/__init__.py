@@ -2,7 +2,7 @@
 
 from cascada.search.ascent import Joint, ascend
 from cascada.search.box import best_in_box
-from cascada.search.branch_and_bound import Limits, Outcome, contradiction_slack, search
+from cascada.search.branch_and_bound import Limits, Outcome, search
 from cascada.search.candidates import Candidates, largest
 from cascada.search.certificate import Certificate, GapKind, assumptions, refutations
 from cascada.search.leaves import Leaves
@@ -18,7 +18,6 @@ __all__ = [
     "ascend",
     "assumptions",
     "best_in_box",
-    "contradiction_slack",
     "largest",
     "refutations",
     "search",

@@ -17,6 +17,7 @@ from cascada.arrays import Array, BoolArray, IntArray
 from cascada.confidence import Boxes
 from cascada.errors import RefutedError
 from cascada.network import Beliefs, enclose_network, objective_above
+from cascada.network.slack import around_setting, objective_slack
 from cascada.search.leaves import Leaves, halves
 
 # How many cells are looked at together: enough for NumPy, few enough to stay best-first.
@@ -61,15 +62,15 @@ def search(
     *,
     prove: bool = False,
     taken: Callable[[Array], bool] | None = None,
-    best_point: Array | None = None,
+    best_run: Array | None = None,
 ) -> Outcome:
     """Refine the leaves until the gap is within the tolerance, a point is worth a run, or a limit is reached.
 
     `version` counts the data behind the beliefs. With `prove` no point ends the search: only the bound counts. `taken`
-    says that a point was run already or is running. `best_point` (d,) is where the best value was seen: a bound over a
+    says that a point was run already or is running. `best_run` (V,) is the run that gave the best value: a bound over a
     cell around it that is lower refutes the assumptions (`RefutedError`).
     """
-    box = _Box(beliefs, best, best_point)
+    box = _Box(beliefs, best, best_run)
     deadline = None if limits.seconds is None else time.monotonic() + limits.seconds
     fallback: tuple[float, Array | None] = (-np.inf, None)
     used = 0
@@ -116,11 +117,6 @@ def search(
             return outcome("seconds", fallback[1])
 
 
-def contradiction_slack(best: float) -> float:
-    """By how much a value may exceed a bound through rounding in the told numbers alone."""
-    return 1e-9 * (1.0 + abs(best)) if np.isfinite(best) else 0.0
-
-
 def _worth_a_run(at_centre: float, bound: float, best: float) -> bool:
     if not np.isfinite(best):
         return True  # nothing was run yet: any point teaches
@@ -130,9 +126,12 @@ def _worth_a_run(at_centre: float, bound: float, best: float) -> bool:
 class _Box:
     """Bounds of the objective over cells of controls, and which side of a cell to cut."""
 
-    def __init__(self, beliefs: Beliefs, best: float, best_point: Array | None) -> None:
+    def __init__(self, beliefs: Beliefs, best: float, best_run: Array | None) -> None:
         self._beliefs = beliefs
-        self._best, self._best_point = best, best_point
+        self._best, self._setting = best, None
+        if best_run is not None:
+            self._setting = around_setting(beliefs, best_run[None, : beliefs.network.domain.dimension])
+            self._slack = objective_slack(beliefs, best_run)
         self._column = beliefs.network.objective_column
         self._lengthscales = _lengthscales(beliefs)
 
@@ -141,9 +140,9 @@ class _Box:
         enclosure = enclose_network(self._beliefs, cells)
         assert enclosure.affine is not None, "the union form has slopes"
         upper = objective_above(self._beliefs.network, enclosure)
-        if self._best_point is not None:
-            around = np.all((cells.lower <= self._best_point) & (self._best_point <= cells.upper), axis=1)
-            if np.any(upper[around] < self._best - contradiction_slack(self._best)):
+        if self._setting is not None:
+            around = np.all((cells.lower <= self._setting.lower) & (self._setting.upper <= cells.upper), axis=1)
+            if np.any(upper[around] < self._best - self._slack):
                 raise RefutedError(
                     f"A run gave {self._best:.6g}, but by the assumptions nothing there exceeds "
                     f"{upper[around].min():.6g}: a norm_bound, a lipschitz or a known stage's interval is wrong."

@@ -9,6 +9,7 @@ import numpy as np
 
 from cascada.errors import ArgumentError, ContradictionError
 from cascada.network import Network
+from cascada.study.repeats import Repeats
 from cascada.study.trial import State, Trial, best_of, trial_number
 
 
@@ -19,6 +20,7 @@ class Book:
         self._network = network
         self.trials: list[Trial] = []
         self.taken: set[bytes] = set()  # their points, as `point_key`
+        self.repeats = Repeats(network)
 
     def new(self, controls: Mapping[str, Any], state: State = "running") -> Trial:
         """A trial at these controls, checked, that is not in the book yet."""

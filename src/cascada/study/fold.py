@@ -3,19 +3,20 @@
 Nothing here learns from the trials, so that a log of ten thousand of them is folded in a second.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from cascada.calibration import Calibration, calibrate
-from cascada.errors import ArgumentError, CascadaError, ContradictionError, StoreError
+from cascada.errors import ArgumentError, CascadaError, StoreError
 from cascada.gp.rounding import SMALLEST_JITTER
-from cascada.network import Beliefs, Network, Node, prior_beliefs, run_values
+from cascada.network import Beliefs, Network, prior_beliefs
 from cascada.study.events import Event
 from cascada.study.leases import checked_lease
 from cascada.study.observing import observed
+from cascada.study.repeats import Repeats
 from cascada.study.trial import State, Trial
 
 _ENDS: Mapping[str, State] = {"failed": "failed", "abandoned": "abandoned"}
@@ -31,7 +32,7 @@ class Fold:
         self.workers: dict[int, str] = {}  # who runs a trial under a lease
         self.fits: Mapping[str, Any] = {}  # what was fitted last
         self._nothing = _beliefs(network)
-        self._seen: dict[tuple[str, bytes], tuple[int, tuple[float, ...]]] = {}  # by stage and inputs
+        self._repeats = Repeats(network)
 
     def apply(self, event: Event) -> None:
         """The state after one more event; `StoreError`, and nothing changed, where it cannot follow."""
@@ -98,34 +99,12 @@ class Fold:
     def told(self, trial: Trial, outputs: Any) -> Trial:
         """The trial with these outputs too, checked against itself and against all others."""
         after = observed(self._nothing, trial, outputs)
-        self._check_repeats(after)
+        self._repeats.check(after)
         return after
-
-    def _check_repeats(self, trial: Trial) -> None:
-        """Refuse outputs that another trial's same inputs contradict: no function gives both."""
-        for node, key, outputs in self._observations(trial):
-            other, told = self._seen.get(key, (trial.number, outputs))
-            if told != outputs and other != trial.number:
-                raise ContradictionError(
-                    f"trial {trial.number}: stage {node.stage.name!r} was told as {outputs}, but as {told} for "
-                    f"the same inputs in trial {other}. Runs have to be free of noise."
-                )
-
-    def _observations(self, trial: Trial) -> Iterator[tuple[Node, tuple[str, bytes], tuple[float, ...]]]:
-        """The stages whose inputs and outputs are known, with what stands for their inputs."""
-        if not trial.outputs:
-            return
-        row = run_values(self.network, self.network.domain.row(trial.controls)[None], [trial.outputs])[0]
-        for node in self.network.nodes:
-            name = node.stage.name
-            inputs = row[list(node.inputs)] + 0.0  # which turns −0.0 into 0.0
-            if not node.stage.known and name in trial.outputs and np.isfinite(inputs).all():  # formulas: see `observed`
-                yield node, (name, inputs.tobytes()), trial.outputs[name]
 
     def _set(self, trial: Trial) -> None:
         self.trials[trial.number] = trial
-        for _, key, outputs in self._observations(trial):
-            self._seen.setdefault(key, (trial.number, outputs))
+        self._repeats.add(trial)
 
 
 def _text(reason: Any) -> str | None:

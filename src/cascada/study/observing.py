@@ -5,17 +5,15 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
+from cascada.confidence import Boxes
 from cascada.errors import ArgumentError, ContradictionError
 from cascada.network import Beliefs, Network, run_values
 from cascada.network.consistency import formula_outputs
 from cascada.network.enclosure import known_values
 from cascada.network.evaluation import UnusableResult, as_outputs_of
+from cascada.network.slack import told_slack
 from cascada.study.trial import Trial
-
-# How far a told output of a known stage may be from its formula: digits lost on the way here, and no more.
-_FORMULA_TOLERANCE = 1e-9
 
 
 def observed(beliefs: Beliefs, before: Trial, outputs: Mapping[str, Any]) -> Trial:
@@ -33,8 +31,9 @@ def observed(beliefs: Beliefs, before: Trial, outputs: Mapping[str, Any]) -> Tri
             values = as_outputs_of(node, result)
         except UnusableResult as error:
             raise ArgumentError(f"trial {before.number}: stage {name!r} {error}.") from None
-        if node.stage.known and name in known and _agree(known[name], values):
-            continue  # the formula was quicker, and what is told has lost digits
+        if node.stage.known and name in known:  # the formula was quicker; what is told may differ by some roundings
+            _check_formulas(beliefs, before, {**known, name: values})
+            continue
         if known.get(name, values) != values:
             raise ContradictionError(
                 f"trial {before.number}: stage {name!r} was told as {known[name]} before and now as {values}."
@@ -76,11 +75,6 @@ def _check_copies(network: Network, trial: Trial, outputs: Mapping[str, tuple[fl
                 )
 
 
-def _agree(right: ArrayLike, told: ArrayLike) -> bool:
-    """Whether what was told of a formula is what it gives, but for lost digits."""
-    return bool(np.all(np.abs(np.subtract(right, told)) <= _FORMULA_TOLERANCE * (1.0 + np.abs(right))))
-
-
 def _check_formulas(beliefs: Beliefs, trial: Trial, outputs: Mapping[str, tuple[float, ...]]) -> None:
     """Refuse outputs of a known stage that are not what its formula gives."""
     network = beliefs.network
@@ -91,7 +85,8 @@ def _check_formulas(beliefs: Beliefs, trial: Trial, outputs: Mapping[str, tuple[
         if not stage.node.stage.known or name not in outputs or not np.isfinite(inputs).all():
             continue
         right, told = known_values(stage, inputs)[0], np.array(outputs[name])
-        if not _agree(right, told):
+        larger = np.maximum(np.abs(right), np.abs(told))
+        if np.any(np.abs(right - told) > told_slack(stage, Boxes(inputs, inputs), larger)):
             raise ContradictionError(
                 f"trial {trial.number}: the known stage {name!r} was told as {told}, but its formula gives {right}."
             )

@@ -18,7 +18,8 @@ from cascada.confidence import Boxes
 from cascada.errors import ArgumentError, RefutedError
 from cascada.network import Beliefs, composite_mean, enclose_network
 from cascada.network.composite import composite_bounds
-from cascada.search import Candidates, Certificate, GapKind, contradiction_slack
+from cascada.network.slack import objective_slack
+from cascada.search import Candidates, Certificate, GapKind
 
 # Candidates whose bounds are computed together: enough for NumPy, and little memory.
 _BLOCK = 4096
@@ -76,7 +77,8 @@ def recommendation_at(
     if certificate.kind != "refuted" and certificate.bound is not None:
         low = _below(beliefs, point)
         high = sign * certificate.bound if candidates is None else _above(beliefs, candidates)
-        if high < low - contradiction_slack(low):
+        run = np.append(point[0], np.full(network.width - point.shape[1], np.nan))  # not run, perhaps
+        if high < low - objective_slack(beliefs, run):
             raise RefutedError(
                 f"the recommended point gives at least {low:.6g}, but nothing gives more than {high:.6g}."
             )

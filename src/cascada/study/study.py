@@ -14,7 +14,8 @@ from cascada.calibration import Calibration, together
 from cascada.errors import RefutedError
 from cascada.gp.rounding import SMALLEST_JITTER
 from cascada.network import Beliefs, Network, Process, StagePrediction
-from cascada.search import Candidates, Certificate, Leaves, Limits, assumptions, contradiction_slack, search
+from cascada.network.slack import objective_slack
+from cascada.search import Candidates, Certificate, Leaves, Limits, assumptions, search
 from cascada.space import CandidatesLike, as_candidates
 from cascada.study.book import Book
 from cascada.study.frame import trials_dataframe
@@ -276,8 +277,8 @@ class Study:
         if leaves is None:
             leaves = Leaves.root(self.network.domain)
         wanted = Limits(self.tolerance or 0.0, cells=2_000) if limits is None else limits
-        at = self._context(()).best_point
-        outcome = search(self.beliefs, leaves, best, len(self._knowledge.told), wanted, prove=True, best_point=at)
+        run = self._context(()).best_run
+        outcome = search(self.beliefs, leaves, best, len(self._knowledge.told), wanted, prove=True, best_run=run)
         if limits is None and not self._replayable:  # a tree that grew over many looks does not follow from the log
             self._leaves = outcome.leaves
         self._count(outcome.cells, started)
@@ -285,10 +286,9 @@ class Study:
 
     def _checked(self, bound: float, best: float) -> float:
         """A bound over all points that were run, refused when a run beats it."""
-        inside = self._listed is None or all(
-            self.network.domain.row(t.controls) in self._listed for t in self._book.trials
-        )
-        if inside and bound < best - contradiction_slack(best):
+        domain, run = self.network.domain, self._context(()).best_run
+        inside = self._listed is None or all(domain.row(t.controls) in self._listed for t in self._book.trials)
+        if inside and run is not None and bound < best - objective_slack(self.beliefs, run):
             raise RefutedError(f"a run gave {best:.6g}, but by the assumptions no setting gives more than {bound:.6g}.")
         return bound
 
@@ -387,10 +387,12 @@ class Study:
     def _learned(self, before: Trial, outputs: Mapping[str, Any]) -> Trial:
         """A trial with these outputs too, once all that follows from them is learned; else nothing is changed."""
         told = observed(self.beliefs, before, outputs)
+        self._book.repeats.check(told)
         if any(name not in before.outputs for name in outputs):
             if self._knowledge.learn(told):
                 self._cache = self._leaves = None  # their bounds rest on what is not assumed any more
             self._suggestion = None
+            self._book.repeats.add(told)
         self._at_hand = None
         return told
 

@@ -1,0 +1,76 @@
+"""How far a told value may lie outside a bound through rounding alone.
+
+The one argument, for every comparison of a told value with a bound or a formula. Bounds are rounded outwards, so in
+exact arithmetic every value of the process lies within them. What is told is rounded: it is the result of a few
+floating-point operations, each of which errs by at most u times the numbers in it. For a modelled stage those numbers
+are no larger than the value, its offset and B·s, the largest |f − offset|. For a formula they are its value and its
+inputs; what rounded inputs do to it is seen by moving them: by its Lipschitz constant, or by its interval function. So
+the slack is in the units of the problem, and a value that is wrong by more than some roundings is found at every scale.
+"""
+
+import numpy as np
+
+from cascada.arrays import UNIT_ROUNDOFF, Array
+from cascada.confidence import BallBelief, Belief, Boxes
+from cascada.network.beliefs import Beliefs, StageBelief, logarithm_rounding
+from cascada.network.enclosure import enclose_network, in_user_units, known_bounds
+
+# The operations behind a told value, with a margin: a value that is wrong by more is no rounding.
+_ROUNDINGS = 64 * UNIT_ROUNDOFF
+
+
+def told_slack(stage: StageBelief, inputs: Boxes, outputs: Array) -> Array:
+    """How far outputs (p,) of a stage, told or computed, may be outside their bounds at inputs in one box, (p,)."""
+    slack = _ROUNDINGS * np.abs(outputs)
+    if stage.node.stage.known:
+        return slack + _formula_slack(stage, inputs)
+    scale = np.zeros(len(outputs))
+    if stage.belief is not None:
+        names = stage.node.stage.outputs
+        modelled = [names.index(output) for output in stage.node.stage.modelled]
+        scale[modelled] = _largest_values(stage.belief) + np.abs(stage.node.stage.offset)
+    return slack + _ROUNDINGS * scale
+
+
+def objective_slack(beliefs: Beliefs, run: Array) -> float:
+    """How far the objective of a run (V,) may be outside its bounds; NaN where an output was not observed."""
+    network = beliefs.network
+    stage = next(stage for stage in beliefs.stages if network.objective_column in stage.node.columns)
+    values = run[None]
+    boxes = Boxes(values, values)
+    if not np.isfinite(values[:, list(stage.node.inputs)]).all():
+        point = values[:, : network.domain.dimension]
+        enclosed = enclose_network(beliefs, Boxes(point, point)).boxes
+        seen = np.isfinite(values)
+        boxes = Boxes(np.where(seen, values, enclosed.lower), np.where(seen, values, enclosed.upper))
+    inputs = Boxes(boxes.lower[:, list(stage.node.inputs)], boxes.upper[:, list(stage.node.inputs)])
+    outputs = np.abs([boxes.lower[0, list(stage.node.columns)], boxes.upper[0, list(stage.node.columns)]]).max(axis=0)
+    position = stage.node.columns.index(network.objective_column)
+    return float(told_slack(stage, inputs, np.nan_to_num(outputs))[position])
+
+
+def around_setting(beliefs: Beliefs, points: Array) -> Boxes:
+    """Cells (n, d) that contain the exact coordinates of settings whose rounded coordinates are the points."""
+    domain = beliefs.network.domain
+    pad = np.zeros_like(points)
+    pad[:, domain.logarithmic] = logarithm_rounding(points[:, domain.logarithmic])
+    return Boxes(np.maximum(points - pad, domain.lower), np.minimum(points + pad, domain.upper))
+
+
+def _largest_values(belief: Belief | BallBelief) -> Array:
+    """B·s for every modelled output, (p,); 0 for a kernel given as a function, which need not have a largest value."""
+    if isinstance(belief, BallBelief):
+        if belief.per_output is None:
+            return np.zeros(belief.posterior.output_count)
+        belief = belief.per_output
+    return belief.norm_bound * np.sqrt(belief.kernel.variance)
+
+
+def _formula_slack(stage: StageBelief, inputs: Boxes) -> Array:
+    """How far the bounds of a formula move when its inputs move by some roundings, (p,)."""
+    user = in_user_units(stage, inputs)
+    pad = _ROUNDINGS * np.maximum(np.abs(user.lower), np.abs(user.upper))
+    moved = known_bounds(stage, Boxes(user.lower - pad, user.upper + pad))
+    plain = known_bounds(stage, user)
+    further = np.maximum(moved.upper - plain.upper, plain.lower - moved.lower)[0]
+    return np.maximum(further, 0.0) + _ROUNDINGS * np.maximum(np.abs(plain.lower), np.abs(plain.upper))[0]
