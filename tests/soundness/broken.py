@@ -196,13 +196,13 @@ BROKEN: tuple[Broken, ...] = (
         "runs are learned a thousandth beside their controls",
         "histories",
         ((knowledge, "run_values", _half_told),),
-        partial(histories.run, 6, 1, ("chain", "known")),
+        partial(histories.run, 12, 1, ("chain", "known")),
     ),
     Broken(
         "the search loses the cell with the highest bound",
         "histories",
         ((leaves.Leaves, "take", _without_last_leaf),),
-        partial(histories.run, 6, 1, ("chain",)),
+        partial(histories.run, 12, 1, ("chain", "known")),
     ),
     Broken(
         "the bound is that of the lower ends",
@@ -214,7 +214,7 @@ BROKEN: tuple[Broken, ...] = (
                 lambda network, enclosure: enclosure.boxes.lower[:, network.objective_column],
             ),
         ),
-        partial(histories.run, 6, 1, ("chain", "known")),
+        partial(histories.run, 12, 1, ("chain", "known")),
     ),
 )
 

@@ -10,6 +10,7 @@ from cascada.gp import BlockPosterior
 from cascada.kernels import BlockKernel, Matern, SquaredExponential, Stationary, random_operator_expansion
 from cascada.network import Beliefs, Form, prior_beliefs
 from cascada.problems import Problem, certified
+from cascada.search import Candidates
 from tests.soundness import truths
 from tests.soundness.harness import Ledger
 
@@ -69,23 +70,32 @@ def check(ledger: Ledger, structure: str, problem: Problem, count: int, points: 
     runs = problem.values(crowd(count, d, rng))
     note = f"{problem.network.nodes[0].stage.kernel}"
 
-    def learned(rows: Array) -> Beliefs:
-        beliefs = prior_beliefs(problem.network)
+    def learned(rows: Array, points: Array) -> tuple[Beliefs, Candidates]:
+        beliefs, candidates = prior_beliefs(problem.network), Candidates.of(points)
         for batch in batches(rows, rng):
             beliefs = beliefs.append(batch)
+            candidates = candidates.follow(beliefs) if rng.uniform() < 0.5 else candidates
         beliefs.check()
-        return beliefs
+        return beliefs, candidates.follow(beliefs)
 
     for part in (count // 3, count):
-        beliefs = ledger[f"{structure}: true runs accepted"].attempt(partial(learned, runs[:part]), note)
-        if beliefs is None:
-            continue
         Z = near(runs, points, d, rng)
-        truth = problem.values(Z)[:, d:]
+        both = ledger[f"{structure}: true runs accepted"].attempt(partial(learned, runs[:part], Z), note)
+        if both is None:
+            continue
+        beliefs, candidates = both
+        values = problem.values(Z)
+        truth, best = values[:, d:], values[:, problem.network.objective_column]
+        ledger[f"{structure}: candidates"].try_margins(partial(_above, candidates, beliefs, best), len(Z), note)
         for where, cells in (("points", Boxes(Z, Z)), ("cells", truths.cells_around(Z, truths.BOX, rng))):
             for form in FORMS:
                 compute = partial(truths.output_boxes, beliefs, cells, form)
                 ledger[f"{structure}: {where}"].try_boxes(compute, truth, truths.NORM, f"{note}, {form}")
+
+
+def _above(candidates: Candidates, beliefs: Beliefs, truth: Array) -> Array:
+    """How far the upper bounds of candidates lie above their objective, in units of B."""
+    return (candidates.upper(beliefs) - truth) / truths.NORM
 
 
 def check_block(ledger: Ledger, points: int, rng: np.random.Generator) -> None:

@@ -17,6 +17,7 @@ from cascada.confidence import Boxes
 from cascada.kernels import Matern, SquaredExponential, Stationary
 from cascada.network import Network
 from cascada.problems import Problem, certified
+from cascada.problems.problem import Optimum
 from cascada.study import Study, Trial
 from tests.soundness import truths
 from tests.soundness.harness import Ledger
@@ -33,11 +34,22 @@ def run(steps: int, seed: int, structures: Sequence[str] = STRUCTURES) -> Ledger
     for s, structure in enumerate(structures):
         rng = np.random.default_rng([seed, s, 10])
         problem = certified(structure, int(rng.integers(1 << 30)), KERNELS[(seed + s) % len(KERNELS)])
+        if rng.uniform() < 0.5:
+            problem = minimised(problem)
         with tempfile.TemporaryDirectory() as folder:
             for history in (InMemory(problem, rng), Stored(problem, rng, Path(folder))):
                 with history.opened():
                     play(ledger, history, steps)
     return ledger
+
+
+def minimised(problem: Problem) -> Problem:
+    """The same process, of which the smallest objective is sought; `answer` is minus that."""
+
+    def answer() -> Optimum:
+        return Problem(problem.name, problem.summary, problem.network, lambda points: -problem.values(points)).best
+
+    return Problem(f"{problem.name}, minimised", problem.summary, problem.network.mirrored(), problem.values, answer)
 
 
 def play(ledger: Ledger, history: "History", steps: int) -> None:
@@ -57,13 +69,14 @@ def look(ledger: Ledger, history: "History", note: str) -> None:
     if certificate is None:
         return
     ledger[f"{kind}: not refuted"].verdict(certificate.kind == "proven", f"{note}: {certificate}")
-    seen = -np.inf if certificate.best is None else certificate.best
-    ledger[f"{kind}: best run"].verdict(seen == history.best, f"{note}: {seen} instead of {history.best}")
-    if certificate.bound is not None and certificate.gap is not None:
-        above = np.array([certificate.bound - problem.optimum[1], certificate.gap - problem.optimum[1] + history.best])
-        ledger[f"{kind}: proven bound and gap"].add(
-            above / truths.NORM, np.array([certificate.gap]) / truths.NORM, note
-        )
+    ledger[f"{kind}: best run"].verdict(
+        certificate.best == history.best, f"{note}: {certificate.best} instead of {history.best}"
+    )
+    if certificate.bound is not None and certificate.gap is not None and history.best is not None:
+        sign, optimum = problem.network.sign, problem.optimum[1]
+        margins = np.array([sign * certificate.bound - optimum, certificate.gap - (optimum - sign * history.best)])
+        width = np.array([certificate.gap]) / truths.NORM
+        ledger[f"{kind}: proven bound and gap"].add(margins / truths.NORM, width, note)
     domain = problem.network.domain
     Z = history.rng.uniform(domain.lower, domain.upper, (_POINTS, domain.dimension))
     if study.trials:  # next to runs, where bounds are sharp
@@ -97,7 +110,7 @@ class History:
         self.problem, self.rng = problem, rng
         self.network = problem.network
         self.pending: dict[int, Trial] = {}
-        self.best = -np.inf  # the best complete run, by our own book
+        self.best: float | None = None  # the best complete run, by our own book
         self.done: list[str] = []
         self.study: Any = None
 
@@ -159,7 +172,8 @@ class History:
         if trial.state == "complete":
             self.pending.pop(trial.number, None)
             assert trial.value is not None, "a complete trial has a value"
-            self.best = max(self.best, trial.value)
+            sign = self.network.sign
+            self.best = trial.value if self.best is None else sign * max(sign * self.best, sign * trial.value)
 
 
 class InMemory(History):
@@ -204,5 +218,6 @@ class Stored(History):
             stage if stage.norm_bound is None else stage.assuming(factor * stage.norm_bound, None)
             for stage in self.problem.network.stages
         ]
-        self.network = Network(stages, objective=".".join(self.problem.network.objective))
+        network = Network(stages, objective=".".join(self.problem.network.objective))
+        self.network = network if self.problem.network.sign > 0 else network.mirrored()
         self.study = Study.open(self.url, "history", self.network, amend=True)

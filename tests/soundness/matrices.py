@@ -12,8 +12,8 @@ import numpy as np
 from cascada.arrays import UNIT_ROUNDOFF, Array
 from cascada.confidence import BallBelief, Balls, Boxes, cell_bounds
 from cascada.errors import ContradictionError
-from cascada.gp import SeparablePosterior
-from cascada.kernels import Expansion, Matern, Separable, SquaredExponential, Stationary, random_expansion
+from cascada.gp import BlockPosterior, OperatorPosterior, SeparablePosterior
+from cascada.kernels import BlockKernel, Expansion, Matern, Separable, SquaredExponential, Stationary, random_expansion
 from cascada.network import Beliefs, Form, Network, Stage, ball_regions, chain, prior_beliefs
 from cascada.space import Real
 from tests.soundness import exact, truths
@@ -119,8 +119,29 @@ def check(ledger: Ledger, family: str, scene: Scene, points: int, rng: np.random
     runs, truth = scene.values(X), scene.values(Z)
     for t in COUNTS:
         check_stage(ledger, family, scene, runs[:t], truth, rng)
+        check_block(ledger, family, scene, runs[:t], truth)
         check_network(ledger, family, scene, runs[:t], truth, rng)
     check_refusal(ledger, family, scene, runs[: COUNTS[1]], rng)
+
+
+def check_block(ledger: Ledger, family: str, scene: Scene, runs: Array, truth: Array) -> None:
+    """The same kernel as a function that returns blocks, of which nothing else is known."""
+    d, p = scene.dimension, len(scene.sizes)
+    X, Y, Z, values = runs[:, :d], runs[:, d : d + p], truth[:, :d], truth[:, d : d + p]
+    kernel = BlockKernel("k·A", partial(scene.kernel.blocks, outputs=p))
+    note, scale = describe(scene, len(X)), float(np.linalg.norm(scene.sizes))
+    belief = ledger[f"{family}: block kernel, true outputs accepted"].attempt(
+        lambda: _believed(BlockPosterior.fit(kernel, X, Y), scene.norm, Y), note
+    )
+    if belief is not None:
+        ledger[f"{family}: block kernel, balls"].try_balls(lambda: belief.balls(Z), values, scale, note)
+
+
+def _believed(posterior: OperatorPosterior, norm: float, outputs: Array) -> BallBelief:
+    """The belief in outputs that were rounded once."""
+    belief = BallBelief(posterior, norm).with_output_error(UNIT_ROUNDOFF * np.abs(outputs).max(axis=0))
+    belief.check()
+    return belief
 
 
 def check_stage(ledger: Ledger, family: str, scene: Scene, runs: Array, truth: Array, rng: np.random.Generator) -> None:
@@ -129,13 +150,9 @@ def check_stage(ledger: Ledger, family: str, scene: Scene, runs: Array, truth: A
     X, Y, Z, values = runs[:, :d], runs[:, d : d + p], truth[:, :d], truth[:, d : d + p]
     note = describe(scene, len(X))
 
-    def believed() -> BallBelief:
-        belief = BallBelief(SeparablePosterior.fit(scene.kernel, X, Y), scene.norm)
-        belief = belief.with_output_error(UNIT_ROUNDOFF * np.abs(Y).max(axis=0))  # rounded once
-        belief.check()
-        return belief
-
-    belief = ledger[f"{family}: true outputs accepted"].attempt(believed, note)
+    belief = ledger[f"{family}: true outputs accepted"].attempt(
+        lambda: _believed(SeparablePosterior.fit(scene.kernel, X, Y), scene.norm, Y), note
+    )
     if belief is None:
         return
     scale = float(np.linalg.norm(scene.sizes))
