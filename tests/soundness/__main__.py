@@ -101,13 +101,13 @@ What the harness reports when one part of the library is wrong.
 PARTS: dict[str, tuple[Callable[[int], Ledger], int]] = {
     "stages": (lambda seed: foundation.run(400, seed), 0),
     "networks": (lambda seed: networks.run(2000, seed), 0),
-    "matrices": (lambda seed: matrices.run(400, seed), 100),
-    "scales": (lambda seed: scales.run(300, seed), 40),
-    "refusals": (lambda seed: refusals.run(20, seed), 40),
+    "matrices": (lambda seed: matrices.run(400, seed), 60),
+    "scales": (lambda seed: scales.run(300, seed), 20),
+    "refusals": (lambda seed: refusals.run(20, seed), 20),
     "neighbours": (lambda seed: neighbours.run(60, seed), 80),
-    "extremes": (lambda seed: extremes.run(3, seed), 80),
+    "extremes": (lambda seed: extremes.run(3, seed), 60),
     "crowds": (lambda seed: crowds.run(500, seed), 60),
-    "histories": (lambda seed: histories.run(30, seed), 30),
+    "histories": (lambda seed: histories.run(30, seed), 20),
 }
 
 # Rounds between two looks at whether there are enough; the result must not depend on the number of processes.
