@@ -157,6 +157,24 @@ def test_two_settings_that_share_one_logarithm_are_both_kept(norms):
         study.add_trial({"x": x}, {"f": value + 1e-9})
 
 
+def test_a_rounded_logarithm_costs_every_output_of_a_joint_norm_its_own_rounding_only():
+    pair = cd.Stage(
+        "pair",
+        controls={"x": cd.Real(1e5, 2e5, log=True)},
+        outputs=["large", "small"],
+        kernel=cd.Separable(SE, np.diag([1e14, 1e-8])),
+        norm_bound=2.0,
+    )
+    study = Study(cd.Network([pair], objective="pair.small"))
+    for x in (1e5, 1.2345e5, math.nextafter(1.2345e5, math.inf), 2e5):
+        height = bump(math.log(x), 11.7)
+        study.add_trial({"x": x}, {"pair": [1e7 * height, 1.5e-4 * height]})
+    certificate = study.certificate(tolerance=1e-6)
+    assert certificate.kind == "proven"
+    assert certificate.gap is not None
+    assert certificate.gap <= 1e-5
+
+
 def test_settings_that_share_one_logarithm_cannot_give_what_no_norm_allows():
     x = 1.2345e5
     network = cd.chain(cd.Stage("f", controls={"x": cd.Real(1e5, 2e5, log=True)}, kernel=SE, norm_bound=2.0))
@@ -225,3 +243,12 @@ def test_a_formula_whose_terms_cancel_may_be_told_with_their_rounding():
     assert study.certificate().kind == "proven"
     with pytest.raises(ContradictionError, match="its formula gives"):
         study.add_trial({"x": 1.0, "y": y}, {"f": 0.7, "g": told + 1e-7})
+
+
+def test_inputs_closer_than_any_distance_are_no_evidence_against_a_lipschitz_constant():
+    study = Study(cd.chain(stage(1.0, lipschitz=1.0)))
+    study.add_trial({"x": 0.0}, {"f": 0.5})
+    study.add_trial({"x": 5e-324}, {"f": 0.5})
+    assert study.certificate().kind == "proven"
+    study.add_trial({"x": 1e-323}, {"f": 0.6})
+    assert study.certificate().kind == "refuted"

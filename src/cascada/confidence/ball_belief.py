@@ -166,6 +166,21 @@ class BallBelief:
             )
         return np.minimum.reduce(bounds) * (1 + 8 * UNIT_ROUNDOFF)
 
+    def output_modulus(self, differences: Array) -> Array:
+        """The most that every output can change over the differences along the last axis, (…, p), rounded up.
+
+        Under a separable kernel each output has its own unit, sqrt(A_jj).
+        """
+        distances = np.linalg.norm(differences, axis=-1)
+        posterior = self.posterior
+        if not isinstance(posterior, SeparablePosterior):
+            return np.repeat(self.modulus(distances)[..., None], posterior.output_count, axis=-1)
+        kernel = posterior.kernel.kernel
+        bound = kernel.distance(kernel.scaled_norm(differences))[..., None] * (self.norm_bound * posterior.output_roots)
+        if self.lipschitz is not None:
+            bound = np.minimum(bound, self.lipschitz * distances[..., None])
+        return bound * (1 + 4 * (differences.shape[-1] + 4) * UNIT_ROUNDOFF)
+
     @cached_property
     def raw_lipschitz(self) -> float | None:
         """A Lipschitz constant in raw ℓ2 distance: the given L, or that of the kernel if smaller; None without both."""

@@ -77,14 +77,14 @@ def lipschitz_evidence(
     errors = np.broadcast_to(np.asarray(output_error, dtype=np.float64), (len(columns),))
     reach = float(np.abs(inputs).max())
     # Where inputs are rounded, two of them may be equal: they are some roundings apart.
-    distances[distances == 0] = 8 * UNIT_ROUNDOFF * reach
+    apart = np.maximum(distances, max(8 * UNIT_ROUNDOFF * reach, np.finfo(np.float64).tiny))
     found = []
     for j, column in enumerate(columns):
-        slopes = pdist(column) / distances * (1.0 - 16 * UNIT_ROUNDOFF)
         # Outputs, and the inputs that are outputs of stages before, are exact to some roundings: no evidence in those.
         rounding = 64 * UNIT_ROUNDOFF * (np.abs(column).max() + lipschitz[j] * reach) + 32 * errors[j]
-        slopes -= rounding / distances
-        if slopes.max() > lipschitz[j]:
+        change = pdist(column) * (1.0 - 16 * UNIT_ROUNDOFF) - rounding
+        slopes = np.where(change > lipschitz[j] * distances, change / apart, 0.0)
+        if slopes.any():
             a, b = np.unravel_index(int(squareform(slopes).argmax()), (len(rows), len(rows)))
             names = tuple(sorted((int(rows[a]), int(rows[b]))))
             output = None if joint else j

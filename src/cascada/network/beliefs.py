@@ -168,7 +168,7 @@ def logarithm_rounding(coordinates: Array) -> Array:
 
 
 def _logarithm_error(stage: StageBelief, inputs: Array) -> Array:
-    """How far outputs at inputs (n, d) may be off because logarithms of controls are rounded, (p,) or (1,).
+    """How far outputs at inputs (n, d) may be off because logarithms of controls are rounded, (p,); (1,) if none is.
 
     It is also what keeps two settings apart that share one floating-point logarithm: both observations are kept, each
     as one of f at that logarithm with this error (`Posterior.rounded_inputs`).
@@ -178,6 +178,5 @@ def _logarithm_error(stage: StageBelief, inputs: Array) -> Array:
         return np.zeros(1)
     shift = np.zeros_like(inputs)
     shift[:, columns] = logarithm_rounding(inputs[:, columns])
-    if isinstance(stage.belief, Belief):
-        return stage.belief.modulus(shift).max(axis=0)
-    return stage.belief.modulus(np.linalg.norm(shift, axis=1)).max(keepdims=True)
+    modulus = stage.belief.modulus if isinstance(stage.belief, Belief) else stage.belief.output_modulus
+    return modulus(shift).max(axis=0)
