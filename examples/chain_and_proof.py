@@ -90,9 +90,11 @@ def run_test(hardness: float) -> float:
 result = cd.maximise(process, [run_heat, run_quench, run_test], budget=BUDGET, tolerance=1)
 assert result.best is not None
 print(f"status     {result.status}, after {len(result.trials)} runs")
-print(f"best       {result.best.value:.3f} J at", {name: round(x, 3) for name, x in result.best.controls.items()})
+shown = result.certificate.shown  # as texts, rounded so that what they say is true
+assert shown is not None
+print(f"best       {shown.best} J at", {name: round(x, 3) for name, x in result.best.controls.items()})
 print("measured  ", {stage: [round(y, 2) for y in outputs] for stage, outputs in result.best.outputs.items()})
-print(f"gap        {result.gap:.3f} J, {result.gap_kind}")
+print(f"gap        {shown.gap} J, {result.gap_kind}")
 
 # %% [markdown]
 # The certificate says the same in a sentence, and what it rests on. Whoever doubts the result has to doubt one of
@@ -107,7 +109,7 @@ print(result.certificate)
 # %%
 axes = [[low + (high - low) * i / 40 for i in range(41)] for low, high in ((820, 940), (0.5, 8), (1, 5))]
 truth = max(run_test(run_quench(run_heat(degrees, hours), flow)) for degrees, hours, flow in itertools.product(*axes))
-print(f"best of {41**3:,} settings {truth:.3f}, bound {result.certificate.bound:.3f}")
+print(f"best of {41**3:,} settings {truth:.3f}, bound {shown.bound}")
 
 # %% [markdown]
 # ## A bound that is too small
@@ -143,8 +145,10 @@ raised = cd.maximise(
     stop_on_estimated=True,
 )
 assert raised.best is not None
-print(f"best       {raised.best.value:.3f} J, after {len(raised.trials)} runs")
-print(f"gap        {raised.gap:.3f} J, {raised.gap_kind}")
+shown = raised.certificate.shown
+assert shown is not None
+print(f"best       {shown.best} J, after {len(raised.trials)} runs")
+print(f"gap        {shown.gap} J, {raised.gap_kind}")
 print(raised.certificate.assumptions[-1])
 
 # %% [markdown]

@@ -86,9 +86,10 @@ def asynchronous(address: str) -> None:
             process, [mix, cure], budget=BUDGET, tolerance=0.01, executor=executor, jobs=threads, callbacks=[note]
         )
         took = time.monotonic() - began
-    assert result.best is not None
+    shown = result.certificate.shown  # as texts, rounded so that what they say is true
+    assert shown is not None
     print(f"{len(ended)} runs complete, {threads} at once, in {took:.1f} s; they ended in the order {ended}")
-    print(f"best {result.best.value:.4f}, gap {result.gap:.4f} ({result.gap_kind}), status {result.status}")
+    print(f"best {shown.best}, gap {shown.gap} ({result.gap_kind}), status {result.status}")
 
 
 # %% [markdown]

@@ -16,6 +16,7 @@ import numpy as np
 import cascada as cd
 from cascada.algorithms import Algorithm, Context, Suggestion
 from cascada.network import enclose_network, hallucinated
+from cascada.outwards import rounded_up
 from cascada.problems import certified
 
 BUDGET = int(os.environ.get("CASCADA_EXAMPLE_BUDGET", "25"))  # runs of each algorithm; the tests take few
@@ -91,7 +92,7 @@ for name, algorithm in contestants.items():
         runs.append(len(result.trials))
         regrets.append(problem.best.value - result.best.value)
         gaps.append(result.gap)
-    print(f"{name:>18}: runs {runs}, largest proven gap {max(gaps):.4f}, largest regret {max(regrets):.4f}")
+    print(f"{name:>18}: runs {runs}, largest proven gap {rounded_up(max(gaps), 3)}, largest regret {max(regrets):.4f}")
 
 # %% [markdown]
 # The pessimist stays where it knows what it gets, and may never find out what it misses.
@@ -106,8 +107,9 @@ first, second = (cd.maximise(network, budget=min(6, BUDGET), algorithm=Hurwicz()
 print("the same seed, the same runs:", first == second)
 
 least = cd.minimise(network, budget=min(6, BUDGET), algorithm=Hurwicz(), candidates=cd.Grid({"x": 9, "y": 9}))
-assert least.best is not None
-print(f"the smallest of a grid so far: {least.best.value:.4f}, gap {least.gap:.4f} ({least.gap_kind})")
+shown = least.certificate.shown  # as texts, rounded so that what they say is true
+assert shown is not None
+print(f"the smallest of a grid so far: {shown.best}, gap {shown.gap} ({least.gap_kind})")
 
 study = cd.Study(network, algorithm=Hurwicz())
 print("three at once:", [[round(x, 2) for x in trial.controls.values()] for trial in study.ask(3)])

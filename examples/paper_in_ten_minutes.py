@@ -101,7 +101,9 @@ show(report.plot_stage, study, "s2")
 # %%
 study.optimise(budget=BUDGET, progress=False)
 certificate = study.certificate()
-print(f"after {len(study.trials)} runs: best {certificate.best:.4f}, gap {certificate.gap:.2g} ({certificate.kind})")
+shown = certificate.shown  # as texts, rounded so that what they say is true
+assert shown is not None
+print(f"after {len(study.trials)} runs: best {shown.best}, gap {shown.gap} ({certificate.kind})")
 print(f"the truth: {problem.best.value:.4f}")
 show(report.plot_optimization_history, study)
 

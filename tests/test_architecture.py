@@ -23,6 +23,7 @@ LAYERS = (
     "arrays",
     "space",
     "designs",
+    "outwards",
     "kernels",
     "gp",
     "confidence",

@@ -66,7 +66,7 @@ def test_the_text_says_the_same():
     assert result.exit_code == 0
     for part in (
         "g̃(ũ) = 1.7482",
-        "r_min/r_max = 0.9389",
+        "r_min/r_max = 0.9388",
         "members     49",
         "After 23 runs",
         "up to a constant",

@@ -1,9 +1,14 @@
 """Broken assumptions are found, with the observations that break them and the smallest value left."""
 
+import re
+from fractions import Fraction
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from cascada.confidence import BallBelief, Belief
+from cascada.confidence import BallBelief, Belief, Evidence
 from cascada.errors import RefutedError
 from cascada.gp import Posterior, SeparablePosterior
 from cascada.kernels import Matern, Separable, SquaredExponential, random_expansion, random_operator_expansion
@@ -25,7 +30,7 @@ def test_lipschitz_is_refuted_by_the_steepest_pair() -> None:
     assert (found.assumption, found.rows) == ("lipschitz", (1, 2))
     assert found.smallest == pytest.approx(1.5)
     assert Belief(posterior, 100.0, lipschitz=1.5).evidence == ()
-    with pytest.raises(RefutedError, match=r"observations 1 and 2 are possible only with 1\.5"):
+    with pytest.raises(RefutedError, match=r"observations 1 and 2 are possible only with more than 1\.49999\."):
         Belief(posterior, 100.0, lipschitz=1.2).bounds([[0.0]])
 
 
@@ -73,3 +78,16 @@ def test_joint_assumptions() -> None:
     function = random_operator_expansion(kernel, [-2], [2], norm=2.0, outputs=2, rng=rng)
     told = SeparablePosterior.fit(kernel, function.centres, function(function.centres))
     assert BallBelief(told, 2.0).evidence == ()
+
+
+@given(st.floats(1e-90, 1e90), st.integers(0, 15))
+def test_the_printed_numbers_contradict_each_other_and_are_true(given_bound: float, exponent: int) -> None:
+    """Also where the smallest possible value has the same first digits as the given one."""
+    smallest = given_bound * (1 + 10.0**-exponent)
+    text = str(Evidence("norm_bound", None, (0, 1, 2), given_bound, smallest))
+    pattern = r"given as (\S+), but observations 0 to 2 are possible only with more than (\S+)\. "
+    found = re.search(pattern, text)
+    assert found is not None
+    stated, least = found.groups()
+    assert Fraction(stated) < Fraction(least) <= Fraction(smallest)
+    assert float(stated) >= given_bound

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from cascada.cli.main import app
 from cascada.cli.stored import without_password
+from cascada.outwards import no_better
 from cascada.report import report_html, write_report
 from cascada.study import Study
 from tests.report.browser import chromium, listened_to
@@ -24,6 +25,13 @@ STUDIES: dict[str, Callable[[], Study]] = {
     "refuted": refuted,
     "empty": lambda: Study(proven()),
 }
+
+
+def best_value(study: Study) -> str:
+    best = study.best_trial
+    if best is None or best.value is None:
+        return "none yet"
+    return no_better(best.value, 8, study.network.sign > 0)
 
 
 def embedded(page: str) -> dict[str, Any]:
@@ -40,10 +48,10 @@ def test_a_report_says_what_the_study_knows(case: str) -> None:
     assert len(page.encode()) < 6e6
     assert ODD not in page.replace(json.dumps(ODD), "")  # no name is markup
     data = embedded(page)
-    certificate, best = study.certificate(), study.best_trial
+    certificate = study.certificate()
     facts = dict(data["facts"])
-    assert facts["best value"] == ("none yet" if best is None else f"{best.value:.8g}")
-    assert facts["gap"] == ("none" if certificate.gap is None else f"{certificate.gap:.4g}")
+    assert facts["best value"] == best_value(study)
+    assert facts["gap"] == ("none" if certificate.shown is None else certificate.shown.gap)
     assert len(data["trials"]["rows"]) == len(study.trials)
     words = " ".join(data["words"])
     assert ("proven that" in words) == (certificate.kind == "proven" and certificate.gap is not None)
@@ -109,7 +117,7 @@ def test_a_person_sees_it(browser: Any, tmp_path: Path, case: str, scheme: str) 
     assert page.inner_text("h1") == ODD
     assert page.title() == f"{ODD} · cascada"
     best = study.best_trial
-    assert page.inner_text("[data-fact='best value']") == ("none yet" if best is None else f"{best.value:.8g}")
+    assert page.inner_text("[data-fact='best value']") == best_value(study)
     assert page.locator("#trials tbody tr").count() == len(study.trials)
     assert page.locator("tr.best").count() == (best is not None)
     figures = page.locator("#figures figure").count()

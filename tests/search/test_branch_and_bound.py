@@ -1,12 +1,16 @@
 """Branch and bound: valid whatever stops it, never the same point twice, and a tree that covers the box."""
 
+import re
+
 import numpy as np
 import pytest
 
 from cascada.confidence import Boxes
+from cascada.errors import RefutedError
+from cascada.kernels import SquaredExponential
 from cascada.network import Beliefs, Stage, chain, enclose_network, objective_above, prior_beliefs
 from cascada.problems import Problem, certified
-from cascada.search import Joint, Leaves, Limits, search
+from cascada.search import Joint, Leaves, Limits, beaten, search
 from cascada.search.leaves import halves
 from cascada.space import Domain, Integer, Real
 
@@ -114,3 +118,25 @@ def test_the_joint_form_never_exceeds_the_bound_and_has_its_gradient(structure: 
         behind[:, j] -= step
         slope = (joint(ahead)[0] - joint(behind)[0]) / (2 * step)
         np.testing.assert_allclose(gradients[:, j], slope, atol=2e-5)
+
+
+@pytest.mark.parametrize(("sign", "word"), [(1, "exceeds"), (-1, "is below")])
+def test_a_run_above_the_bound_is_refuted_by_numbers_in_the_sign_of_the_objective(sign: int, word: str) -> None:
+    """The bound is printed with digits that show that the run is beyond it."""
+    network = chain(Stage("f", {"x": Real(-2, 2)}, kernel=SquaredExponential(1.0), norm_bound=1e-3, offset=1e6))
+    network = network if sign > 0 else network.mirrored()
+    beliefs, leaves, best = prior_beliefs(network), Leaves.root(network.domain), sign * 1e6 + 0.25
+    with pytest.raises(RefutedError) as e:
+        search(beliefs, leaves, best, 0, Limits(cells=9), prove=True, best_run=np.array([0.0, sign * best]))
+    said = re.match(rf"A run gave (\S+), but by the assumptions nothing there {word} (\S+): ", str(e.value))
+    assert said is not None
+    value, limit = said.groups()
+    assert value == ("1000000.2" if sign > 0 else "999999.8")
+    assert sign * 1e6 + 1e-3 <= sign * float(limit) < sign * float(value)
+
+
+def test_a_contradiction_is_said_in_the_sign_of_the_objective() -> None:
+    assert beaten(1000000.4, 1000000.12, 1) == (
+        "a run gave 1000000.4, but by the assumptions no setting gives more than 1000000.2."
+    )
+    assert beaten(-3.0, -3.5, -1) == "a run gave 3, but by the assumptions no setting gives less than 3.5."

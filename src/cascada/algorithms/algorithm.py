@@ -31,6 +31,8 @@ class Context:
     cache: Any = None  #: what the algorithm's last suggestion left behind; a matter of speed alone
     taken: frozenset[bytes] = field(default_factory=frozenset)  #: run or pending points, as `point_key`
     horizon: int | None = None  #: how many runs there will be in all, where that is known
+    #: estimated bounds that a run should test where they rule out a better value; None where none has to
+    untested: Beliefs | None = None
 
     @property
     def best_run(self) -> Array | None:

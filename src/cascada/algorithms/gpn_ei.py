@@ -9,6 +9,8 @@ speak of, one is run that is new.
 Why not expected improvement alone: with many outputs between the controls and the objective, what may be best is
 nearly everything, and expected improvement runs corner after corner (docs/choosing.md).
 
+Where estimated bounds have to be tested before a gap is shown, one run is a probe of them (`probe.py`).
+
 On candidates, and where a stage has a general operator-valued kernel, cEI.
 """
 
@@ -19,6 +21,7 @@ import numpy as np
 from cascada.algorithms.algorithm import Context, Suggestion
 from cascada.algorithms.cascaded_ei import CascadedEI
 from cascada.algorithms.expected_improvement import log_expected_improvement
+from cascada.algorithms.probe import probe
 from cascada.algorithms.scored import near_best, random_free_point
 from cascada.arrays import Array
 from cascada.confidence import BallBelief, Belief
@@ -47,6 +50,10 @@ class GPNEI:
 
     def suggest(self, context: Context, rng: np.random.Generator) -> Suggestion:
         """A point that was not run yet; None where every candidate was."""
+        if context.untested is not None:
+            point = probe(context, rng.spawn(1)[0])
+            if point is not None:
+                return Suggestion(point)
         if context.candidates is not None or any(_has_no_ascent(stage) for stage in context.beliefs.stages):
             return CascadedEI(self.samples).suggest(context, rng)
         beliefs = hallucinated(context.beliefs, context.pending)

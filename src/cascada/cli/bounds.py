@@ -9,6 +9,7 @@ import typer
 from cascada.cli.output import print_json
 from cascada.errors import ArgumentError
 from cascada.kernels import Matern
+from cascada.outwards import rounded_down, rounded_up
 from cascada.theory.layers import Layers, Structure
 from cascada.theory.promises import Promise, network_of, promise
 from cascada.theory.statement import Bound
@@ -117,10 +118,10 @@ def _text(result: Promise, markdown: bool) -> str:
                 (
                     str(i),
                     " × ".join(f"[{low:.4g}, {high:.4g}]" for low, high in domain),
-                    f"{one.greedy:.4g}",
-                    f"{one.upper:.4g}",
-                    one.by if one.noise is None else f"γ_T ≤ {one.gain:.4g} at λ' = {one.noise:g}",
-                    f"{one.cauchy_schwarz:.4g}",
+                    rounded_down(one.greedy, 4),
+                    rounded_up(one.upper, 4),
+                    one.by if one.gain is None else f"γ_T ≤ {rounded_up(one.gain, 4)} at λ' = {one.noise:g}",
+                    rounded_up(one.cauchy_schwarz, 4),
                 )
                 for i, (domain, one) in enumerate(zip(result.domains, result.sums, strict=True), 1)
             ],
@@ -166,7 +167,7 @@ def _text(result: Promise, markdown: bool) -> str:
 
 
 def _bound(bound: Bound) -> tuple[str, str, str]:
-    return bound.formula, f"{bound.value:.6g}", bound.label
+    return bound.formula, bound.shown(6), bound.label
 
 
 def _list(values: tuple[float, ...]) -> str:

@@ -10,6 +10,7 @@ import typer
 
 from cascada.cli.output import as_json, summary
 from cascada.errors import ArgumentError
+from cascada.outwards import rounded_down
 from cascada.problems import certified
 from cascada.study import Study
 from cascada.study.stored import StoredStudy
@@ -34,7 +35,7 @@ def demo(
     def show(study: StoredStudy) -> None:
         trial, best, certificate = study.trials[-1], study.best_trial, study.certificate()
         settings = "".join(f"{value:8.3f}" for value in trial.controls.values())
-        gap = "" if certificate.gap is None else f"{certificate.gap:14.4f}"
+        gap = "" if certificate.shown is None else f"{certificate.shown.gap:>14}"
         typer.echo(f"{trial.number + 1:5d}{settings}{trial.value:11.4f}{best.value if best else 0:11.4f}{gap}")
 
     if not json_output:
@@ -49,8 +50,9 @@ def demo(
         typer.echo(json.dumps(as_json(result) | {"report": page, "store": str(folder / "demo.db")}))
         return
     regret = problem.optimum[1] - (result.best.value if result.best and result.best.value is not None else 0.0)
+    away = rounded_down(regret, 3)  # not more than the gap, if both are the same number
     typer.echo(
-        f"\n{summary(result)}\n\nThe truth, from a dense search that the optimiser never saw: {regret:.4f} away.\n\n"
+        f"\n{summary(result)}\n\nThe truth, from a dense search that the optimiser never saw: {away} away.\n\n"
         f"All runs are in {folder / 'demo.db'}; "
         + ("the report needs plotly: pip install 'cascada[report]'." if page is None else f"the report is {page}.")
     )

@@ -8,6 +8,7 @@ import typer
 from cascada.cli.output import print_json
 from cascada.errors import ArgumentError
 from cascada.kernels import Matern
+from cascada.outwards import rounded_down, rounded_up
 from cascada.theory.hard import HardFamily, hard_family
 from cascada.theory.layers import Structure
 from cascada.theory.lower import (
@@ -124,15 +125,15 @@ def _text(family: HardFamily, rounds: int) -> str:
     lines = [
         f"{family.structure}, {family.kernel!r}, dimensions {', '.join(map(str, family.dims))}",
         f"norms       {family.norm_bound:g} in every layer",
-        f"amplifier   g̃(ũ) = {amplifier.top:.4f}, r_min/r_max = {amplifier.ratio:.4f}",
+        f"amplifier   g̃(ũ) = {amplifier.top:.4f}, r_min/r_max = {rounded_down(amplifier.ratio, 4)}",
         f"heights     {heights}",
         f"width       {needle.width:.6g}",
         f"members     {family.members}",
-        f"L, c        {family.lipschitz:.4f}, {family.alpha:.4f}",
+        f"L, c        {rounded_up(family.lipschitz, 5)}, {rounded_down(family.alpha, 4)}",
         "",
         f"After {rounds} runs, on average over the members, every algorithm has",
-        f"  simple regret      ≥ {simple.value:.6g}   {simple.formula}",
-        f"  cumulative regret  ≥ {cumulative.value:.6g}   {cumulative.formula}",
+        f"  simple regret      ≥ {simple.shown(6)}   {simple.formula}",
+        f"  cumulative regret  ≥ {cumulative.shown(6)}   {cumulative.formula}",
         "",
         "For many runs, up to a constant that is not known:",
         *(f"  {order.formula:<36} {order.label}" for order in orders),

@@ -22,11 +22,13 @@ def summary(result: Result) -> str:
     others = ("failed", "abandoned", "running", "waiting")  # the last three only in a store
     counts = {state: sum(trial.state == state for trial in result.trials) for state in others}
     said = ", ".join(f"{count} {state}" for state, count in counts.items() if count)
-    lines = [SENTENCES[result.status], f"best value  {result.best.value:.8g}", "best settings"]
+    assert result.best.value is not None, "the best run is complete"
+    lines = [SENTENCES[result.status], f"best value  {number_text(result.best.value)}", "best settings"]
     lines += [f"  {name:<12} {value:.8g}" for name, value in result.best.controls.items()]
     lines += [f"runs        {len(result.trials)}" + (f" ({said})" if said else "")]
-    if result.gap is not None:
-        lines += [f"gap         {result.gap:.3g} ({result.gap_kind})"]
+    shown = result.certificate.shown
+    if shown is not None:
+        lines += [f"gap         {shown.gap} ({result.gap_kind})"]
     lines += ["", str(result.certificate)]
     if result.recommendation is not None:
         lines += ["", result.recommendation.summary]

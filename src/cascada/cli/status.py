@@ -14,6 +14,7 @@ from cascada.errors import StoreError
 from cascada.study.trial import State
 
 if TYPE_CHECKING:
+    from cascada.search import Certificate
     from cascada.study.events import Event
     from cascada.study.store import Store
     from cascada.study.stored import StoredStudy
@@ -45,11 +46,12 @@ def status(study: OneOrAll = None, storage: Storage = None, spec: Spec = None, j
         _print_list(rows, json_output)
         return
     found = opened(storage, study, spec)
-    content = _content(found)
+    certificate = found.certificate()
+    content = _content(found, certificate)
     if json_output:
         print_json(content)
     else:
-        typer.echo(_text(found, content))
+        typer.echo(_text(found, content, certificate))
 
 
 def _listed(store: "Store", name: str) -> dict[str, Any]:
@@ -95,8 +97,8 @@ def _print_list(rows: list[dict[str, Any]], json_output: bool) -> None:
     print_table(["study", "objective", *STATES, "last event"], table)
 
 
-def _content(study: "StoredStudy") -> dict[str, Any]:
-    certificate, trials, best = study.certificate(), study.trials, study.best_trial
+def _content(study: "StoredStudy", certificate: "Certificate") -> dict[str, Any]:
+    trials, best = study.trials, study.best_trial
     asked = {event.trial: event for event in study.events if event.kind == "asked"}
     known = certificate.gap is not None or certificate.kind == "refuted"
     still_open = []
@@ -116,19 +118,19 @@ def _content(study: "StoredStudy") -> dict[str, Any]:
     }
 
 
-def _text(study: "StoredStudy", content: Mapping[str, Any]) -> str:
+def _text(study: "StoredStudy", content: Mapping[str, Any], certificate: "Certificate") -> str:
     states = ", ".join(f"{count} {state}" for state, count in content["trials"].items() if count)
     lines = [f"study       {study.name}", f"trials      {states or 'none'}"]
-    best, gap = content["best"], content["gap"]
+    best, shown = content["best"], certificate.shown
     if best is not None:
         lines += [
             f"best value  {best['value']!r} (trial {best['number']})",
             "best settings",
             settings(best["controls"]),
         ]
-    if gap is not None:
-        lines.append(f"gap         {gap:.3g} ({content['gap_kind']})")
-    lines += ["", content["certificate"]["text"]]
+    if shown is not None:
+        lines.append(f"gap         {shown.gap} ({certificate.kind})")
+    lines += ["", str(certificate)]
     for trial in content["open"]:
         since = "" if trial["asked_at"] is None else f" since {_time(trial['asked_at'])} by {trial['worker']}"
         lines += ["", f"trial {trial['number']}, {trial['state']}{since}", settings(trial["controls"])]

@@ -8,11 +8,12 @@ from scipy.spatial.distance import pdist, squareform
 
 from cascada.arrays import UNIT_ROUNDOFF, Array, IntArray
 from cascada.gp.rounding import square_rounding
+from cascada.outwards import apart
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """The observations `rows` refute that `assumption` holds with `given`; `smallest` is still consistent."""
+    """The observations `rows` refute that `assumption` holds with `given`: it would have to exceed `smallest`."""
 
     assumption: str  # "norm_bound" or "lipschitz"
     output: int | None  # which output, None for a joint assumption
@@ -33,9 +34,11 @@ class Evidence:
         rows = [str(row) for row in self.rows]
         between = " and " if len(rows) == 2 and self.assumption == "lipschitz" else " to "
         which = f"observation {rows[0]} is" if len(rows) == 1 else f"observations {rows[0]}{between}{rows[-1]} are"
+        given, smallest = apart(self.given, self.smallest)
         return (
-            f"The {self.assumption}{of_output} is given as {self.given:.6g}, but {which} possible only with "
-            f"{self.smallest:.6g} or more. Raise it, or check those observations.{self.hint}"
+            f"The {self.assumption}{of_output} is given as {given}, but {which} possible only with more than "
+            f"{smallest}. Raise it well above that, as other runs may need more, or check those observations."
+            f"{self.hint}"
         )
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from cascada.experiments.bench_plan import Plan
 from cascada.experiments.bench_summary import CONFIDENCE, FLOOR, Comparison, OnProblem, Quartiles, Record, Standing
+from cascada.outwards import rounded_up
 
 _NOTES = f"""\
 - Regret: the median over seeds of optimum − best value so far, and in brackets its quartiles; columns count evaluations
@@ -73,7 +74,7 @@ def _regret(quartiles: Quartiles) -> str:
 
 def _gap(standing: Standing) -> str:
     kinds = ", ".join(f"{count} {kind}" for kind, count in standing.gap_kinds.items())
-    return f"{'none' if standing.gap is None else f'{standing.gap:.2g}'} ({kinds})" if kinds else "–"
+    return f"{'none' if standing.gap is None else rounded_up(standing.gap, 2)} ({kinds})" if kinds else "–"
 
 
 def _row(found: Comparison) -> list[str]:

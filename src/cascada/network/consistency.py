@@ -10,6 +10,7 @@ from cascada.confidence.evidence import lipschitz_evidence
 from cascada.network.beliefs import Beliefs, StageBelief, run_values
 from cascada.network.enclosure import enclose_network, in_user_units, known_values
 from cascada.network.slack import around_setting, told_slack
+from cascada.outwards import outside
 
 
 def impossible(beliefs: Beliefs, values: Array) -> tuple[str, ...]:
@@ -30,9 +31,10 @@ def impossible(beliefs: Beliefs, values: Array) -> tuple[str, ...]:
         for name, column, slack in zip(stage.node.stage.outputs, stage.node.columns, slacks, strict=True):
             value, low, high = values[0, column], boxes.lower[0, column], boxes.upper[0, column]
             if np.isfinite(value) and not low - slack <= value <= high + slack:
+                shown, least, most = outside(value, low, high)
                 found.append(
-                    f"stage {stage.node.stage.name!r} gave {name} = {value:.6g}, but by the assumptions it lies in "
-                    f"[{low:.6g}, {high:.6g}] there."
+                    f"stage {stage.node.stage.name!r} gave {name} = {shown}, but by the assumptions it lies in "
+                    f"[{least}, {most}] there."
                 )
     return tuple(found)
 

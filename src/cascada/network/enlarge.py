@@ -10,6 +10,7 @@ from cascada.network.beliefs import Beliefs, stretch
 from cascada.network.enclosure import prior_beliefs
 from cascada.network.network import Network
 from cascada.network.stage import Stage
+from cascada.outwards import rounded_down
 
 # The smallest consistent value leaves no room for what was not seen yet.
 _MARGIN = 1.5
@@ -59,7 +60,8 @@ def _apply(stage: Stage, found: Evidence, bounds: dict[str, Array | None], per_u
     else:
         values[found.output] = raised
     where = found.of_output(stage.modelled)
-    return f"{found.assumption} of stage {stage.name!r}{where} raised from {found.given / per_unit:.4g} to {raised:.4g}"
+    given, most = f"{found.given / per_unit:.4g}", rounded_down(raised, 4)  # what is assumed is at least what is said
+    return f"{found.assumption} of stage {stage.name!r}{where} raised from {given} to {most}"
 
 
 def _copied(values: Array | None) -> Array | None:

@@ -6,6 +6,7 @@ from functools import partial
 from cascada.errors import ArgumentError
 from cascada.problems.cascades import matyas_cascade, rosenbrock_cascade, sphere_cascade
 from cascada.problems.certified import STRUCTURES, certified
+from cascada.problems.deceptive import half_rough, narrow_peak
 from cascada.problems.function_networks import ackley, alpine2, drop_wave, rosenbrock
 from cascada.problems.hard import hard_problem, hard_problems
 from cascada.problems.problem import Optimum, Problem
@@ -27,6 +28,8 @@ PRACTICE: Mapping[str, Callable[..., Problem]] = {
     "matyas-cascade-3": matyas_cascade,
     "sample-path-cascade-3": partial(sample_path_cascade, 3),
     "sample-path-cascade-5": partial(sample_path_cascade, 5),
+    "narrow-peak": narrow_peak,
+    "half-rough": half_rough,
     "ageing": ageing,
     "pv-plant": pv_plant,
 }
@@ -58,9 +61,11 @@ __all__ = [
     "by_name",
     "certified",
     "drop_wave",
+    "half_rough",
     "hard_problem",
     "hard_problems",
     "matyas_cascade",
+    "narrow_peak",
     "pv_plant",
     "rosenbrock",
     "rosenbrock_cascade",

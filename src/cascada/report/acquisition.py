@@ -7,12 +7,14 @@ import numpy as np
 
 from cascada.arrays import Array
 from cascada.errors import ArgumentError
+from cascada.outwards import rounded_down, rounded_up
 from cascada.report.promising import coordinates_of, optimistic, promising_point
 from cascada.report.theme import BLUE, ORANGE, SCALE, escaped, figure, number, plotly_objects
 from cascada.study.runner import AnyStudy
 from cascada.study.trial import Trial
 
 _LINE, _SIDE = 201, 41
+_DIGITS = 5  # of a bound that is pointed at
 _FLAT = 0.02  # of what the bound is above the best run: less than that from place to place says nothing
 
 
@@ -75,7 +77,8 @@ def _add_lines(shown: Any, study: AnyStudy, x: Array, mean: Array, upper: Array)
     shown.add_trace(go.Scatter(x=x, y=mean, mode="lines", name="expected", line={"color": BLUE, "width": 2}))
     word = "at most" if study.network.sign > 0 else "at least"
     line = {"color": ORANGE, "width": 2, "dash": "dot"}
-    shown.add_trace(go.Scatter(x=x, y=upper, mode="lines", name=word, line=line))
+    text, over = _outwards(study, upper), "%{x}: %{text}"
+    shown.add_trace(go.Scatter(x=x, y=upper, mode="lines", name=word, line=line, text=text, hovertemplate=over))
 
 
 def _add_map(shown: Any, study: AnyStudy, names: Sequence[str], axes: Sequence[Array], upper: Array) -> None:
@@ -95,13 +98,19 @@ def _add_map(shown: Any, study: AnyStudy, names: Sequence[str], axes: Sequence[A
         # Lines between the colours would be speckles where the bound is nearly the same over a part of the map.
         scale = {"colorscale": SCALE, "reversescale": study.network.sign < 0}
         colours = {"contours": {"coloring": "heatmap"}, "line": {"width": 0}, **scale}
-        shown.add_trace(go.Contour(x=axes[0], y=axes[1], z=upper, name="can be", **colours))
+        over = {"text": [_outwards(study, row) for row in upper], "hovertemplate": "%{x}, %{y}: %{text}"}
+        shown.add_trace(go.Contour(x=axes[0], y=axes[1], z=upper, name="can be", **over, **colours))
     runs = [trial for trial in study.trials if trial.value is not None]
     white = {"color": "#FFFFFF", "size": 7, "line": {"color": "#000000", "width": 1}}
     star = {"color": ORANGE, "size": 15, "symbol": "star", "line": {"color": "#FFFFFF", "width": 1}}
     _add_runs(shown, runs, names, "runs", white)
     _add_runs(shown, [] if best is None else [best], names, "best run", star)
     shown.update_layout(showlegend=False)
+
+
+def _outwards(study: AnyStudy, bounds: Array) -> list[str]:
+    """The best that the objective can be at points (n,), as texts to be shown where they are pointed at."""
+    return [(rounded_up if study.network.sign > 0 else rounded_down)(bound, _DIGITS) for bound in bounds]
 
 
 def flat(upper: Array, best: float | None) -> bool:

@@ -8,6 +8,7 @@ import numpy as np
 
 from cascada.errors import CascadaError
 from cascada.network import Network
+from cascada.outwards import rounded_down, rounded_up
 from cascada.report.theme import BLUE, GREY, ORANGE, escaped, figure, number, plotly_objects
 from cascada.study.runner import AnyStudy
 from cascada.study.study import Study
@@ -16,6 +17,7 @@ from cascada.study.trial import Trial
 # Looks at the bound along the way; an estimated one needs all kernels fitted anew each time.
 _LOOKS, _ESTIMATED_LOOKS = 24, 8
 _CELLS = 2_000
+_DIGITS = 6  # of a bound that is pointed at
 
 
 @dataclass(frozen=True)
@@ -136,6 +138,8 @@ def history_of(network: Network, trials: Sequence[Trial], looks: Sequence[Look])
                 y=[look.bound for look in looks],
                 mode="lines+markers",
                 name=f"no setting gives {'more' if sign > 0 else 'less'} ({kind})",
+                text=[(rounded_up if sign > 0 else rounded_down)(look.bound, _DIGITS) for look in looks],
+                hovertemplate="trial %{x}: %{text}",
                 line={"color": ORANGE, "width": 2.5, "dash": "solid" if kind == "proven" else "dot", "shape": "hv"},
                 marker={"size": 4},
             )

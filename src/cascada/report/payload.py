@@ -42,10 +42,10 @@ def versions() -> dict[str, str]:
 def judgement(study: AnyStudy, contributions: dict[str, float]) -> dict[str, Any]:
     """How good the best run is, in numbers and in words, and what that rests on."""
     certificate = study.certificate()
-    known = certificate.gap is not None or certificate.kind == "refuted"
+    shown, known = certificate.shown, certificate.gap is not None or certificate.kind == "refuted"
     return {
         "facts": [
-            ["gap", "none" if certificate.gap is None else f"{certificate.gap:.4g}"],
+            ["gap", "none" if shown is None else shown.gap],
             ["the gap is", certificate.kind if known else "not known"],
         ],
         "words": summary(study, certificate, contributions),

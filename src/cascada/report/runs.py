@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from cascada.network import Network
+from cascada.outwards import no_better
 from cascada.study.trial import Trial, best_of
 
 
@@ -47,6 +48,9 @@ def facts_of_runs(network: Network, trials: Sequence[Trial]) -> list[list[str]]:
     best = best_of(trials, network.sign)
     complete = sum(trial.value is not None for trial in trials)
     return [
-        ["best value", "none yet" if best is None or best.value is None else f"{best.value:.8g}"],
+        [
+            "best value",
+            "none yet" if best is None or best.value is None else no_better(best.value, 8, network.sign > 0),
+        ],
         ["runs", f"{complete} complete of {len(trials)}"],
     ]

@@ -1,5 +1,6 @@
 """What a study found, in sentences: what is best, how good that is, what it rests on, and what to do next."""
 
+from cascada.outwards import as_given
 from cascada.report.theme import number
 from cascada.search import Certificate
 from cascada.study.runner import AnyStudy
@@ -17,7 +18,9 @@ def summary(study: AnyStudy, certificate: Certificate, contributions: dict[str, 
     settings = ", ".join(f"{control} = {number(value)}" for control, value in best.controls.items())
     runs = sum(trial.value is not None for trial in study.trials)
     others = _others(study)
-    found = f"The best of {runs} complete runs{others} gave {name} = {number(best.value)}, at {settings}."
+    shown = certificate.shown
+    value = number(best.value) if shown is None or best.value != certificate.best else shown.best
+    found = f"The best of {runs} complete runs{others} gave {name} = {value}, at {settings}."
     return [found, _gap(study, certificate), _next(study, certificate, contributions)]
 
 
@@ -31,15 +34,17 @@ def _others(study: AnyStudy) -> str:
 def _gap(study: AnyStudy, certificate: Certificate) -> str:
     if certificate.kind == "refuted":
         return f"The data refute an assumption, so nothing is proven. {' '.join(certificate.evidence)}"
-    if certificate.bound is None or certificate.gap is None:
-        return "How far that is from the best possible cannot be said yet."
+    shown = certificate.shown
+    if shown is None:
+        why = f": too few runs to trust an estimated bound; {certificate.missing}" if certificate.missing else ""
+        return f"How far that is from the best possible cannot be said yet{why}."
     word = "more" if study.network.sign > 0 else "less"
     if certificate.kind == "proven":
-        sure = f"It is proven that no setting in {certificate.over} gives {word} than {number(certificate.bound)}"
-        return f"{sure}: the best run is within {number(certificate.gap)} of the best possible."
+        sure = f"It is proven that no setting in {certificate.over} gives {word} than {shown.bound}"
+        return f"{sure}: the best run is within {shown.gap} of the best possible."
     return (
-        f"By estimate, no setting in {certificate.over} gives {word} than {number(certificate.bound)}, so the best run "
-        f"is within {number(certificate.gap)} of the best possible. This is not proven: kernels or norms were "
+        f"By estimate, no setting in {certificate.over} gives {word} than {shown.bound}, so the best run "
+        f"is within {shown.gap} of the best possible. This is not proven: kernels or norms were "
         f"estimated from the runs. Such gaps are wide at first; whether the best still improves says more."
     )
 
@@ -55,7 +60,7 @@ def _next(study: AnyStudy, certificate: Certificate, contributions: dict[str, fl
     if certificate.gap is None:
         return f"Next: run the process at the settings that are asked for.{waits}"
     if study.tolerance is not None and certificate.gap <= study.tolerance and certificate.kind == "proven":
-        return f"Next: nothing; the gap is within the tolerance of {number(study.tolerance)}.{waits}"
+        return f"Next: nothing; the gap is within the tolerance of {as_given(study.tolerance)}.{waits}"
     which = _stage_to_know(study, certificate.gap, contributions)
     return f"Next: more runs, if a smaller gap is worth them.{which}{waits}"
 

@@ -4,7 +4,7 @@ from cascada.search.ascent import Joint, ascend
 from cascada.search.box import best_in_box
 from cascada.search.branch_and_bound import Limits, Outcome, search
 from cascada.search.candidates import Candidates, largest
-from cascada.search.certificate import Certificate, GapKind, assumptions, refutations
+from cascada.search.certificate import Certificate, GapKind, assumptions, beaten, refutations
 from cascada.search.leaves import Leaves
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "Outcome",
     "ascend",
     "assumptions",
+    "beaten",
     "best_in_box",
     "largest",
     "refutations",

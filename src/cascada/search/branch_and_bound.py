@@ -18,6 +18,7 @@ from cascada.confidence import Boxes
 from cascada.errors import RefutedError
 from cascada.network import Beliefs, enclose_network, objective_above
 from cascada.network.slack import around_setting, objective_slack
+from cascada.outwards import apart
 from cascada.search.leaves import Leaves, halves
 
 # How many cells are looked at together: enough for NumPy, few enough to stay best-first.
@@ -143,9 +144,11 @@ class _Box:
         if self._setting is not None:
             around = np.all((cells.lower <= self._setting.lower) & (self._setting.upper <= cells.upper), axis=1)
             if np.any(upper[around] < self._best - self._slack):
+                sign = self._beliefs.network.sign
+                value, limit = apart(sign * self._best, sign * float(upper[around].min()))
                 raise RefutedError(
-                    f"A run gave {self._best:.6g}, but by the assumptions nothing there exceeds "
-                    f"{upper[around].min():.6g}: a norm_bound, a lipschitz or a known stage's interval is wrong."
+                    f"A run gave {value}, but by the assumptions nothing there {'exceeds' if sign > 0 else 'is below'} "
+                    f"{limit}: a norm_bound, a lipschitz or a known stage's interval is wrong."
                 )
         return upper, np.abs(enclosure.affine.slope[:, self._column])
 

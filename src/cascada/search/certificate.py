@@ -1,14 +1,19 @@
 """How good the best run is, as one object that can be read as a paragraph."""
 
 import re
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
 from cascada.network import Beliefs
+from cascada.network.beliefs import stretch
+from cascada.outwards import Shown, agreeing, apart, as_given, rounded_down
 
 GapKind = Literal["proven", "estimated", "refuted"]
+
+_DIGITS = 6  # of an assumed bound: enough for a reader
 
 
 @dataclass(frozen=True)
@@ -38,20 +43,32 @@ class Certificate:
     #: What the bound holds for: the box of controls, or the candidates.
     over: str
     maximised: bool = True
+    #: How far the test is that an estimated bound has to pass before a gap is shown, in words; empty once it has.
+    missing: str = ""
+
+    @property
+    def shown(self) -> Shown | None:
+        """Best value, bound and gap as texts, rounded so that what they say is true; None without a gap."""
+        if self.best is None or self.bound is None or self.gap is None:
+            return None
+        return agreeing(self.best, self.bound, self.maximised)
 
     def __str__(self) -> str:
         if self.kind == "refuted":
             return f"The data refute an assumption, so nothing is proven. {' '.join(self.evidence)}"
         rests = "\n".join(f"  - {line}" for line in self.assumptions)
-        if self.best is None or self.bound is None or self.gap is None:
-            why = "No complete run yet" if self.best is None else "Too few runs yet to estimate a bound"
-            return f"{why}, so there is no gap. It would rest on:\n{rests}"
+        shown = self.shown
+        if shown is None:
+            why = "No complete run yet" if self.best is None else "The estimated bounds contradict the runs"
+            if self.best is not None and self.missing:
+                why = f"Too few runs yet to trust an estimated bound: {self.missing}"
+            return f"{why}. So there is no gap. It would rest on:\n{rests}"
         word = "higher" if self.maximised else "lower"
         runs = "one run" if self.evaluations == 1 else f"the best of {self.evaluations} runs"
         guess = "if the estimates below hold, " if self.kind == "estimated" else ""
         return (
-            f"{self.kind.capitalize()}: {guess}no setting in {self.over} gives a value {word} than {self.bound:.6g}.\n"
-            f"So {runs}, {self.best:.6g}, is within {self.gap:.3g} of the best possible. This rests on:\n{rests}\n"
+            f"{self.kind.capitalize()}: {guess}no setting in {self.over} gives a value {word} than {shown.bound}.\n"
+            f"So {runs}, {shown.best}, is within {shown.gap} of the best possible. This rests on:\n{rests}\n"
             f"({self.cells:,} cells, {self.seconds:.2f} s)"
         )
 
@@ -62,37 +79,59 @@ def assumptions(beliefs: Beliefs) -> tuple[str, ...]:
     for stage in beliefs.stages:
         given = stage.node.stage
         if given.known:
-            how = "its interval function" if given.interval is not None else f"L = {_numbers(given.lipschitz)}"
+            how = "its interval function" if given.interval is not None else f"L = {_at_most(given.lipschitz)}"
             lines.append(f"{given.name}: a known formula with {how}")
         elif given.modelled:
-            slope = "" if given.lipschitz is None else f", Lipschitz constant {_numbers(given.lipschitz)}"
+            slope = "" if given.lipschitz is None else f", Lipschitz constant {_at_most(given.lipschitz)}"
+            both = any(node.stage.kernel is None and stage.node.columns[0] in node.columns for node in nodes)
+            kernel, number = (_short(given.kernel), "{:g}".format) if both else (str(given.kernel), as_given)
             sign = "+" if len(given.offset) == 1 and given.offset[0] < 0 else "−"
-            shift = f" of f {sign} {_numbers(np.abs(given.offset) if sign == '+' else given.offset)}"
+            shift = f" of f {sign} {_listed(np.abs(given.offset) if sign == '+' else given.offset, number)}"
             shift = shift if given.offset.any() else ""
             bound: object = given.norm_bound
-            both = any(node.stage.kernel is None and stage.node.columns[0] in node.columns for node in nodes)
             guess = "" if bound is not None else ", kernel and B estimated" if both else ", B estimated"
             bound = stage.belief.norm_bound if bound is None and stage.belief is not None else bound
-            lines.append(f"{given.name}: norm{shift} ≤ {_numbers(bound)} under {_short(given.kernel)}{slope}{guess}")
+            lines.append(f"{given.name}: norm{shift} ≤ {_at_most(bound)} under {kernel}{slope}{guess}")
     lines.append("every run is exact: no noise")
     return tuple(lines)
 
 
 def refutations(beliefs: Beliefs) -> tuple[str, ...]:
     """What the data say against the assumptions, in words; empty when nothing."""
+    lines = []
+    for name, evidence in beliefs.evidence.items():
+        node = beliefs.network.node(name)
+        for found in evidence:
+            if found.assumption == "lipschitz":  # given per user unit, judged per coordinate
+                assert node.stage.lipschitz is not None, "evidence is against a given bound"
+                given = float(node.stage.lipschitz.flat[found.output or 0])
+                found = replace(found, given=given, smallest=found.smallest / stretch(node))
+            lines.append(f"Stage {name!r}: {found.in_words(found.of_output(node.stage.modelled))}")
+    return tuple(lines)
 
-    return tuple(
-        f"Stage {name!r}: {found.in_words(found.of_output(beliefs.network.node(name).stage.modelled))}"
-        for name, evidence in beliefs.evidence.items()
-        for found in evidence
-    )
+
+def beaten(best: float, bound: float, sign: int) -> str:
+    """The contradiction between a run and a bound that it beats, both of what is maximised, in words."""
+    value, limit = apart(sign * best, sign * bound)
+    word = "more" if sign > 0 else "less"
+    return f"a run gave {value}, but by the assumptions no setting gives {word} than {limit}."
 
 
 def _short(kernel: object) -> str:
-    """A kernel with as many digits as a reader wants."""
+    """An estimated kernel with as many digits as a reader wants."""
     return re.sub(r"\d+\.\d{5,}(e[-+]?\d+)?", lambda found: f"{float(found[0]):.5g}", str(kernel))
 
 
-def _numbers(values: object) -> str:
+def _at_most(values: object) -> str:
+    """Assumed upper bounds: a printed bound that is larger would be a weaker assumption, which proves less."""
+
+    def text(value: float) -> str:
+        short = float(f"{value:.{_DIGITS}g}") == value
+        return as_given(value) if short else rounded_down(value, _DIGITS)
+
+    return _listed(values, text)
+
+
+def _listed(values: object, text: Callable[[float], str]) -> str:
     array = [float(v) for v in getattr(values, "flat", [values])]
-    return f"{array[0]:g}" if len(set(array)) == 1 else "(" + ", ".join(f"{v:g}" for v in array) + ")"
+    return text(array[0]) if len(set(array)) == 1 else "(" + ", ".join(map(text, array)) + ")"

@@ -5,12 +5,14 @@ from typing import Literal
 
 import numpy as np
 
+from cascada.algorithms.probe import is_probe
 from cascada.arrays import Array
 from cascada.calibration import Calibrated, Calibration, calibrate
-from cascada.errors import RefutedError
+from cascada.errors import CascadaError, RefutedError
 from cascada.network import Beliefs, Network, enlarged, prior_beliefs, run_values
 from cascada.network.consistency import formula_evidence, impossible
 from cascada.search import refutations
+from cascada.study.probation import Probation, agrees
 from cascada.study.trial import Trial
 
 
@@ -29,6 +31,7 @@ class Knowledge:
         self._given = prior_beliefs(network, jitter) if self.calibrated is None else None
         self.enlarged: list[str] = []  # bounds that were raised because data refuted them
         self.said_against: list[str] = []  # the assumptions, besides the beliefs' own evidence
+        self.probation = Probation(network.domain.dimension + 1)  # of estimated bounds
 
     @property
     def acting(self) -> Beliefs:
@@ -73,9 +76,10 @@ class Knowledge:
         told = np.concatenate([self.told, values])
         if self.calibrated is not None:
             options = self._calibration, self._jitter, self.calibrated
-            self.calibrated = calibrate(self._network, told, *options, enlarge=self._enlarge)
-            self.told = told
-            self.enlarged += self.calibrated.changes
+            after = calibrate(self._network, told, *options, enlarge=self._enlarge)
+            self.probation = self._tested(trial, values, bool(after.changes))
+            self.calibrated, self.told = after, told
+            self.enlarged += after.changes
             return True
         outside = () if self.evidence() else self._outside(values)
         self._given = beliefs = self.judging.append(values)
@@ -88,11 +92,43 @@ class Knowledge:
             return True
         return False
 
+    def _tested(self, trial: Trial, values: Array, refuted: bool) -> Probation:
+        """The test of the estimated bounds after a run (1, V), which they have not learned yet.
+
+        `refuted`: whether it refutes a norm that was estimated or given.
+        """
+        seen = np.isfinite(self.told[:, self._network.objective_column])
+        d = self._network.domain.dimension
+        if len(np.unique(self.told[seen, :d], axis=0)) < self._calibration.first(self._network):
+            return self.probation  # the design, which bounds are fitted to
+        if refuted or not agrees(self.judging, values):
+            return self.probation.contradicted()
+        point, after = values[:, :d], self.probation
+        # A run of a point that was run before teaches nothing, and tests nothing.
+        if not np.any(np.all(self.told[:, :d] == point, axis=1)):
+            best = float(np.max(self._network.sign * self.told[seen, self._network.objective_column]))
+            after = after.begun(trial.number, bool(is_probe(self.judging, point, best, self.told[:, :d])[0]))
+        return after if trial.value is None else after.completed(trial.number)
+
     def pending(self, trials: Sequence[Trial]) -> Array:
         """Runs under way (n, V), as far as they were observed."""
         domain = self._network.domain
         rows = np.array([[trial.controls[name] for name in domain.names] for trial in trials], dtype=float)
         return run_values(self._network, rows.reshape(-1, domain.dimension), [trial.outputs for trial in trials])
+
+    def to_probe(self, pending: Sequence[Trial], best: float) -> Beliefs | None:
+        """The estimated bounds, if the next run should probe them and no run under way does; else None."""
+        if self.calibrated is None or not self.probation.probe_is_due:
+            return None
+        d, unfinished = self._network.domain.dimension, self.probation.unfinished
+        if any(unfinished.get(trial.number, False) for trial in pending):
+            return None
+        points = self.pending([trial for trial in pending if not trial.outputs])[:, :d]
+        try:
+            under_way = len(points) > 0 and is_probe(self.judging, points, best, self.told[:, :d]).any()
+        except CascadaError:  # there are no bounds at one of these points: its run will show that they are wrong
+            return None
+        return None if under_way else self.judging
 
     def _outside(self, values: Array) -> tuple[str, ...]:
         """What is wrong with a run (1, V), in words, before it is learned from."""

@@ -26,7 +26,10 @@ def progress_bar(wanted: bool, budget: int) -> Iterator[Callable[[AnyStudy], Non
             gap = "at the end"
             if study.adaptive or study.tolerance is not None:  # else nobody computes it after every run
                 certificate = study.certificate()
-                gap = certificate.kind if certificate.gap is None else f"{certificate.gap:.3g} ({certificate.kind})"
+                shown = certificate.shown
+                none = "refuted" if certificate.kind == "refuted" else "none yet"
+                gap = none if shown is None else f"{shown.gap} ({certificate.kind})"
+                value = value if shown is None else shown.best
             told = sum(trial.state != "running" for trial in study.trials)  # an executor may have more under way
             bar.update(task, completed=told, state=f"best {value}  gap {gap}")
 

@@ -19,6 +19,7 @@ from cascada.errors import ArgumentError, RefutedError
 from cascada.network import Beliefs, composite_mean, enclose_network
 from cascada.network.composite import composite_bounds
 from cascada.network.slack import objective_slack
+from cascada.outwards import agreeing, apart, difference_up
 from cascada.search import Candidates, Certificate, GapKind
 
 # Candidates whose bounds are computed together: enough for NumPy, and little memory.
@@ -52,10 +53,11 @@ class Recommendation:
             return f"{text}\nThe data refute an assumption, so nothing is proven of it."
         if self.worst is None or self.bound is None or self.gap is None:
             return f"{text}\nNothing is proven of it yet."
+        shown = agreeing(self.worst, self.bound, self.maximised)
         least, word = ("at least", "higher") if self.maximised else ("at most", "lower")
         return (
-            f"{text}\n{self.kind.capitalize()}: it gives {least} {self.worst:.6g}, and no setting in {self.over} gives "
-            f"a value {word} than {self.bound:.6g}: it is within {self.gap:.3g} of the best possible."
+            f"{text}\n{self.kind.capitalize()}: it gives {least} {shown.best}, and no setting in {self.over} gives "
+            f"a value {word} than {shown.bound}: it is within {shown.gap} of the best possible."
         )
 
     def __str__(self) -> str:
@@ -79,10 +81,12 @@ def recommendation_at(
         high = sign * certificate.bound if candidates is None else _above(beliefs, candidates)
         run = np.append(point[0], np.full(network.width - point.shape[1], np.nan))  # not run, perhaps
         if high < low - objective_slack(beliefs, run):
+            least, most = apart(sign * low, sign * high)
+            words = ("at least", "more") if sign > 0 else ("at most", "less")
             raise RefutedError(
-                f"the recommended point gives at least {low:.6g}, but nothing gives more than {high:.6g}."
+                f"the recommended point gives {words[0]} {least}, but nothing gives {words[1]} than {most}."
             )
-        worst, bound, gap = sign * low, sign * high, max(high - low, 0.0)  # eq:fd_end
+        worst, bound, gap = sign * low, sign * high, max(difference_up(high, low), 0.0)  # eq:fd_end
     return Recommendation(
         controls=dict(controls),
         mean=mean,

@@ -47,7 +47,7 @@ class Result:
 
     @property
     def gap_kind(self) -> GapKind | None:
-        """What the gap is worth: proven, estimated, or refuted; None before the first complete run."""
+        """What the gap is worth: proven, estimated, or refuted; None while there is no gap."""
         return None if self.gap is None and self.certificate.kind != "refuted" else self.certificate.kind
 
     def __str__(self) -> str:
@@ -58,7 +58,9 @@ class Result:
         if self.best is None:
             return "\n".join([*lines, "No run was completed."])
         settings = ", ".join(f"{name} = {value:.6g}" for name, value in self.best.controls.items())
-        lines += [f"Best value {self.best.value:.6g} at {settings}.", str(self.certificate)]
+        shown = self.certificate.shown
+        value = f"{self.best.value:.6g}" if shown is None else shown.best
+        lines += [f"Best value {value} at {settings}.", str(self.certificate)]
         if self.recommendation is not None:
             lines.append(self.recommendation.summary)
         return "\n".join(lines)

@@ -193,7 +193,7 @@ class StoredStudy(Following):
 
     @property
     def gap(self) -> float | None:
-        """How far the best run can be from the best possible; None before the first run, or when refuted."""
+        """How far the best run can be from the best possible; None before that is known, or when refuted."""
         return self.certificate().gap
 
     def certificate(self, **limits: Any) -> Certificate:

@@ -14,11 +14,11 @@ from cascada.calibration import Calibration, together
 from cascada.errors import RefutedError
 from cascada.gp.rounding import SMALLEST_JITTER
 from cascada.network import Beliefs, Network, Process, StagePrediction
-from cascada.network.slack import objective_slack
-from cascada.search import Candidates, Certificate, Leaves, Limits, assumptions, search
+from cascada.search import Candidates, Certificate, Leaves, Limits, search
 from cascada.space import CandidatesLike, as_candidates
 from cascada.study.book import Book
 from cascada.study.frame import trials_dataframe
+from cascada.study.judge import certificate_of, check_bound
 from cascada.study.knowledge import Knowledge
 from cascada.study.listed import Listed
 from cascada.study.observing import observed, stage_name
@@ -61,8 +61,7 @@ class Study:
         self.network = network
         # Without norms nothing can be proven, and what does best in practice is another algorithm: docs/choosing.md.
         self.algorithm = GPNEI() if algorithm == "auto" and network.estimated else by_name(algorithm)
-        self.tolerance, self.stop_on_estimated = tolerance, stop_on_estimated
-        self.seed = seed
+        self.tolerance, self.stop_on_estimated, self.seed = tolerance, stop_on_estimated, seed
         self._replayable = replayable  # points follow from what was told alone, not from what is kept for speed
         self.horizon = horizon  # how many runs there will be, for algorithms that plan ahead
         domain = network.domain
@@ -184,7 +183,7 @@ class Study:
 
     @property
     def gap(self) -> float | None:
-        """How far the best run can be from the best possible; None before the first run, or when refuted."""
+        """How far the best run can be from the best possible; None before that is known, or when refuted."""
         return self.certificate().gap
 
     @property
@@ -219,7 +218,7 @@ class Study:
     @on_one_thread
     def _certify(self, limits: Limits | None) -> Certificate:
         best = self._book.best_value
-        if self.refuted or not np.isfinite(best) or self._guessing:
+        if self.refuted or not np.isfinite(best) or self._untested:
             return self._certificate()
         try:
             bound, stopped = self._bound(limits, best)
@@ -288,8 +287,8 @@ class Study:
         """A bound over all points that were run, refused when a run beats it."""
         domain, run = self.network.domain, self._context(()).best_run
         inside = self._listed is None or all(domain.row(t.controls) in self._listed for t in self._book.trials)
-        if inside and run is not None and bound < best - objective_slack(self.beliefs, run):
-            raise RefutedError(f"a run gave {best:.6g}, but by the assumptions no setting gives more than {bound:.6g}.")
+        if inside and run is not None:
+            check_bound(self.beliefs, bound, best, run)
         return bound
 
     def _count(self, cells: int, started: float) -> None:
@@ -297,21 +296,9 @@ class Study:
         self._seconds += time.monotonic() - started
 
     def _certificate(self, bound: float | None = None, stopped: str = "no bound") -> Certificate:
-        sign, best, known = self.network.sign, self._book.best_value, self._knowledge
-        return Certificate(
-            kind=known.kind,
-            best=sign * best if np.isfinite(best) else None,
-            bound=None if bound is None else sign * bound,
-            gap=None if bound is None else bound - best,
-            evaluations=self._book.complete,
-            assumptions=(*assumptions(self.beliefs), *known.enlarged),
-            evidence=known.evidence(),
-            cells=self._cells,
-            seconds=self._seconds,
-            stopped=stopped,
-            over="the box of controls" if self._candidates is None else f"the {len(self._candidates):,} candidates",
-            maximised=sign > 0,
-        )
+        missing = str(self._knowledge.probation) if self._untested else ""
+        spent = self._cells, self._seconds, stopped
+        return certificate_of(self._book, self._knowledge, self._candidates, bound, spent, missing)
 
     @on_one_thread
     def _ask(self) -> Trial | None:
@@ -347,9 +334,18 @@ class Study:
         return suggestion
 
     @property
-    def _guessing(self) -> bool:
-        """Whether too few runs were told for an estimated gap to mean anything."""
-        return self.network.estimated and self._book.complete < self._calibration.first(self.network)
+    def _untested(self) -> bool:
+        """Whether the gap would rest on estimated bounds that runs after the design have not tested enough."""
+        return self.network.estimated and not self._knowledge.probation.passed and not self._all_run
+
+    @property
+    def _all_run(self) -> bool:
+        """Whether every candidate was run: then nothing rests on an estimate."""
+        if self._listed is None or self._book.complete < len(self._listed.rows):
+            return False
+        row = self.network.domain.row
+        complete = {row(trial.controls).tobytes() for trial in self._book.trials if trial.value is not None}
+        return all(candidate.tobytes() in complete for candidate in self._listed.rows)
 
     @property
     def _learning(self) -> bool:
@@ -378,6 +374,7 @@ class Study:
             cache=self._cache,
             taken=frozenset(self._book.taken),
             horizon=self.horizon,
+            untested=known.to_probe(pending, self._book.best_value),
         )
 
     def _generator(self) -> np.random.Generator:

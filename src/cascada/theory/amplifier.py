@@ -21,6 +21,7 @@ import numpy as np
 from cascada.arrays import Array, as_points, as_positive
 from cascada.errors import ArgumentError, NumericalError
 from cascada.kernels import Expansion, Matern
+from cascada.outwards import apart
 
 _GRID = 1024  # chord slopes and derivatives are smooth: between two nodes a local search ends at the extremum
 _NEAR = 0.5  # below u/2 the difference of two nearly equal kernel values is taken as the integral of a derivative
@@ -97,7 +98,8 @@ class Amplifier:
         from scipy.optimize import brentq
 
         if height > self.top:
-            raise ArgumentError(f"g̃_k reaches at most {self.top:.6g} on [0, ũ]; got height {height:.6g}.")
+            got, most = apart(height, self.top)
+            raise ArgumentError(f"g̃_k reaches at most {most} on [0, ũ]; got height {got}.")
         low, high = (height / (self.scale * r) for r in (self.r_max, self.r_min))  # eq:slope; else bisection is slow
         edges = 0.999 * low, min(1.001 * high, self.u_tilde)
         try:

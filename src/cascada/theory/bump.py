@@ -22,6 +22,7 @@ import numpy as np
 from cascada.arrays import Array, as_points, as_positive
 from cascada.errors import ArgumentError, NumericalError
 from cascada.kernels import Matern
+from cascada.outwards import apart
 from cascada.theory.bump_spectrum import transform
 
 _PANEL, _NODES = 4.0, 16  # on a panel Ĥ² turns through 8 radians at most: 16 nodes are enough for all digits
@@ -100,9 +101,10 @@ def needle(kernel: Matern, dimension: int, height: float, norm: float) -> Needle
         return math.log(unit_norm(kernel, dimension, math.exp(log_width))) - target
 
     if excess(high) > _TOLERANCE:
+        got, least = apart(norm, height * math.exp(target + excess(high)))
         raise ArgumentError(
-            f"a bump of height {height:.6g} has a norm of at least {height * math.exp(target + excess(high)):.6g} at "
-            f"every width; got norm {norm:.6g}. Use a height of at most {_DOWN * tallest(kernel, dimension, norm):.6g}."
+            f"a bump of height {height:.6g} has a norm of at least {least} at every width; got norm {got}. "
+            f"Use a height of at most {_DOWN * tallest(kernel, dimension, norm):.6g}."
         )
     if excess(high) >= 0:
         return Needle(dimension, height, math.exp(high))

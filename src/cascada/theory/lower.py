@@ -27,7 +27,7 @@ def average_simple_regret(family: HardFamily, horizon: int) -> Bound:
     """The least average simple regret over the family of any algorithm after T runs (thm:lower_sim, its proof)."""
     rounds = _rounds(horizon)
     value = 2 * family.epsilon * max(0.0, 1.0 - (rounds + 1) / family.members)
-    return Bound(value, "2ε(1 − (T+1)/M)", "thm:lower_sim", _constants(family, rounds), _assumed(family))
+    return Bound(value, "2ε(1 − (T+1)/M)", "thm:lower_sim", _constants(family, rounds), _assumed(family), lower=True)
 
 
 def average_cumulative_regret(family: HardFamily, horizon: int) -> Bound:
@@ -35,7 +35,7 @@ def average_cumulative_regret(family: HardFamily, horizon: int) -> Bound:
     rounds = _rounds(horizon)
     seen = min(rounds, family.members)
     value = 2 * family.epsilon * (seen - 0.5 * seen * (seen + 1) / family.members)
-    return Bound(value, "2ε Σ_t (1 − t/M)⁺", "thm:lower_cml", _constants(family, rounds), _assumed(family))
+    return Bound(value, "2ε Σ_t (1 − t/M)⁺", "thm:lower_cml", _constants(family, rounds), _assumed(family), lower=True)
 
 
 def longest_horizon(family: HardFamily) -> int:
@@ -59,7 +59,7 @@ def simple_regret_bound(
 
     >>> bound = simple_regret_bound(Matern(1.5), 5.0, 100, dims=(1, 1, 1), u=0.5, u_tilde=0.3)
     >>> print(bound)
-    2ε(1 − (T+1)/M) = 0.006354 (thm:lower_sim)
+    2ε(1 − (T+1)/M) ≥ 0.006354 (thm:lower_sim)
     """
     rounds = _rounds(horizon)
     families = _families(kernel, norm_bound, rounds, rounds + 1, dims, u, u_tilde, structure)

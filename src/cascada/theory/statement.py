@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from cascada.errors import ArgumentError
+from cascada.outwards import rounded_down, rounded_up
 
 Status = Literal["up to a constant", "up to a constant and logarithms", "conjectured, up to a constant"]
 
@@ -23,6 +24,11 @@ class Bound:
     label: str
     constants: Mapping[str, float] = field(default_factory=dict)
     assumptions: tuple[str, ...] = ()
+    lower: bool = False  # else an upper bound
+
+    def shown(self, digits: int) -> str:
+        """The value as text, rounded so that it is still a bound."""
+        return (rounded_down if self.lower else rounded_up)(self.value, digits)
 
     @property
     def status(self) -> str:
@@ -30,7 +36,7 @@ class Bound:
         return "proven"
 
     def __str__(self) -> str:
-        return f"{self.formula} = {self.value:.4g} ({self.label})"
+        return f"{self.formula} {'≥' if self.lower else '≤'} {self.shown(4)} ({self.label})"
 
     def as_dict(self) -> dict[str, Any]:
         """All of it, for JSON."""

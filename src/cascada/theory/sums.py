@@ -25,6 +25,7 @@ from cascada.arrays import as_points
 from cascada.errors import ArgumentError
 from cascada.gp.rounding import SMALLEST_JITTER, as_jitter
 from cascada.kernels import OperatorKernel, Separable, Stationary
+from cascada.outwards import rounded_down
 from cascada.theory.information import MOST_STEPS, gain_of, greedy_sds
 from cascada.theory.layers import check_horizon
 
@@ -87,7 +88,8 @@ def sd_sum(
     upper, by, chosen, gain_used = min(choices, key=lambda choice: choice[0])
     covers = f"all sequences in the {len(Z)} given points"
     if fill:
-        covers = f"all sequences in any domain within scaled distance {fill:.3g} of the {len(Z)} given points"
+        within = rounded_down(fill, 3)
+        covers = f"all sequences in any domain within scaled distance {within} of the {len(Z)} given points"
     return SdSum(T, len(Z), root * below, root * upper, by, chosen, gain_used, root * paper, covers)
 
 

@@ -1,0 +1,58 @@
+"""A run that tests estimated bounds where they rule out a better value.
+
+Runs that are chosen because they promise something say little about the rest of the domain, which the bounds dismiss.
+A probe is a point of that rest, away from the runs that the bounds were fitted to: if the estimate is too narrow, its
+outputs are likely to lie outside the bounds.
+"""
+
+import numpy as np
+
+from cascada.algorithms.algorithm import Context
+from cascada.arrays import Array, BoolArray
+from cascada.confidence import Boxes
+from cascada.errors import CascadaError
+from cascada.network import Beliefs, enclose_network, objective_above
+from cascada.search.starts import apart
+
+# Points among which the farthest from all runs is chosen.
+_TRIED = 512
+# Next to a run, in sides of the box, bounds are narrow whatever they rest on: there is nothing to test.
+_AWAY = 0.02
+# Where the objective is constant, bounds exceed it by rounding, as a part of it.
+_ROUNDING = 1e-9
+
+
+def probe(context: Context, rng: np.random.Generator) -> Array | None:
+    """The point (d,) farthest from all runs among those that `Context.untested` rules out; None without any.
+
+    It is a candidate that was not run, or a random point.
+    """
+    assert context.untested is not None, "only asked when bounds have to be tested"
+    points, d = _tried(context, rng), context.domain.dimension
+    runs = np.concatenate([context.told[:, :d], context.pending[:, :d]])
+    try:
+        suited = is_probe(context.untested, points, context.best, runs)
+    except CascadaError:  # no value is possible somewhere: the bounds are wrong, and the next runs show it
+        return None
+    if not suited.any():
+        return None
+    return points[int(np.where(suited, apart(context.domain, points, runs), -np.inf).argmax())]
+
+
+def is_probe(beliefs: Beliefs, points: Array, best: float, runs: Array) -> BoolArray:
+    """Which points (n, d) are away from all runs (t, d) and, by the bounds, no better than the best value, (n,).
+
+    Raises `RefutedError` or `StageError` where there are no bounds.
+    """
+    upper = objective_above(beliefs.network, enclose_network(beliefs, Boxes(points, points)))
+    return (upper <= best + _ROUNDING * abs(best)) & (apart(beliefs.network.domain, points, runs) > _AWAY)
+
+
+def _tried(context: Context, rng: np.random.Generator) -> Array:
+    domain = context.domain
+    if context.candidates is not None:
+        free = context.candidates[context.free_candidates()]
+        return free if len(free) <= _TRIED else free[rng.choice(len(free), _TRIED, replace=False)]
+    points = rng.uniform(domain.lower, domain.upper, (_TRIED, domain.dimension))
+    points = domain.encode(domain.decode(points))  # whole numbers are whole
+    return np.array([point for point in points if not context.is_taken(point)]).reshape(-1, domain.dimension)
