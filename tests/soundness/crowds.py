@@ -9,6 +9,7 @@ from cascada.confidence import BallBelief, Boxes
 from cascada.gp import BlockPosterior
 from cascada.kernels import BlockKernel, Matern, SquaredExponential, Stationary, random_operator_expansion
 from cascada.network import Beliefs, Form, prior_beliefs
+from cascada.network.composite import composite_bounds
 from cascada.problems import Problem, certified
 from cascada.search import Candidates
 from tests.soundness import truths
@@ -87,6 +88,9 @@ def check(ledger: Ledger, structure: str, problem: Problem, count: int, points: 
         values = problem.values(Z)
         truth, best = values[:, d:], values[:, problem.network.objective_column]
         ledger[f"{structure}: candidates"].try_margins(partial(_above, candidates, beliefs, best), len(Z), note)
+        ledger[f"{structure}: composite mean"].try_boxes(
+            partial(composite_bounds, beliefs, Z), best[:, None], truths.NORM, note
+        )
         for where, cells in (("points", Boxes(Z, Z)), ("cells", truths.cells_around(Z, truths.BOX, rng))):
             for form in FORMS:
                 compute = partial(truths.output_boxes, beliefs, cells, form)

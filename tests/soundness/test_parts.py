@@ -10,12 +10,12 @@ from tests.soundness.harness import Ledger
 
 SLICES: dict[str, tuple[Callable[[], Ledger], int]] = {
     "matrices": (lambda: matrices.run(points=40, seed=1000), 20_000),
-    "scales": (lambda: scales.run(points=25, seed=1000, structures=("controls", "multi-output", "known")), 30_000),
+    "scales": (lambda: scales.run(points=20, seed=1000, structures=("multi-output", "known")), 15_000),
     "refusals": (lambda: refusals.run(rounds=4, seed=1000), 70),
     "neighbours": (lambda: neighbours.run(points=5, seed=1000), 2_500),
-    "extremes": (lambda: extremes.run(rounds=2, seed=1000), 2_000),
+    "extremes": (lambda: extremes.run(rounds=1, seed=1000), 1_500),
     "crowds": (lambda: crowds.run(points=100, seed=1000), 10_000),
-    "histories": (lambda: histories.run(steps=8, seed=1000, structures=("chain", "multi-output", "known")), 2_000),
+    "histories": (lambda: histories.run(steps=6, seed=1000, structures=("chain", "known")), 1_500),
 }
 
 
