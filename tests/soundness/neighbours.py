@@ -17,7 +17,7 @@ from cascada.network import Beliefs, Form, Network, Stage, chain
 from cascada.space import Control, Integer, Real
 from cascada.study import Study
 from tests.soundness import exact, truths
-from tests.soundness.exact import ExactFunction, Number, mp
+from tests.soundness.exact import ExactFunction, mp
 from tests.soundness.harness import Ledger
 
 #: Ranges of all magnitudes; a control is logarithmic or not, or whole.
@@ -46,16 +46,16 @@ class Scene:
     first: ExactFunction
     second: ExactFunction
 
-    def run(self, x: float) -> tuple[dict[str, float], Number]:
-        """The outputs of a run, rounded once, and the exact value of the last one."""
+    def run(self, x: float) -> dict[str, float]:
+        """The outputs of a run, rounded once."""
         coordinate = mp.log(mp.mpf(x)) if self.control.log else mp.mpf(x)
         between = exact.rounded(self.first.exact([coordinate])[0])
         last = self.second.exact([between, coordinate] if self.shared else [between])[0]
-        return {"f": between, "g": exact.rounded(last)}, last
+        return {"f": between, "g": exact.rounded(last)}
 
     def values(self, settings: Sequence[float]) -> Array:
         """Outputs (n, 2), rounded once."""
-        return np.array([list(self.run(x)[0].values()) for x in settings])
+        return np.array([list(self.run(x).values()) for x in settings])
 
 
 def run(points: int, seed: int) -> Ledger:
@@ -121,7 +121,7 @@ def check(ledger: Ledger, kind: str, scene: Scene, points: int, rng: np.random.G
     def told() -> Study:
         study = Study(scene.network)
         for x in rng.permutation(np.array(settings, dtype=object)).tolist():
-            study.add_trial({"x": x}, scene.run(x)[0])
+            study.add_trial({"x": x}, scene.run(x))
         study.beliefs.check()
         return study
 

@@ -89,12 +89,7 @@ def believed(tally: Tally, problem: Problem, count: int, note: str, rng: np.rand
     domain = problem.network.domain
     runs = problem.values(rng.uniform(domain.lower, domain.upper, (count, domain.dimension)))
 
-    def learn() -> Beliefs:
-        beliefs = prior_beliefs(problem.network).append(runs)
-        beliefs.check()
-        return beliefs
-
-    return tally.attempt(learn, f"{note}, {count} runs")
+    return tally.attempt(partial(_accepted, problem, runs), f"{note}, {count} runs")
 
 
 def check_bounds(
