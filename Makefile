@@ -80,7 +80,7 @@ links: $(STAMP) ## check that links to other sites lead somewhere (needs the int
 THOROUGH := study/test_store_errors.py calibration/test_likelihood.py calibration/test_fit.py gp/test_line.py
 
 soundness: $(STAMP) ## check that every bound contains the truth (docs/soundness.md), and that 200 kills lose nothing
-	$(BIN)/python -m tests.soundness --write docs/soundness.md
+	$(BIN)/python -m tests.soundness --jobs 2 --write docs/soundness.md
 	CASCADA_KILLS=200 $(BIN)/python -m pytest -q tests/study/test_kill.py
 	CASCADA_THOROUGH=1 $(BIN)/python -m pytest -q $(addprefix tests/,$(THOROUGH))
 

@@ -1,21 +1,27 @@
-"""`python -m tests.soundness [--checks N] [--seed S] [--write FILE]`: the whole soundness run, as Markdown tables."""
+"""`python -m tests.soundness [--checks N] [--rounds F] [--jobs J] [--write FILE]`: all of it, as Markdown tables."""
 
 import argparse
 import sys
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from itertools import count, islice
 from pathlib import Path
 
-from tests.soundness import foundation, networks
+from tests.soundness import crowds, extremes, foundation, histories, matrices, neighbours, networks, refusals, scales
+from tests.soundness.broken import BROKEN, Broken, table
 from tests.soundness.harness import Ledger, Tally
 
 TEXT = """# Soundness
 
 Every assumption is true by construction here, so every bound must contain the truth at every query; the margin is the
-smallest distance from the truth to the end of a bound. Written by
+smallest distance from the truth to the end of a bound. A kind of check without a margin is one of yes or no: true runs
+are accepted, impossible values are refused. Written by
 
     make soundness
 
-which checked {checks:,} values with {violations} violations.
+which made {checks:,} checks with {violations} violations, and broke the library in {broken} ways, of which {caught}
+were noticed.
 
 ## Stages
 
@@ -32,47 +38,170 @@ which a third are partial: every output over points and over cells of all sizes,
 GPN-UCB, whose proven gap after each run must be at least the true regret.
 
 {networks}
+
+## Matrices
+
+Joint norms under `Separable(k, A)`: outputs whose scales differ by up to 7e13 (A by its square), correlations up to
+1 − 1e-12, and singular A of rank 1 or 2. Functions have their joint norm to 60 digits, and their outputs are rounded
+once. An output at three times the most that it can be must be refused.
+
+{matrices}
+
+## Units
+
+Controls, outputs and norms in units from 1e-90 to 1e90, offsets of up to 1e12 norm bounds. In units that are powers of
+two all bounds must scale exactly. Norm bounds beyond 1e±90 must be refused, or their bounds must hold.
+
+{scales}
+
+## Impossible values
+
+Studies that are told true values, and values that contradict an assumption by a factor of two or more, in units from
+1e-90 to 1e90 and with offsets of up to 1e10 norm bounds: the objective without its inputs, whole runs, formulas,
+slopes, and one input with two outputs.
+
+{refusals}
+
+## Neighbouring floats
+
+Runs one float apart in real, logarithmic and integer controls, at both ends of their ranges and inside, shared by two
+stages or not. All values are computed with 60 digits from the exact setting, and rounded once.
+
+{neighbours}
+
+## Extremal functions
+
+The functions μ ± ρ·k_t(·, x)/σ_t(x), of norm exactly B, that attain the bound at x: coefficients solved for with 60
+digits, through up to 12 observations. A pointwise bound may lie at most 1e-5 B above them ("sharp").
+
+{extremes}
+
+## Crowds
+
+300 runs, half of them in clusters of radius 1e-1 to 1e-12, a tenth of them repeats, learned in batches of random size.
+
+{crowds}
+
+## Histories
+
+Studies in memory and in a SQLite store, asked and told in random order, stage by stage, repeated, given up, closed,
+reopened, and amended to other norm bounds that are as true: after each step nothing is refuted, the proven bound is at
+least the true optimum, and the gap at least the true regret.
+
+{histories}
+
+## Broken on purpose
+
+What the harness reports when one part of the library is wrong.
+
+{broken_table}
 """
 
+#: For every part, its run from a seed, and how many rounds of it a whole run takes.
+PARTS: dict[str, tuple[Callable[[int], Ledger], int]] = {
+    "stages": (lambda seed: foundation.run(400, seed), 0),
+    "networks": (lambda seed: networks.run(2000, seed), 0),
+    "matrices": (lambda seed: matrices.run(400, seed), 60),
+    "scales": (lambda seed: scales.run(300, seed), 20),
+    "refusals": (lambda seed: refusals.run(20, seed), 20),
+    "neighbours": (lambda seed: neighbours.run(60, seed), 80),
+    "extremes": (lambda seed: extremes.run(3, seed), 60),
+    "crowds": (lambda seed: crowds.run(500, seed), 60),
+    "histories": (lambda seed: histories.run(30, seed), 20),
+}
 
-def until(enough: int, one_round: Callable[[int], Ledger], group: Callable[[Tally], str], name: str) -> Ledger:
-    """Rounds until every group of tallies has enough checks."""
-    ledger, number, fewest = Ledger(), 0, 0
-    while fewest < enough:
-        ledger.merge(one_round(number).tallies)
-        number += 1
-        counts: dict[str, int] = {}
-        for tally in ledger.tallies:
-            counts[group(tally)] = counts.get(group(tally), 0) + tally.checks
-        fewest = min(counts.values())
-        text = f"{name}, round {number}: {ledger.checks:,} checks, {ledger.violations} violations"
-        print(text, file=sys.stderr, flush=True)
-    return ledger
+# Rounds between two looks at whether there are enough; the result must not depend on the number of processes.
+_CHUNK = 2
+
+
+def one_round(part: str, seed: int) -> Ledger:
+    """One round of a part."""
+    warnings.simplefilter("error", RuntimeWarning)  # an overflow is no bound
+    return PARTS[part][0](seed)
+
+
+def one_broken(number: int) -> Ledger:
+    """What is reported of one broken version."""
+    warnings.simplefilter("error", RuntimeWarning)
+    return BROKEN[number].caught()
+
+
+class Rounds:
+    """Runs rounds in so many processes, and adds them up in the order of their seeds."""
+
+    def __init__(self, jobs: int, seed: int) -> None:
+        self._pool = ProcessPoolExecutor(jobs) if jobs > 1 else None
+        self._seed = seed
+
+    def map(self, function: Callable[..., Ledger], *arguments: Iterable[object]) -> Iterator[Ledger]:
+        """As the builtin, in parallel."""
+        return map(function, *arguments) if self._pool is None else self._pool.map(function, *arguments)
+
+    def so_many(self, part: str, rounds: int) -> Ledger:
+        """A fixed number of rounds."""
+        return self._merged(part, Ledger(), range(self._seed, self._seed + rounds))
+
+    def until(self, part: str, enough: int, group: Callable[[Tally], str]) -> Ledger:
+        """Rounds until every group of tallies has enough checks."""
+        ledger, seeds, fewest = Ledger(), count(self._seed), 0
+        while fewest < enough:
+            self._merged(part, ledger, list(islice(seeds, _CHUNK)))
+            counts: dict[str, int] = {}
+            for tally in ledger.tallies:
+                counts[group(tally)] = counts.get(group(tally), 0) + tally.checks
+            fewest = min(counts.values())
+        return ledger
+
+    def _merged(self, part: str, ledger: Ledger, seeds: Iterable[int]) -> Ledger:
+        numbers = list(seeds)
+        for number, found in zip(numbers, self.map(one_round, [part] * len(numbers), numbers), strict=True):
+            ledger.merge(found.tallies)
+            say(f"{part}, seed {number}: {ledger.checks:,} checks, {ledger.violations} violations")
+        return ledger
+
+
+def say(text: str) -> None:
+    """Tell whoever waits how far it is."""
+    print(text, file=sys.stderr, flush=True)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--checks", type=int, default=1_000_000, help="of every bound of a stage, and every structure")
+    parser.add_argument("--rounds", type=float, default=1.0, help="how much of the usual rounds of the other parts")
     parser.add_argument("--gap-steps", type=int, default=12, help="runs of every optimisation")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=1, help="processes; the result does not depend on it")
     parser.add_argument("--write", type=Path, help="write the tables to this file")
     given = parser.parse_args()
-    stages = until(given.checks, lambda i: foundation.run(points=400, seed=given.seed + i), lambda t: t.name, "stages")
-    whole = until(
-        given.checks,
-        lambda i: networks.run(points=2000, seed=given.seed + i),
-        lambda t: t.name.split(":")[0],
-        "networks",
-    )
-    networks.run_gaps(whole, given.seed, given.gap_steps)
-    violations = stages.violations + whole.violations
+    rounds = Rounds(given.jobs, given.seed)
+    ledgers = {
+        "stages": rounds.until("stages", given.checks, lambda tally: tally.name),
+        "networks": rounds.until("networks", given.checks, lambda tally: tally.name.split(":")[0]),
+    }
+    networks.run_gaps(ledgers["networks"], given.seed, given.gap_steps)
+    for part, (_, usual) in PARTS.items():
+        if part not in ledgers:
+            ledgers[part] = rounds.so_many(part, max(1, round(given.rounds * usual)))
+    broken: list[tuple[Broken, Ledger]] = list(zip(BROKEN, rounds.map(one_broken, range(len(BROKEN))), strict=True))
+    caught = sum(ledger.violations > 0 for _, ledger in broken)
+    violations = sum(ledger.violations for ledger in ledgers.values())
     text = TEXT.format(
-        checks=stages.checks + whole.checks, violations=violations, stages=stages.table(), networks=whole.table()
+        checks=sum(ledger.checks for ledger in ledgers.values()),
+        violations=violations,
+        broken=len(broken),
+        caught=caught,
+        broken_table=table(broken),
+        **{part: ledger.table() for part, ledger in ledgers.items()},
     )
     print(text)
+    for part, ledger in ledgers.items():
+        for tally in ledger.tallies:
+            for note in tally.notes:
+                say(f"{part}: {tally.name}: {note}")
     if given.write:
         given.write.write_text(text, encoding="utf-8")
-    return 1 if violations else 0
+    return 1 if violations or caught < len(broken) else 0
 
 
 if __name__ == "__main__":

@@ -1,12 +1,18 @@
 """Counts how often a bound contains the truth, and how close it came."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 
 from cascada.arrays import Array
 from cascada.confidence import Balls, Boxes
+
+Result = TypeVar("Result")
+
+# How many failures of a kind are described; their number is counted in full.
+_NOTES = 5
 
 
 @dataclass
@@ -18,25 +24,86 @@ class Tally:
     violations: int = 0
     margin: float = np.inf  # the smallest distance from the truth to the bound, in units of B
     widths: list[float] = field(default_factory=list)  # medians of the widths, in units of B
+    notes: list[str] = field(default_factory=list)  # the first failures, in words
 
-    def add(self, margins: Array, widths: Array) -> None:
+    def verdict(self, right: bool, note: str) -> None:
+        """Count a check that has no margin: whether something happened as it must."""
+        self.checks += 1
+        if not right:
+            self.violations += 1
+            self._note(note)
+
+    def attempt(self, action: Callable[[], Result], note: str) -> Result | None:
+        """The result of an action that must not raise; None, and a violation, when it does."""
+        try:
+            result = action()
+        except Exception as error:  # true data raised: whatever the error is, it must not be one
+            self.verdict(False, f"{note}: {type(error).__name__}: {error}")
+            return None
+        self.verdict(True, note)
+        return result
+
+    def judge(self, happened: Callable[[], bool], note: str) -> None:
+        """Count a check that has no margin, and may raise, which is a violation as well."""
+        try:
+            right = happened()
+        except Exception as error:
+            right, note = False, f"{note}: {type(error).__name__}: {error}"
+        self.verdict(right, note)
+
+    def try_boxes(self, compute: Callable[[], Boxes], truth: Array, scale: float | Array, note: str) -> None:
+        """As `boxes`, with bounds whose computation must not raise."""
+        bounds = self._computed(compute, truth.size, note)
+        if bounds is not None:
+            self.boxes(bounds, truth, scale, note)
+
+    def try_balls(self, compute: Callable[[], Balls], truth: Array, scale: float, note: str) -> None:
+        """As `balls`, with regions whose computation must not raise."""
+        regions = self._computed(compute, truth[..., 0].size, note)
+        if regions is not None:
+            self.balls(regions, truth, scale, note)
+
+    def try_margins(self, compute: Callable[[], Array], checks: int, note: str) -> None:
+        """As `add`, with margins whose computation must not raise; they have no width."""
+        margins = self._computed(compute, checks, note)
+        if margins is not None:
+            self.add(margins, np.zeros(1), note)
+
+    def _computed(self, compute: Callable[[], Result], checks: int, note: str) -> Result | None:
+        """The result, or None when the computation raises: then all checks that rest on it are violations."""
+        try:
+            return compute()
+        except Exception as error:
+            self.checks += checks
+            self.violations += checks
+            self._note(f"{note}: {type(error).__name__}: {error}")
+            return None
+
+    def _note(self, note: str) -> None:
+        if len(self.notes) < _NOTES:
+            self.notes.append(note)
+
+    def add(self, margins: Array, widths: Array, note: str = "") -> None:
         """Count margins (≥ 0: the bound holds there; NaN: it does not)."""
         self.checks += margins.size
-        self.violations += int(np.count_nonzero(~(margins >= 0)))
+        wrong = int(np.count_nonzero(~(margins >= 0)))
+        self.violations += wrong
+        if wrong and note:
+            self._note(f"{note}: {wrong} of {margins.size}, worst margin {np.min(margins):.3g}")
         self.margin = min(self.margin, float(np.min(margins, initial=np.inf)))
         self.widths.append(float(np.median(widths)))
 
-    def boxes(self, bounds: Boxes, truth: Array, scale: float) -> None:
-        """truth (n, p) or (n, k, p): one or k values that box i must contain."""
+    def boxes(self, bounds: Boxes, truth: Array, scale: float | Array, note: str = "") -> None:
+        """truth (n, p) or (n, k, p): one or k values that box i must contain; `scale` is one number or (p,)."""
         values = truth if truth.ndim == 3 else truth[:, None, :]
         below, above = values - bounds.lower[:, None, :], bounds.upper[:, None, :] - values
-        self.add(np.minimum(below, above) / scale, (bounds.upper - bounds.lower) / scale)
+        self.add(np.minimum(below, above) / scale, (bounds.upper - bounds.lower) / scale, note)
 
-    def balls(self, regions: Balls, truth: Array, scale: float) -> None:
+    def balls(self, regions: Balls, truth: Array, scale: float, note: str = "") -> None:
         """truth (n, p) or (n, k, p): one or k vectors that ball i must contain."""
         values = truth if truth.ndim == 3 else truth[:, None, :]
         distances = np.linalg.norm(values - regions.centre[:, None, :], axis=2)
-        self.add((regions.radius[:, None] - distances) / scale, regions.diameter / scale)
+        self.add((regions.radius[:, None] - distances) / scale, regions.diameter / scale, note)
 
 
 class Ledger:
@@ -56,6 +123,8 @@ class Ledger:
             mine.violations += other.violations
             mine.margin = min(mine.margin, other.margin)
             mine.widths += other.widths
+            for note in other.notes:
+                mine._note(note)
 
     @property
     def tallies(self) -> list[Tally]:
@@ -76,6 +145,12 @@ class Ledger:
             "|---|---:|---:|---:|---:|",
         ]
         for tally in self.tallies:
-            width = float(np.median(tally.widths))
-            lines.append(f"| {tally.name} | {tally.checks:,} | {tally.violations} | {tally.margin:.1e} | {width:.2g} |")
+            margin = f"{tally.margin:.1e}" if tally.widths else "–"
+            width = f"{np.median(tally.widths):.2g}" if tally.widths else "–"
+            lines.append(f"| {tally.name} | {tally.checks:,} | {tally.violations} | {margin} | {width} |")
         return "\n".join(lines)
+
+    def failures(self) -> str:
+        """The table, and the first violations of every kind in words."""
+        notes = [f"{tally.name}: {note}" for tally in self.tallies for note in tally.notes]
+        return "\n".join([self.table(), *notes])

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cascada.arrays import Array
-from cascada.confidence import Boxes
+from cascada.confidence import BallBelief, Belief, Boxes
 from cascada.kernels import (
     Additive,
     BlockKernel,
@@ -20,6 +20,7 @@ from cascada.kernels import (
     random_expansion,
     random_operator_expansion,
 )
+from cascada.network import Beliefs, Form, enclose_network
 
 BOX = 2.0  # every input lies in [−2, 2]^d
 NORM = 2.0
@@ -92,6 +93,26 @@ def points_in(cells: Boxes, k: int, rng: np.random.Generator) -> Array:
     fractions[:, : k // 2] = np.round(2 * fractions[:, : k // 2]) / 2
     points = cells.lower[:, None] + fractions * (cells.upper - cells.lower)[:, None]
     return np.clip(points, cells.lower[:, None], cells.upper[:, None])
+
+
+def cells_around(points: Array, box: float | Array, rng: np.random.Generator) -> Boxes:
+    """One cell around every point, of all sizes and within [−box, box]^d; a point may lie on an edge."""
+    n, d = points.shape
+    below, above = box * 10 ** rng.uniform(-8, 0, (2, n, 1)) * rng.choice([0.0, 0.3, 1.0], (2, n, d))
+    return Boxes(np.maximum(points - below, -box), np.minimum(points + above, box))
+
+
+def output_boxes(beliefs: Beliefs, cells: Boxes, form: Form = "union") -> Boxes:
+    """Bounds of all outputs of a network over cells of controls, without the columns of the controls."""
+    boxes, d = enclose_network(beliefs, cells, form).boxes, beliefs.network.domain.dimension
+    return Boxes(boxes.lower[:, d:], boxes.upper[:, d:])
+
+
+def each(belief: BallBelief) -> Belief:
+    """The belief in every output by itself, under a separable kernel."""
+    found = belief.per_output
+    assert isinstance(found, Belief), "only asked of separable kernels"
+    return found
 
 
 def operator_kernels(outputs: int, rng: np.random.Generator) -> list[OperatorKernel]:

@@ -1,0 +1,228 @@
+"""Deliberately broken versions of the library, each of which the harness must report.
+
+A harness that finds nothing proves something only if it would find something. Every entry replaces one function or
+constant of the library by a wrong one, and names the part of the harness that must see violations.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+from unittest import mock
+
+import numpy as np
+
+from cascada.confidence import BallBelief, Belief, Boxes, belief, cells
+from cascada.confidence.radius import tight_radius
+from cascada.gp import SeparablePosterior, block_posterior, posterior, separable_posterior
+from cascada.kernels import Stationary
+from cascada.network import beliefs, consistency, run_values, slack
+from cascada.search import branch_and_bound, leaves
+from cascada.study import knowledge, observing
+from tests.soundness import crowds, extremes, histories, matrices, neighbours, refusals, scales
+from tests.soundness.harness import Ledger
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A wrong version of something, and the checks that must notice it."""
+
+    name: str
+    part: str  # of the harness
+    replacements: tuple[tuple[Any, str, Any], ...]  # an object, an attribute, and the wrong value
+    run: Callable[[], Ledger]
+
+    @contextmanager
+    def applied(self) -> Iterator[None]:
+        """The library, broken."""
+        with ExitStack() as stack:
+            for owner, attribute, wrong in self.replacements:
+                stack.enter_context(mock.patch.object(owner, attribute, wrong))
+            yield
+
+    def caught(self) -> Ledger:
+        """What the harness reports of the broken library."""
+        with self.applied():
+            return self.run()
+
+
+def times(function: Callable[..., Any], factor: float) -> Callable[..., Any]:
+    """The same function, its result times a factor."""
+
+    def scaled(*args: Any, **options: Any) -> Any:
+        return factor * function(*args, **options)
+
+    return scaled
+
+
+def always(value: Any) -> Callable[..., Any]:
+    """A function that returns this, whatever it is given."""
+
+    def constant(*_args: Any, **_options: Any) -> Any:
+        return value
+
+    return constant
+
+
+def _same(self: Any, _error: Any) -> Any:
+    return self
+
+
+def _absolute_slack(*args: Any) -> Any:
+    return _slack(*args) + 1e-9
+
+
+def _padded(boxes: Boxes) -> Boxes:
+    wide = _widened(boxes)
+    return Boxes(wide.lower - 1e-12, wide.upper + 1e-12)
+
+
+def _off(network: Any, controls: Any, outputs: Any) -> Any:
+    """Runs whose outputs are a thousandth too large."""
+    values = _run_values(network, controls, outputs)
+    values[:, network.domain.dimension :] += 1e-3
+    return values
+
+
+def _without_last_leaf(self: Any, rows: Any) -> Any:
+    """Leaves from which the one with the highest bound got lost."""
+    kept = _take(self, rows)
+    return kept if len(kept) < 2 else _take(kept, kept.bound < kept.bound.max())
+
+
+_slack, _widened = slack.told_slack, Boxes.widened
+_run_values, _take = run_values, leaves.Leaves.take
+
+BROKEN: tuple[Broken, ...] = (
+    Broken(
+        "the computed eigenvalues of A are not raised by their rounding",
+        "matrices",
+        ((separable_posterior, "_decomposition_rounding", always(0.0)),),
+        partial(matrices.run, 8, 1),
+    ),
+    Broken(
+        "the rounding of outputs along small eigenvalues of A is forgotten",
+        "matrices",
+        ((SeparablePosterior, "error_budget", always(0.0)),),
+        partial(matrices.run, 8, 1),
+    ),
+    Broken(
+        "an output's share of the joint norm is A_jj instead of its root",
+        "matrices",
+        (
+            (
+                SeparablePosterior,
+                "output_roots",
+                property(lambda self: np.diag(self.kernel.matrix_for(self.output_count))),
+            ),
+        ),
+        partial(matrices.run, 8, 1),
+    ),
+    Broken(
+        "A is not equilibrated",
+        "matrices",
+        ((separable_posterior, "equilibrated", lambda matrix: (matrix, np.ones(len(matrix)))),),
+        partial(matrices.run, 8, 1),
+    ),
+    Broken(
+        "the last digit of a number with a large offset is taken as exact",
+        "scales",
+        ((Belief, "with_output_error", _same), (BallBelief, "with_output_error", _same)),
+        partial(scales.run, 5, 1, ("chain", "controls")),
+    ),
+    Broken(
+        "bounds are widened by 1e-12 in any units",
+        "scales",
+        ((Boxes, "widened", _padded),),
+        partial(scales.run, 10, 1, ("chain",)),
+    ),
+    Broken(
+        "told values may lie 1e-9 outside of their bounds in any units",
+        "refusals",
+        tuple((module, "told_slack", _absolute_slack) for module in (consistency, observing, slack)),
+        partial(refusals.run, 4, 1),
+    ),
+    Broken(
+        "logarithms of controls are taken as exact",
+        "neighbours",
+        ((beliefs, "_logarithm_error", always(np.zeros(1))),),
+        partial(neighbours.run, 4, 1),
+    ),
+    Broken(
+        "settings that share one floating-point logarithm are one setting",
+        "neighbours",
+        ((beliefs, "logarithmic_inputs", always([])),),
+        partial(neighbours.run, 4, 1),
+    ),
+    Broken(
+        "the radius is a ten-thousandth too small",
+        "extremes",
+        ((belief, "tight_radius", times(tight_radius, 1 - 1e-4)),),
+        partial(extremes.run, 1, 1),
+    ),
+    Broken(
+        "the joint radius is a ten-thousandth too small",
+        "extremes",
+        ((BallBelief, "radius", property(times(vars(BallBelief)["radius"].func, 1 - 1e-4))),),
+        partial(extremes.run, 1, 1),
+    ),
+    Broken(
+        "the kernel's distance is a tenth too small",
+        "extremes",
+        ((Stationary, "distance", times(Stationary.distance, 0.9)),),
+        partial(extremes.run, 1, 1),
+    ),
+    Broken(
+        "what first-order terms leave of a cell is dropped",
+        "extremes",
+        ((cells, "_first_order", lambda _belief, _half, jet: (1.0, np.zeros_like(jet.mean))),),
+        partial(extremes.run, 1, 1),
+    ),
+    Broken(
+        "no jitter",
+        "crowds",
+        ((posterior, "jitters", lambda start, stop, _jitter, _rounding: np.zeros(stop - start)),),
+        partial(crowds.run, 40, 1),
+    ),
+    Broken(
+        "the weight of an error is that of a kernel without data",
+        "crowds",
+        ((block_posterior.BlockPosterior, "error_budget", lambda self, error: error.sum() / self.scale),),
+        partial(crowds.run, 40, 1, 20),
+    ),
+    Broken(
+        "outputs are learned a thousandth too large",
+        "histories",
+        ((knowledge, "run_values", _off),),
+        partial(histories.run, 10, 1, ("chain",)),
+    ),
+    Broken(
+        "the search loses the cell with the highest bound",
+        "histories",
+        ((leaves.Leaves, "take", _without_last_leaf),),
+        partial(histories.run, 10, 1, ("chain",)),
+    ),
+    Broken(
+        "the bound is that of the lower ends",
+        "histories",
+        (
+            (
+                branch_and_bound,
+                "objective_above",
+                lambda network, enclosure: enclosure.boxes.lower[:, network.objective_column],
+            ),
+        ),
+        partial(histories.run, 10, 1, ("chain",)),
+    ),
+)
+
+
+def table(results: list[tuple[Broken, Ledger]]) -> str:
+    """A Markdown table of what was broken, where it was noticed, and how often."""
+    lines = ["| broken | noticed by | checks | violations |", "|---|---|---:|---:|"]
+    for broken, ledger in results:
+        kinds = [tally.name for tally in ledger.tallies if tally.violations]
+        where = f"{broken.part}: {', '.join(kinds[:2])}{' …' if len(kinds) > 2 else ''}" if kinds else "**nothing**"
+        lines.append(f"| {broken.name} | {where} | {ledger.checks:,} | {ledger.violations:,} |")
+    return "\n".join(lines)

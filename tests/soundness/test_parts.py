@@ -1,0 +1,38 @@
+"""A small slice of every other part of `make soundness`, and proof that each of them notices a broken library."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.soundness import crowds, extremes, histories, matrices, neighbours, refusals, scales
+from tests.soundness.broken import BROKEN, Broken
+from tests.soundness.harness import Ledger
+
+SLICES: dict[str, tuple[Callable[[], Ledger], int]] = {
+    "matrices": (lambda: matrices.run(points=40, seed=1000), 20_000),
+    "scales": (lambda: scales.run(points=20, seed=1000, structures=("multi-output", "known")), 15_000),
+    "refusals": (lambda: refusals.run(rounds=4, seed=1000), 70),
+    "neighbours": (lambda: neighbours.run(points=5, seed=1000), 2_500),
+    "extremes": (lambda: extremes.run(rounds=1, seed=1000), 1_500),
+    "crowds": (lambda: crowds.run(points=100, seed=1000), 10_000),
+    "histories": (lambda: histories.run(steps=6, seed=1000, structures=("chain", "known")), 1_500),
+}
+
+
+@pytest.mark.parametrize("part", SLICES)
+def test_nothing_is_violated(part: str) -> None:
+    run, enough = SLICES[part]
+    ledger = run()
+    assert ledger.violations == 0, ledger.failures()
+    assert ledger.checks >= enough
+
+
+@pytest.mark.parametrize("broken", BROKEN, ids=lambda broken: broken.name)
+def test_a_broken_library_is_noticed(broken: Broken) -> None:
+    ledger = broken.caught()
+    assert ledger.violations > 0, ledger.table()
+
+
+@pytest.mark.parametrize("part", SLICES)
+def test_every_part_notices_some_broken_version(part: str) -> None:
+    assert any(broken.part == part for broken in BROKEN)
