@@ -94,7 +94,7 @@ def composite_bounds(beliefs: Beliefs, coordinates: Array) -> Boxes:
     error = accumulated(beliefs, mean, local)  # eq:fd_1, eq:fd_2
     column, sign = beliefs.network.objective_column, beliefs.network.sign
     centre = np.where(np.isnan(mean[:, [column]]), 0.0, sign * mean[:, [column]])
-    half = error[:, [column]] * (1 + _ROUNDING) + _ROUNDING * np.abs(mean).max(axis=1, keepdims=True)
+    half = error[:, [column]] * (1 + _ROUNDING) + _ROUNDING * np.abs(mean[:, [column]])
     half[np.isnan(half) | np.isnan(mean[:, [column]])] = np.inf  # a formula is not defined at the means
     return Boxes(centre - half, centre + half)
 

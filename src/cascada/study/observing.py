@@ -88,5 +88,6 @@ def _check_formulas(beliefs: Beliefs, trial: Trial, outputs: Mapping[str, tuple[
         larger = np.maximum(np.abs(right), np.abs(told))
         if np.any(np.abs(right - told) > told_slack(stage, Boxes(inputs, inputs), larger)):
             raise ContradictionError(
-                f"trial {trial.number}: the known stage {name!r} was told as {told}, but its formula gives {right}."
+                f"trial {trial.number}: the known stage {name!r} was told as {told}, but its formula gives {right}. "
+                f"Leave it out: it follows from its inputs."
             )
