@@ -124,10 +124,12 @@ def test_suggestions(algorithm: Algorithm, case: str, structure: str) -> None:
     given = context(structure, **CASES[case])
     before = arrays_of(given)
     first, second = (algorithm.suggest(given, np.random.default_rng(1)) for _ in range(2))
+    fresh = algorithm.suggest(context(structure, **CASES[case]), np.random.default_rng(1))
     assert first.point is not None
-    assert second.point is not None
-    np.testing.assert_array_equal(first.point, second.point)
-    assert first.bound == second.bound
+    for other in (second, fresh):
+        assert other.point is not None
+        np.testing.assert_array_equal(first.point, other.point)
+        assert first.bound == other.bound
     check_point(given, first.point)
     for one, other_array in zip(before, arrays_of(given), strict=True):
         np.testing.assert_array_equal(one, other_array)

@@ -18,9 +18,10 @@ from cascada.study.store import Store
 from cascada.study.stored import StoredStudy
 from tests.network.cases import X, Y, stage
 from tests.starting import first_line, started
+from tests.thorough import THOROUGH
 from tests.waiting import LONG
 
-WORKERS, MORTALS, EACH = 4, 2, 20
+WORKERS, MORTALS, EACH = (8, 3, 40) if THOROUGH else (4, 2, 20)
 NETWORK = chain(stage("f", controls=X | Y))
 SCRIPT = """
 import sys, time
