@@ -1,4 +1,4 @@
-"""How much the longest tests do: less in `make test`, all of it under CASCADA_THOROUGH=1, which `make soundness` sets."""
+"""How much the longest tests do: less in `make test`, all under CASCADA_THOROUGH=1, which `make soundness` sets."""
 
 import os
 
