@@ -153,8 +153,8 @@ while len(study.trials) < BUDGET and (trial := study.ask()) is not None:
 # ## The report
 #
 # How good is the best panel? Without bounds of your own the gap is *estimated*: a hint, no proof. It is shown once
-# enough runs have tested the estimate; until then the certificate says what is missing. The page has the figures and all runs; it loads nothing from
-# outside, so it can be mailed and printed.
+# enough runs have tested the estimate; until then the certificate says what is missing. The page has the figures and
+# all runs; it loads nothing from outside, so it can be mailed and printed.
 
 # %%
 states = [trial.state for trial in study.trials]
