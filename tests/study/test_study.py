@@ -289,7 +289,7 @@ def test_refuting_data_are_kept_and_the_certificate_says_so() -> None:
     certificate = study.certificate()
     assert (certificate.kind, certificate.gap, certificate.bound, study.gap) == ("refuted", None, None, None)
     assert "Stage 'f'" in str(certificate)
-    assert "given as 2, but observation 0 is possible only with more than 7.49999. Raise it" in str(certificate)
+    assert "given as 2, but trial 0 is possible only with more than 7.49999. Raise it" in str(certificate)
 
 
 def test_looking_changes_nothing() -> None:

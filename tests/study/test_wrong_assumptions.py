@@ -105,8 +105,8 @@ def test_a_formula_need_not_be_defined_where_nothing_goes(algorithm: str) -> Non
 
 def test_the_evidence_against_a_formula_quotes_its_lipschitz_constant_as_given() -> None:
     stage = prior_beliefs(process(lipschitz=0.1)).stages[-1]
-    (said,) = formula_evidence(stage, np.array([[0.0, 0.9, 0.7, 6.02], [1.0, 0.8, 0.5, 4.5]]))
-    assert "The lipschitz is given as 0.1, but observations 0 and 1 are possible only with more than 7.59999." in said
+    (said,) = formula_evidence(stage, np.array([[0.0, 0.9, 0.7, 6.02], [1.0, 0.8, 0.5, 4.5]]), [4, 9])
+    assert "The lipschitz is given as 0.1, but trials 4 and 9 are possible only with more than 7.59999." in said
 
 
 def test_the_evidence_against_a_lipschitz_constant_is_per_user_unit() -> None:
@@ -116,7 +116,7 @@ def test_the_evidence_against_a_lipschitz_constant_is_per_user_unit() -> None:
     for setting, value in ((1.0, 0.0), (30.0, 20.0)):
         study.tell(study.begin_trial({"x": setting}), {"f": value})
     (said,) = study.certificate().evidence
-    found = re.search(r"given as (\S+), but observations 0 and 1 are possible only with more than (\S+)\. ", said)
+    found = re.search(r"given as (\S+), but trials 0 and 1 are possible only with more than (\S+)\. ", said)
     assert found is not None
     stated, least = found.groups()
     assert stated == "0.1"

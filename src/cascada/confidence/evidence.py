@@ -29,17 +29,30 @@ class Evidence:
         """ " of …" where an output of these names is meant, and there are others."""
         return "" if self.output is None or len(names) == 1 else f" of {names[self.output]}"
 
-    def in_words(self, of_output: str) -> str:
-        """What was assumed, what speaks against it, and what to do."""
-        rows = [str(row) for row in self.rows]
-        between = " and " if len(rows) == 2 and self.assumption == "lipschitz" else " to "
-        which = f"observation {rows[0]} is" if len(rows) == 1 else f"observations {rows[0]}{between}{rows[-1]} are"
+    def in_words(self, of_output: str, trials: Sequence[int] | None = None) -> str:
+        """What was assumed, what speaks against it, and what to do.
+
+        `trials` are the numbers of the trials behind the observations, by the number of the observation.
+        """
+        noun = "observation" if trials is None else "trial"
+        numbers = sorted(self.rows if trials is None else {int(trials[row]) for row in self.rows})
         given, smallest = apart(self.given, self.smallest)
         return (
-            f"The {self.assumption}{of_output} is given as {given}, but {which} possible only with more than "
-            f"{smallest}. Raise it well above that, as other runs may need more, or check those observations."
+            f"The {self.assumption}{of_output} is given as {given}, but {_listed(noun, numbers)} possible only with "
+            f"more than {smallest}. Raise it well above that, as other runs may need more, or check those {noun}s."
             f"{self.hint}"
         )
+
+
+def _listed(noun: str, numbers: Sequence[int]) -> str:
+    """ "trial 3 is", "trials 3 and 7 are", "trials 0 to 5 are", "6 of the trials 0 to 9 are"."""
+    first, last = numbers[0], numbers[-1]
+    if len(numbers) == 1:
+        return f"{noun} {first} is"
+    if len(numbers) == 2:
+        return f"{noun}s {first} and {last} are"
+    some = "" if last - first + 1 == len(numbers) else f"{len(numbers)} of the "
+    return f"{some}{noun}s {first} to {last} are"
 
 
 def norm_evidence(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cascada.arrays import UNIT_ROUNDOFF, Array
+from cascada.arrays import UNIT_ROUNDOFF, Array, BoolArray
 from cascada.confidence import BallBelief, Belief, Boxes, EnvelopeTable, Evidence
 from cascada.errors import ArgumentError, RefutedError
 from cascada.gp import BlockPosterior, OperatorPosterior, Posterior, SeparablePosterior
@@ -146,10 +146,8 @@ def told(stage: StageBelief, values: Array) -> StageBelief:
     """A stage's belief after rows (n, V) of `run_values`."""
     if stage.belief is None:
         return stage
-    names = stage.node.stage.outputs
-    columns = [stage.node.columns[names.index(output)] for output in stage.node.stage.modelled]
-    X, Y = values[:, list(stage.node.inputs)], values[:, columns]
-    seen = np.isfinite(X).all(axis=1) & np.isfinite(Y).all(axis=1)
+    X, Y = values[:, list(stage.node.inputs)], values[:, _modelled(stage)]
+    seen = learned_from(stage, values)
     if not seen.any():
         return stage
     offset = stage.node.stage.offset
@@ -160,6 +158,17 @@ def told(stage: StageBelief, values: Array) -> StageBelief:
     digits += np.where(offset != 0, UNIT_ROUNDOFF * np.abs(shifted).max(axis=0), 0.0)
     error = np.maximum(digits + _logarithm_error(stage, X[seen]), stage.belief.output_error)
     return replace(stage, belief=belief.with_output_error(error))
+
+
+def learned_from(stage: StageBelief, values: Array) -> BoolArray:
+    """The rows (n,) of values (n, V) in which all inputs and modelled outputs of a stage were observed."""
+    return np.asarray(np.isfinite(values[:, [*stage.node.inputs, *_modelled(stage)]]).all(axis=1))
+
+
+def _modelled(stage: StageBelief) -> list[int]:
+    """The columns of the modelled outputs."""
+    names = stage.node.stage.outputs
+    return [stage.node.columns[names.index(output)] for output in stage.node.stage.modelled]
 
 
 def logarithm_rounding(coordinates: Array) -> Array:

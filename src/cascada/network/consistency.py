@@ -47,19 +47,20 @@ def _says_it_itself(stage: StageBelief, values: Array) -> bool:
     return bool(seen[list(stage.node.inputs)].all() or not seen[list(stage.node.columns)].any())
 
 
-def formula_evidence(stage: StageBelief, told: Array) -> tuple[str, ...]:
-    """Runs (t, V) between which a known stage is steeper than its Lipschitz constant, in words."""
+def formula_evidence(stage: StageBelief, told: Array, trials: Sequence[int]) -> tuple[str, ...]:
+    """Runs (t, V) of these trials (t,) between which a known stage is steeper than its Lipschitz constant, in words."""
     given = stage.node.stage
     if not given.known or given.lipschitz is None:
         return ()
-    rows = told[np.isfinite(told[:, [*stage.node.inputs, *stage.node.columns]]).all(axis=1)]
+    seen = np.flatnonzero(np.isfinite(told[:, [*stage.node.inputs, *stage.node.columns]]).all(axis=1))
+    rows, numbers = told[seen], [trials[int(row)] for row in seen]
     user = in_user_units(stage, Boxes(*[rows[:, list(stage.node.inputs)]] * 2))
     inputs, first = np.unique(user.centre, axis=0, return_index=True)
     outputs = rows[first][:, list(stage.node.columns)]
     # The exponential of a rounded logarithm is off by some roundings, and so is the formula there.
     off = given.lipschitz * np.linalg.norm(user.half, axis=1).max(initial=0.0)
     found = lipschitz_evidence(inputs, outputs, first.astype(np.int64), given.lipschitz, off)
-    return tuple(f"Stage {given.name!r}: {one.in_words(one.of_output(given.outputs))}" for one in found)
+    return tuple(f"Stage {given.name!r}: {one.in_words(one.of_output(given.outputs), numbers)}" for one in found)
 
 
 def formula_outputs(

@@ -1,14 +1,15 @@
 """How good the best run is, as one object that can be read as a paragraph."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
+from cascada.arrays import Array
 from cascada.network import Beliefs
-from cascada.network.beliefs import stretch
+from cascada.network.beliefs import learned_from, stretch
 from cascada.outwards import Shown, agreeing, apart, as_given, rounded_down
 
 GapKind = Literal["proven", "estimated", "refuted"]
@@ -96,17 +97,21 @@ def assumptions(beliefs: Beliefs) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def refutations(beliefs: Beliefs) -> tuple[str, ...]:
-    """What the data say against the assumptions, in words; empty when nothing."""
+def refutations(beliefs: Beliefs, values: Array, trials: Sequence[int]) -> tuple[str, ...]:
+    """What the data say against the assumptions, in words; empty when nothing.
+
+    `values` (t, V) are all rows that the beliefs learned, and `trials` (t,) the trials that they are of.
+    """
     lines = []
-    for name, evidence in beliefs.evidence.items():
-        node = beliefs.network.node(name)
-        for found in evidence:
+    for stage in beliefs.stages:
+        given, name = stage.node.stage, stage.node.stage.name
+        for found in beliefs.evidence.get(name, ()):
             if found.assumption == "lipschitz":  # given per user unit, judged per coordinate
-                assert node.stage.lipschitz is not None, "evidence is against a given bound"
-                given = float(node.stage.lipschitz.flat[found.output or 0])
-                found = replace(found, given=given, smallest=found.smallest / stretch(node))
-            lines.append(f"Stage {name!r}: {found.in_words(found.of_output(node.stage.modelled))}")
+                assert given.lipschitz is not None, "evidence is against a given bound"
+                constant = float(given.lipschitz.flat[found.output or 0])
+                found = replace(found, given=constant, smallest=found.smallest / stretch(stage.node))
+            numbers = [trials[int(row)] for row in np.flatnonzero(learned_from(stage, values))]
+            lines.append(f"Stage {name!r}: {found.in_words(found.of_output(given.modelled), numbers)}")
     return tuple(lines)
 
 

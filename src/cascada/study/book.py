@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from cascada.arrays import Array
 from cascada.errors import ArgumentError, ContradictionError
 from cascada.network import Network
 from cascada.study.repeats import Repeats
@@ -55,9 +56,10 @@ class Book:
             raise ContradictionError(f"trial {before.number} is complete: it cannot be {state} any more.")
         return self.put(replace(before, state=state, reason=reason))
 
-    def taken_up(self) -> Trial | None:
-        """The first trial that waits, which runs from now on."""
-        waiting = next((trial for trial in self.trials if trial.state == "waiting"), None)
+    def taken_up(self, number: int | None = None) -> Trial | None:
+        """The first trial that waits, or the one of this number if it does; it runs from now on."""
+        chosen = self.trials if number is None else [self.get(number)]
+        waiting = next((trial for trial in chosen if trial.state == "waiting"), None)
         return None if waiting is None else self.put(replace(waiting, state="running"))
 
     def put_back(self, number: int) -> None:
@@ -95,3 +97,9 @@ class Book:
         """The best objective, as it is maximised; −∞ if there is none."""
         trial = self.best
         return -np.inf if trial is None or trial.value is None else self._network.sign * trial.value
+
+    def covers(self, points: Array) -> bool:
+        """Whether all points (n, d) in user units were run."""
+        row = self._network.domain.row
+        complete = {row(trial.controls).tobytes() for trial in self.trials if trial.value is not None}
+        return len(complete) >= len(points) and all(point.tobytes() in complete for point in points)

@@ -25,6 +25,7 @@ class Knowledge:
         self._network, self._calibration, self._jitter = network, calibration, jitter
         self._enlarge = on_violation == "enlarge"
         self.told = nothing = np.empty((0, network.width))  # a row for every time that something was told
+        self._trials: list[int] = []  # the trial of every row
         self.calibrated: Calibrated | None = None  # of a network whose kernels or norms are estimated
         if network.estimated:
             self.calibrated = calibrate(network, nothing, calibration, jitter)
@@ -64,8 +65,9 @@ class Knowledge:
     def evidence(self) -> tuple[str, ...]:
         """All that speaks against the assumptions, in words."""
         beliefs = self.judging
-        formulas = [text for stage in beliefs.stages for text in formula_evidence(stage, self.told)]
-        return (*self.said_against, *formulas, *refutations(beliefs))
+        rows = self.told, self._trials
+        formulas = [text for stage in beliefs.stages for text in formula_evidence(stage, *rows)]
+        return (*self.said_against, *formulas, *refutations(beliefs, *rows))
 
     def learn(self, trial: Trial) -> bool:
         """Learn what was observed of a trial; whether bounds now rest on other assumptions than before.
@@ -79,11 +81,13 @@ class Knowledge:
             after = calibrate(self._network, told, *options, enlarge=self._enlarge)
             self.probation = self._tested(trial, values, bool(after.changes))
             self.calibrated, self.told = after, told
+            self._trials.append(trial.number)
             self.enlarged += after.changes
             return True
         outside = () if self.evidence() else self._outside(values)
         self._given = beliefs = self.judging.append(values)
         self.told = told
+        self._trials.append(trial.number)
         if outside and not beliefs.evidence:  # else the evidence says it better
             self.said_against += [f"Trial {trial.number}: {text}" for text in outside]
         if self._enlarge and beliefs.evidence:

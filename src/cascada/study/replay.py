@@ -22,12 +22,19 @@ def teach(study: Study, event: Event, described: int) -> None:
         study.refute(str(event.data["refuted"]))
     if event.trial is None:
         return
-    if event.trial == len(study.trials):
-        study.begin_trial(event.data["controls"])
-    elif event.kind in ("observed", "told"):
+    number, kind = event.trial, event.kind
+    if number == len(study.trials):
+        begin = study.enqueue_trial if kind == "enqueued" else study.begin_trial
+        begin(event.data["controls"])
+    elif kind == "asked":
+        study.take_up(number)
+    elif kind == "expired":
+        study.put_back([number])
+    elif kind in ("observed", "told"):
         try:
-            study.tell(event.trial, event.data["outputs"])
+            study.tell(number, event.data["outputs"])
         except ContradictionError as error:  # it is in the log, so it is said, and not lost
             study.refute(str(error))
-    elif event.kind in ("failed", "abandoned"):
-        study.fail(event.trial, str(event.data.get("reason")))
+    elif kind in ("failed", "abandoned"):
+        end = study.fail if kind == "failed" else study.abandon
+        end(number, str(event.data.get("reason")))

@@ -76,6 +76,14 @@ class StoredStudy(Following):
             self._happen(log, "enqueued", number, {"controls": self._fold.controls(controls)})
             return self._fold.trials[number]
 
+    def begin_trial(self, controls: Mapping[str, Any]) -> Trial:
+        """A trial at controls of your own choice that you run now."""
+        with self._held() as log:
+            number = len(self._fold.trials)
+            data = {"controls": self._fold.controls(controls), "worker": self.worker, "lease": None}
+            self._happen(log, "asked", number, data)
+            return self._fold.trials[number]
+
     def add_trial(self, controls: Mapping[str, Any], outputs: Mapping[str, Any]) -> Trial:
         """A run of the past, with all or some of its outputs."""
         return self.add_trials([(controls, outputs, "the run")])[0]

@@ -134,6 +134,10 @@ class Study:
         """Say that a trial will not be run; the stages that were observed are kept and used."""
         return self._end(trial, "abandoned", reason)
 
+    def take_up(self, number: int) -> None:
+        """Run a trial that waits."""
+        self._book.taken_up(number)
+
     def put_back(self, numbers: Iterable[int]) -> None:
         """Let trials wait again that are not run any more, as far as they run."""
         for number in numbers:
@@ -336,16 +340,8 @@ class Study:
     @property
     def _untested(self) -> bool:
         """Whether the gap would rest on estimated bounds that runs after the design have not tested enough."""
-        return self.network.estimated and not self._knowledge.probation.passed and not self._all_run
-
-    @property
-    def _all_run(self) -> bool:
-        """Whether every candidate was run: then nothing rests on an estimate."""
-        if self._listed is None or self._book.complete < len(self._listed.rows):
-            return False
-        row = self.network.domain.row
-        complete = {row(trial.controls).tobytes() for trial in self._book.trials if trial.value is not None}
-        return all(candidate.tobytes() in complete for candidate in self._listed.rows)
+        all_run = self._listed is not None and self._book.covers(self._listed.rows)  # then nothing is estimated
+        return self.network.estimated and not self._knowledge.probation.passed and not all_run
 
     @property
     def _learning(self) -> bool:

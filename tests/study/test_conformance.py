@@ -1,0 +1,307 @@
+"""One suite for studies in memory, in a SQLite file and in PostgreSQL: the same calls do and say the same."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import cascada as cd
+from cascada.errors import ArgumentError, ContradictionError, RefutedError
+from cascada.network import Network, Process, chain
+from cascada.study import Study, Trial
+from cascada.study.stored import StoredStudy
+from tests.network.cases import X, stage, truth
+
+CHAIN = chain(stage("f", controls=X), stage("g"))
+PROCESS = Process(CHAIN, truth(CHAIN, 1))
+AnyStudy = Study | StoredStudy
+Open = Callable[..., AnyStudy]
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgresql"])
+def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Open:
+    """Creates a study of a network, with options."""
+    if request.param == "memory":
+        return Study
+    server = request.param == "postgresql"  # without one the test is skipped
+    url: str = request.getfixturevalue("postgres_url") if server else f"sqlite:///{tmp_path}/studies.db"
+    return lambda network, **options: Study.open(url, "alloy", network, **options)
+
+
+def ran(study: AnyStudy, runs: int) -> AnyStudy:
+    """The study after so many runs of the process."""
+    for _ in range(runs):
+        trial = study.ask()
+        assert trial is not None
+        study.tell(trial, PROCESS(trial.controls))
+    return study
+
+
+def engine_of(study: AnyStudy) -> Study:
+    """What chooses points and judges: the study itself, or one that has learned from all events."""
+    return study if isinstance(study, Study) else study._engine
+
+
+def states(study: AnyStudy) -> list[str]:
+    return [trial.state for trial in study.trials]
+
+
+# ---- asking
+
+
+def test_a_study_without_trials_has_no_best_trial_and_no_gap(opened: Open) -> None:
+    study = opened(CHAIN)
+    assert (study.trials, study.best_trial, study.gap) == ((), None, None)
+    assert study.certificate().kind == "proven"
+    assert not study.refuted
+    assert not study.within_tolerance
+
+
+def test_points_are_the_same_in_every_kind_of_study(opened: Open) -> None:
+    study = ran(opened(CHAIN), 4)
+    memory = ran(Study(CHAIN, replayable=True), 4)
+    assert [trial.controls for trial in study.trials] == [trial.controls for trial in memory.trials]
+    assert study.certificate().bound == memory.certificate().bound
+
+
+def test_several_trials_are_asked_for_at_once(opened: Open) -> None:
+    study = opened(CHAIN)
+    trials = study.ask(3)
+    assert isinstance(trials, list)
+    assert [trial.number for trial in trials] == [0, 1, 2]
+    assert len({trial.controls["x"] for trial in trials}) == 3
+    assert states(study) == ["running"] * 3
+    wrong: Any
+    for wrong in (0, -1, 2.0, True, "3"):
+        with pytest.raises(ArgumentError, match="whole number of trials, at least 1; got"):
+            study.ask(wrong)
+
+
+def test_no_trial_is_asked_for_within_the_tolerance(opened: Open) -> None:
+    study = ran(opened(CHAIN, tolerance=100.0), 1)
+    assert study.within_tolerance
+    assert study.ask() is None
+    assert study.ask(2) == []
+
+
+def test_trials_that_wait_are_asked_for_first(opened: Open) -> None:
+    study = opened(CHAIN)
+    first, second = study.enqueue_trial({"x": 0.5}), study.enqueue_trial({"x": -0.5})
+    assert (first.state, second.state) == ("waiting", "waiting")
+    assert study.ask() == Trial(0, {"x": 0.5})
+    assert states(study) == ["running", "waiting"]
+    assert states(engine_of(study)) == ["running", "waiting"]
+    assert study.ask() == Trial(1, {"x": -0.5})
+
+
+def test_a_trial_at_controls_of_ones_own_runs_at_once(opened: Open) -> None:
+    study = opened(CHAIN)
+    trial = study.begin_trial({"x": 0.5})
+    assert trial == Trial(0, {"x": 0.5})
+    assert states(study) == states(engine_of(study)) == ["running"]
+    other = study.ask()
+    assert other is not None
+    assert other.controls != trial.controls
+
+
+@pytest.mark.parametrize("method", ["enqueue_trial", "begin_trial"])
+@pytest.mark.parametrize(
+    ("controls", "text"),
+    [
+        ({"x": 7.0}, r"control 'x' must lie in \[-2, 2\]; got 7"),
+        ({"y": 0.0}, "the controls are x; missing: x, unknown: 'y'"),
+        ({"x": "0.5"}, "control 'x' must be a number; got '0.5'"),
+        ({"x": float("nan")}, "must be finite"),
+    ],
+)
+def test_wrong_controls_are_refused(opened: Open, method: str, controls: dict[str, Any], text: str) -> None:
+    study = opened(CHAIN)
+    with pytest.raises(ArgumentError, match=text):
+        getattr(study, method)(controls)
+    assert study.trials == ()
+
+
+# ---- telling
+
+
+def test_a_trial_is_complete_with_its_objective(opened: Open) -> None:
+    study = opened(CHAIN)
+    trial = study.enqueue_trial({"x": 0.5})
+    part = study.tell_stage(trial, "f", 0.25)
+    assert (part.state in ("waiting", "running"), part.outputs, part.value) == (True, {"f": (0.25,)}, None)
+    whole = study.tell_stage(0, "g", {"g": 1.0})
+    assert (whole.state, whole.outputs, whole.value) == ("complete", {"f": (0.25,), "g": (1.0,)}, 1.0)
+    assert study.trials == (whole,)
+    assert engine_of(study).trials == (whole,)
+    assert study.best_trial == whole
+
+
+def test_telling_the_same_again_changes_nothing(opened: Open) -> None:
+    study = ran(opened(CHAIN), 2)
+    before = study.trials
+    for trial in before:
+        assert study.tell(trial.number, trial.outputs) == trial
+        assert study.tell_stage(trial, "f", trial.outputs["f"]) == trial
+    assert study.trials == before
+
+
+@pytest.mark.parametrize(
+    ("outputs", "text"),
+    [
+        ({"h": 1.0}, "no stage 'h'"),
+        ({"f": [1.0, 2.0]}, r"trial 0: stage 'f' must return 1 output\(s\) \(f\); got 2"),
+        ({"f": "1.0"}, "trial 0: stage 'f' returned '1.0' for 'f', which is not a number"),
+        ({"f": float("nan")}, "trial 0: stage 'f' returned nan for 'f', which is not finite"),
+        ({"f": 1e101}, r"trial 0: stage 'f' returned 1e\+101 for 'f', which is larger than 1e\+100"),
+        ([1.0], "tell the outputs as a dict of stages"),
+    ],
+)
+def test_what_are_no_outputs_is_refused(opened: Open, outputs: Any, text: str) -> None:
+    study = opened(CHAIN)
+    trial = study.enqueue_trial({"x": 0.5})
+    with pytest.raises(ArgumentError, match=text):
+        study.tell(trial, outputs)
+    assert study.trials == (trial,)
+
+
+@pytest.mark.parametrize("trial", [7, -1, "0", True, None])
+def test_a_trial_that_does_not_exist_is_refused(opened: Open, trial: Any) -> None:
+    study = ran(opened(CHAIN), 1)
+    text = "there is no trial" if isinstance(trial, int) and not isinstance(trial, bool) else "name a trial by itself"
+    for call in (
+        lambda: study.tell(trial, {"f": 1.0}),
+        lambda: study.tell_stage(trial, "f", 1.0),
+        lambda: study.fail(trial, "broken"),
+        lambda: study.abandon(trial),
+    ):
+        with pytest.raises(ArgumentError, match=text):
+            call()
+
+
+# ---- contradictions
+
+
+def test_a_value_told_twice_differently_is_refused_with_both_values(opened: Open) -> None:
+    study = opened(CHAIN)
+    trial = study.tell(study.enqueue_trial({"x": 0.5}), {"f": 0.25, "g": 1.0})
+    with pytest.raises(ContradictionError, match=r"trial 0: stage 'f' was told as \(0.25,\) before and now as \(0.75,"):
+        study.tell(trial, {"f": 0.75})
+    assert study.trials == (trial,)
+
+
+def test_two_trials_that_contradict_each_other_are_refused_by_stage_and_trial(opened: Open) -> None:
+    study = opened(CHAIN)
+    first, second = study.enqueue_trial({"x": 0.5}), study.enqueue_trial({"x": 0.5})
+    told = study.tell(first, {"f": 0.25, "g": 1.0})
+    text = r"trial 1: stage 'f' was told as \(0.75,\), but as \(0.25,\) for the same inputs in trial 0"
+    with pytest.raises(ContradictionError, match=text):
+        study.tell(second, {"f": 0.75, "g": 1.0})
+    assert study.trials == (told, second)
+    assert study.tell(second, {"f": 0.25, "g": 1.0}).state == "complete"
+    assert study.certificate().kind == "proven"
+
+
+def test_an_output_outside_the_range_of_a_singular_matrix_is_kept_and_refutes(opened: Open) -> None:
+    kernel = cd.Separable(cd.SquaredExponential(1.0), [[1.0, 1.0], [1.0, 1.0]])
+    pair = cd.Stage("pair", controls={"x": cd.Real(-2, 2)}, outputs=["a", "b"], kernel=kernel, norm_bound=2.0)
+    study = opened(Network([pair], objective="pair.b"))
+    assert study.add_trial({"x": 0.0}, {"pair": [1.0, 1.001]}).state == "complete"
+    assert study.certificate().kind == "refuted"
+    with pytest.raises(RefutedError, match="use one of full rank"):
+        study.ask()
+
+
+def test_evidence_names_trials_by_the_numbers_that_users_see(opened: Open) -> None:
+    steep = chain(stage("f", controls=X, lipschitz=0.5), stage("g"))
+    study = opened(steep)
+    for x, value in ((0.0, 0.1), (1.0, 0.2), (2.0, 0.1)):
+        trial = study.enqueue_trial({"x": x})
+        study.tell_stage(trial, "f", value)
+        study.tell_stage(trial, "g", 0.5)  # which teaches the first stage again
+    last = study.enqueue_trial({"x": -1.0})
+    study.tell_stage(last, "f", 1.5)
+    certificate = study.certificate()
+    assert certificate.kind == "refuted"
+    assert "trials 0 and 3 are possible only with more than" in str(certificate)
+
+
+# ---- ending
+
+
+@pytest.mark.parametrize("state", ["failed", "abandoned"])
+def test_what_was_observed_of_a_trial_that_ended_is_kept(opened: Open, state: str) -> None:
+    study = opened(CHAIN)
+    trial = study.enqueue_trial({"x": 0.5})
+    study.tell_stage(trial, "f", 0.25)
+    end = study.fail if state == "failed" else study.abandon
+    ended = end(trial, "the furnace broke")
+    assert (ended.state, ended.reason, ended.outputs) == (state, "the furnace broke", {"f": (0.25,)})
+    assert study.trials == (ended,)
+    assert engine_of(study).trials == (ended,)
+    assert study.predict({"x": 0.5})["f"].upper == pytest.approx(0.25)
+    assert study.best_trial is None
+    assert study.tell(0, {"g": 1.0}).state == "complete"  # it was not the end after all
+    with pytest.raises(ContradictionError, match="trial 0 is complete"):
+        end(0, "too late")
+
+
+def test_the_judge_sees_the_same_states_as_the_user(opened: Open) -> None:
+    study = opened(CHAIN)
+    trials = [study.begin_trial({"x": x}) for x in (0.0, 0.5, 1.0, 1.5)]
+    study.enqueue_trial({"x": 2.0})
+    study.tell(trials[0], PROCESS(trials[0].controls))
+    study.abandon(trials[1], "no material")
+    study.fail(trials[2], "the furnace broke")
+    expected = ["complete", "abandoned", "failed", "running", "waiting"]
+    assert states(study) == states(engine_of(study)) == expected
+    study.abandon(4)
+    assert states(study) == states(engine_of(study)) == [*expected[:4], "abandoned"]
+
+
+def test_an_expired_trial_waits_for_the_judge_too(tmp_path: Path) -> None:
+    study = Study.open(f"sqlite:///{tmp_path}/studies.db", "alloy", CHAIN)
+    study.ask(lease=100.0)
+    assert states(study) == states(study._engine) == ["running"]
+    assert study.take_up() == 1  # as after a crash of this worker
+    assert states(study) == states(study._engine) == ["waiting"]
+    assert study.ask() is not None
+    assert states(study) == states(study._engine) == ["running"]
+
+
+# ---- past runs
+
+
+def test_past_runs_are_added_whole_or_in_part(opened: Open) -> None:
+    study = opened(CHAIN)
+    whole = study.add_trial({"x": 0.5}, PROCESS({"x": 0.5}))
+    part = study.add_trial({"x": -0.5}, {"f": PROCESS({"x": -0.5})["f"]})
+    assert (whole.state, part.state, part.value) == ("complete", "abandoned", None)
+    assert engine_of(study).trials == study.trials == (whole, part)
+    with pytest.raises(ContradictionError, match="for the same inputs in trial 0"):
+        study.add_trial({"x": 0.5}, {"f": 9.0})
+    assert len(study.trials) == 2
+
+
+def test_all_trials_as_a_table(opened: Open) -> None:
+    study = ran(opened(CHAIN), 2)
+    study.fail(study.enqueue_trial({"x": 2.0}), "broken")
+    frame = study.trials_dataframe()
+    assert list(frame["state"]) == ["complete", "complete", "failed"]
+
+
+def test_a_refutation_that_somebody_states_stays(opened: Open) -> None:
+    study = ran(opened(CHAIN), 1)
+    study.refute("the furnace was not calibrated")
+    assert study.refuted
+    assert "the furnace was not calibrated" in str(study.certificate())
+    with pytest.raises(RefutedError, match="the furnace was not calibrated"):
+        study.ask()
+
+
+def test_a_study_is_optimised_to_its_budget(opened: Open) -> None:
+    study = opened(CHAIN)
+    result = study.optimise(PROCESS, budget=3, progress=False)
+    assert (result.status, len(result.trials)) == ("budget", 3)
+    assert result.trials == study.trials
+    assert result.best == study.best_trial
