@@ -84,7 +84,7 @@ def test_joint_assumptions() -> None:
 def test_the_printed_numbers_contradict_each_other_and_are_true(given_bound: float, exponent: int) -> None:
     """Also where the smallest possible value has the same first digits as the given one."""
     smallest = given_bound * (1 + 10.0**-exponent)
-    text = str(Evidence("norm_bound", None, (0, 1, 2), given_bound, smallest))
+    text = str(Evidence("norm_bound", None, (0, 1, 2), given_bound, smallest, smallest))
     pattern = r"given as (\S+), but observations 0 to 2 are possible only with more than (\S+)\. "
     found = re.search(pattern, text)
     assert found is not None

@@ -64,8 +64,8 @@ class BallBelief:
     def evidence(self) -> tuple[Evidence, ...]:
         """What the data say against B and L; empty when they are consistent with both."""
         posterior = self.posterior
-        spent, bound = posterior.spent_by_row[:, None], np.array([np.sqrt(self.budget)])
-        found = norm_evidence(spent, posterior.rows, bound, joint=True, hint=self._singular)
+        spent, bound, budget = posterior.spent_by_row[:, None], np.array([self.norm_bound]), np.array([self.budget])
+        found = norm_evidence(spent, posterior.rows, bound, budget, joint=True, hint=self._singular)
         if self.lipschitz is not None:
             data = posterior.inputs, posterior.outputs, posterior.rows
             found += lipschitz_evidence(*data, np.array([self.lipschitz]), self.error_norm, joint=True)

@@ -107,7 +107,7 @@ class Belief:
         posterior = self.posterior
         if self.joint_radius is not None:
             return ()  # the joint assumption is judged where it is made, in the BallBelief
-        found = norm_evidence(posterior.whitened**2, posterior.rows, np.sqrt(self.budget))
+        found = norm_evidence(posterior.whitened**2, posterior.rows, self.norm_bound, self.budget)
         if self.lipschitz is not None:
             data = posterior.inputs, posterior.outputs, posterior.rows
             found += lipschitz_evidence(*data, self.lipschitz, self.output_error)

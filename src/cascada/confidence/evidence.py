@@ -8,7 +8,7 @@ from scipy.spatial.distance import pdist, squareform
 
 from cascada.arrays import UNIT_ROUNDOFF, Array, IntArray
 from cascada.gp.rounding import square_rounding
-from cascada.outwards import apart
+from cascada.outwards import apart, rounded_down
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,7 @@ class Evidence:
     rows: tuple[int, ...]
     given: float
     smallest: float
+    needed: float
     hint: str = ""  # a further sentence, with a blank before it
 
     def __str__(self) -> str:
@@ -36,11 +37,13 @@ class Evidence:
         """
         noun = "observation" if trials is None else "trial"
         numbers = sorted(self.rows if trials is None else {int(trials[row]) for row in self.rows})
-        given, smallest = apart(self.given, self.smallest)
+        given, needed = apart(self.given, self.needed)
+        more = rounded_down(self.smallest, 6)
+        others = f", and all {noun}s together only with more than {more}" if float(more) > float(needed) else ""
         return (
             f"The {self.assumption}{of_output} is given as {given}, but {_listed(noun, numbers)} possible only with "
-            f"more than {smallest}. Raise it well above that, as other runs may need more, or check those {noun}s."
-            f"{self.hint}"
+            f"more than {needed}{others}. Raise it well above that, as other runs may need more, or check those "
+            f"{noun}s.{self.hint}"
         )
 
 
@@ -56,21 +59,23 @@ def _listed(noun: str, numbers: Sequence[int]) -> str:
 
 
 def norm_evidence(
-    spent: Array, rows: IntArray, norm_bound: Array, joint: bool = False, hint: str = ""
+    spent: Array, rows: IntArray, norm_bound: Array, budget: Array, joint: bool = False, hint: str = ""
 ) -> tuple[Evidence, ...]:
-    """Evidence against ‖f_j‖ ≤ B_j; `spent` (t, p) is what every observation uses up of B_j².
+    """Evidence against ‖f_j‖ ≤ B_j; `spent` (t, p) is what every observation uses up of the budget R_j² ≥ B_j².
 
     The norm of the smallest function through the data, jitter allowed, grows row by row: the rows named are the first
-    ones that use up more than B².
+    ones that use up more than R². What exceeds B² in it is for errors of the outputs, and no norm needs that.
     """
     total = np.cumsum(spent, axis=0) * (1.0 - square_rounding(len(spent)))  # yᵀ(K+λI)⁻¹y, rounded down
     found = []
-    for j in np.flatnonzero(np.any(total > norm_bound**2, axis=0)):
-        last = int(np.argmax(total[:, j] > norm_bound[j] ** 2))
+    for j in np.flatnonzero(np.any(total > budget, axis=0)):
+        last = int(np.argmax(total[:, j] > budget[j]))
+        errors = (budget[j] - norm_bound[j] ** 2) * (1 + 8 * UNIT_ROUNDOFF)
+        needed, smallest = (float(np.sqrt(max(total[i, j] - errors, 0.0))) for i in (last, -1))
+        given, names = float(norm_bound[j]), tuple(int(r) for r in rows[: last + 1])
+        up = float(np.nextafter(given, np.inf))  # rounding may have taken what little there is
         output = None if joint else int(j)
-        names = tuple(int(r) for r in rows[: last + 1])
-        smallest = float(np.sqrt(total[-1, j]))
-        found.append(Evidence("norm_bound", output, names, float(norm_bound[j]), smallest, hint))
+        found.append(Evidence("norm_bound", output, names, given, max(smallest, up), max(needed, up), hint))
     return tuple(found)
 
 
@@ -104,5 +109,6 @@ def lipschitz_evidence(
             a, b = np.unravel_index(int(squareform(slopes).argmax()), (len(rows), len(rows)))
             names = tuple(sorted((int(rows[a]), int(rows[b]))))
             output = None if joint else j
-            found.append(Evidence("lipschitz", output, names, float(lipschitz[j]), float(slopes.max())))
+            steepest = float(slopes.max())
+            found.append(Evidence("lipschitz", output, names, float(lipschitz[j]), steepest, steepest))
     return tuple(found)

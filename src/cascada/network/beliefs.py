@@ -165,6 +165,18 @@ def learned_from(stage: StageBelief, values: Array) -> BoolArray:
     return np.asarray(np.isfinite(values[:, [*stage.node.inputs, *_modelled(stage)]]).all(axis=1))
 
 
+def observations(stage: StageBelief, values: Array) -> list[int]:
+    """The rows of values (t, V) behind the observations of a stage, by the number of the observation.
+
+    A stage whose norm is estimated learns every observation once, however often its run was told of.
+    """
+    rows = np.flatnonzero(learned_from(stage, values))
+    if stage.node.stage.estimated:
+        known = values[rows][:, [*stage.node.inputs, *_modelled(stage)]]
+        rows = rows[np.sort(np.unique(known, axis=0, return_index=True)[1])]
+    return [int(row) for row in rows]
+
+
 def _modelled(stage: StageBelief) -> list[int]:
     """The columns of the modelled outputs."""
     names = stage.node.stage.outputs

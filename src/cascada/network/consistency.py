@@ -9,7 +9,7 @@ from cascada.confidence import Boxes
 from cascada.confidence.evidence import lipschitz_evidence
 from cascada.network.beliefs import Beliefs, StageBelief, run_values
 from cascada.network.enclosure import enclose_network, in_user_units, known_values
-from cascada.network.slack import around_setting, told_slack
+from cascada.network.slack import FORMULA_DIGITS, around_setting, told_slack
 from cascada.outwards import outside
 
 
@@ -57,8 +57,9 @@ def formula_evidence(stage: StageBelief, told: Array, trials: Sequence[int]) -> 
     user = in_user_units(stage, Boxes(*[rows[:, list(stage.node.inputs)]] * 2))
     inputs, first = np.unique(user.centre, axis=0, return_index=True)
     outputs = rows[first][:, list(stage.node.columns)]
-    # The exponential of a rounded logarithm is off by some roundings, and so is the formula there.
+    # The exponential of a rounded logarithm is off by some roundings, and so is the formula there; it has some itself.
     off = given.lipschitz * np.linalg.norm(user.half, axis=1).max(initial=0.0)
+    off = off + FORMULA_DIGITS * np.abs(outputs).max(axis=0, initial=0.0)
     found = lipschitz_evidence(inputs, outputs, first.astype(np.int64), given.lipschitz, off)
     return tuple(f"Stage {given.name!r}: {one.in_words(one.of_output(given.outputs), numbers)}" for one in found)
 

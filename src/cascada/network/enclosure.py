@@ -26,6 +26,8 @@ from cascada.network.network import Network
 
 Form = Literal["union", "hull"]
 
+# So many lengthscales of an input are surely a mistake, and their squares times a variance are still floats.
+_WIDEST = 1e50
 # Input regions whose half-diagonal is more than this many lengthscales are taken in parts.
 _WIDE = 0.05
 
@@ -61,7 +63,25 @@ def prior_beliefs(network: Network, jitter: float = SMALLEST_JITTER, tight: bool
     """What is believed before the first run."""
     beliefs = Beliefs.unspanned(network, jitter, tight)
     whole = Boxes(network.domain.lower[None], network.domain.upper[None])
-    return beliefs.spanned(enclose_network(beliefs, whole, form="hull").boxes)
+    with np.errstate(over="ignore", invalid="ignore"):  # where ranges are too wide, as `_check_span` says
+        spanned = beliefs.spanned(enclose_network(beliefs, whole, form="hull").boxes)
+    for stage in spanned.stages:
+        _check_span(stage)
+    return spanned
+
+
+def _check_span(stage: StageBelief) -> None:
+    """Raise `ArgumentError` where inputs are so many lengthscales wide that squares could leave the range of floats."""
+    belief = stage.per_output
+    if belief is None or stage.span is None:
+        return
+    wide = (stage.span.upper - stage.span.lower)[0] / belief.kernel.lengthscales(len(stage.node.inputs))
+    for name, width in zip(stage.node.input_names, wide, strict=True):
+        if not width <= _WIDEST:
+            raise ArgumentError(
+                f"stage {stage.node.stage.name!r}: its input {name!r} ranges over {width:.3g} lengthscales, more than "
+                f"{_WIDEST:g}. Give a longer lengthscale."
+            )
 
 
 def objective_above(network: Network, enclosure: Enclosure) -> Array:

@@ -4,26 +4,34 @@ The one argument, for every comparison of a told value with a bound or a formula
 exact arithmetic every value of the process lies within them. What is told is rounded: it is the result of a few
 floating-point operations, each of which errs by at most u times the numbers in it. For a modelled stage those numbers
 are no larger than the value, its offset and B·s, the largest |f − offset|. For a formula they are its value and its
-inputs; what rounded inputs do to it is seen by moving them: by its Lipschitz constant, or by its interval function. So
-the slack is in the units of the problem, and a value that is wrong by more than some roundings is found at every scale.
+inputs; what rounded inputs do to it is seen by moving them: by its Lipschitz constant, or by its interval function. The
+numbers inside a formula are not known, and they may cancel: a part in 10⁹ of its value is allowed for them. (A study
+keeps the value that the formula itself gives.) So the slack is in the units of the problem, and a value that is wrong
+by more than this is found at every scale.
 """
+
+from contextlib import suppress
 
 import numpy as np
 
 from cascada.arrays import UNIT_ROUNDOFF, Array
 from cascada.confidence import BallBelief, Belief, Boxes
+from cascada.errors import ArgumentError
 from cascada.network.beliefs import Beliefs, StageBelief, logarithm_rounding
 from cascada.network.enclosure import enclose_network, in_user_units, known_bounds
+from cascada.network.evaluation import StageError
 
 # The operations behind a told value, with a margin: a value that is wrong by more is no rounding.
 _ROUNDINGS = 64 * UNIT_ROUNDOFF
+# What may be lost of a formula's value inside it, relatively.
+FORMULA_DIGITS = 1e-9
 
 
 def told_slack(stage: StageBelief, inputs: Boxes, outputs: Array) -> Array:
     """How far outputs (p,) of a stage, told or computed, may be outside their bounds at inputs in one box, (p,)."""
     slack = _ROUNDINGS * np.abs(outputs)
     if stage.node.stage.known:
-        return slack + _formula_slack(stage, inputs)
+        return FORMULA_DIGITS * np.abs(outputs) + _formula_slack(stage, inputs)
     scale = np.zeros(len(outputs))
     if stage.belief is not None:
         names = stage.node.stage.outputs
@@ -67,10 +75,24 @@ def _largest_values(belief: Belief | BallBelief) -> Array:
 
 
 def _formula_slack(stage: StageBelief, inputs: Boxes) -> Array:
-    """How far the bounds of a formula move when its inputs move by some roundings, (p,)."""
+    """How far the bounds of a formula move when its inputs move by some roundings, (p,).
+
+    Inputs move within what the stage can get: a formula need not be defined beyond.
+    """
     user = in_user_units(stage, inputs)
     pad = _ROUNDINGS * np.maximum(np.abs(user.lower), np.abs(user.upper))
-    moved = known_bounds(stage, Boxes(user.lower - pad, user.upper + pad))
+    lower, upper = user.lower - pad, user.upper + pad
+    if stage.span is not None:
+        reach = in_user_units(stage, stage.span)
+        lower, upper = np.maximum(lower, reach.lower), np.minimum(upper, reach.upper)
+    for j, name in enumerate(stage.node.input_names):
+        if name in stage.node.stage.controls:
+            control = stage.node.stage.controls[name]
+            lower[:, j], upper[:, j] = np.maximum(lower[:, j], control.low), np.minimum(upper[:, j], control.high)
+    lower, upper = np.minimum(lower, user.lower), np.maximum(upper, user.upper)
     plain = known_bounds(stage, user)
-    further = np.maximum(moved.upper - plain.upper, plain.lower - moved.lower)[0]
-    return np.maximum(further, 0.0) + _ROUNDINGS * np.maximum(np.abs(plain.lower), np.abs(plain.upper))[0]
+    slack = _ROUNDINGS * np.maximum(np.abs(plain.lower), np.abs(plain.upper))[0]
+    with suppress(ArgumentError, StageError):  # not defined next to these inputs: nothing is known of its rounding
+        moved = known_bounds(stage, Boxes(lower, upper))
+        slack += np.maximum(np.maximum(moved.upper - plain.upper, plain.lower - moved.lower)[0], 0.0)
+    return slack

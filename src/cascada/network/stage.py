@@ -143,9 +143,10 @@ class Stage:
         bounds, slopes = constants(norm_bound, "norm_bound"), constants(lipschitz, "lipschitz")
         check(np.abs(offsets).max(initial=SMALLEST_SCALE), "offset", 0.0, LARGEST_SCALE)
         if slopes is not None:
-            check(slopes, "lipschitz", 1e-200, 1e200)
+            check(slopes, "lipschitz", 1e-150, 1e150)
         if bounds is not None and kernel is not None:
             check(bounds, "norm_bound")
+            check(prior_sds(kernel), "the prior sd of the kernel", 1e-50, 1e50)  # against outputs of up to 1e100
             check(bounds * prior_sds(kernel), "norm_bound times the prior sd of the kernel")
         values = {
             "name": name,

@@ -9,7 +9,7 @@ import numpy as np
 
 from cascada.arrays import Array
 from cascada.network import Beliefs
-from cascada.network.beliefs import learned_from, stretch
+from cascada.network.beliefs import observations, stretch
 from cascada.outwards import Shown, agreeing, apart, as_given, rounded_down
 
 GapKind = Literal["proven", "estimated", "refuted"]
@@ -109,8 +109,9 @@ def refutations(beliefs: Beliefs, values: Array, trials: Sequence[int]) -> tuple
             if found.assumption == "lipschitz":  # given per user unit, judged per coordinate
                 assert given.lipschitz is not None, "evidence is against a given bound"
                 constant = float(given.lipschitz.flat[found.output or 0])
-                found = replace(found, given=constant, smallest=found.smallest / stretch(stage.node))
-            numbers = [trials[int(row)] for row in np.flatnonzero(learned_from(stage, values))]
+                steepest = found.smallest / stretch(stage.node)
+                found = replace(found, given=constant, smallest=steepest, needed=steepest)
+            numbers = [trials[row] for row in observations(stage, values)]
             lines.append(f"Stage {name!r}: {found.in_words(found.of_output(given.modelled), numbers)}")
     return tuple(lines)
 

@@ -31,8 +31,8 @@ def observed(beliefs: Beliefs, before: Trial, outputs: Mapping[str, Any]) -> Tri
             values = as_outputs_of(node, result)
         except UnusableResult as error:
             raise ArgumentError(f"trial {before.number}: stage {name!r} {error}.") from None
-        if node.stage.known and name in known:  # the formula was quicker; what is told may differ by some roundings
-            _check_formulas(beliefs, before, {**known, name: values})
+        if node.stage.known and name in known:  # the formula was quicker; what is told may differ by its last digits
+            _formula_values(beliefs, before, {**known, name: values})
             continue
         if known.get(name, values) != values:
             raise ContradictionError(
@@ -40,7 +40,7 @@ def observed(beliefs: Beliefs, before: Trial, outputs: Mapping[str, Any]) -> Tri
             )
         known[name] = values
     _check_copies(network, before, known)
-    _check_formulas(beliefs, before, known)
+    known |= _formula_values(beliefs, before, known)
     known |= formula_outputs(beliefs, network.domain.row(before.controls), known)
     stage, output = network.objective
     value = None
@@ -75,10 +75,16 @@ def _check_copies(network: Network, trial: Trial, outputs: Mapping[str, tuple[fl
                 )
 
 
-def _check_formulas(beliefs: Beliefs, trial: Trial, outputs: Mapping[str, tuple[float, ...]]) -> None:
-    """Refuse outputs of a known stage that are not what its formula gives."""
+def _formula_values(
+    beliefs: Beliefs, trial: Trial, outputs: Mapping[str, tuple[float, ...]]
+) -> dict[str, tuple[float, ...]]:
+    """What the formulas of known stages give that were told, where their inputs are known; they are what is kept.
+
+    Raises `ContradictionError` where something else was told.
+    """
     network = beliefs.network
     values = run_values(network, network.domain.row(trial.controls)[None], [outputs])
+    found = {}
     for stage in beliefs.stages:
         name = stage.node.stage.name
         inputs = values[:, list(stage.node.inputs)]
@@ -88,6 +94,8 @@ def _check_formulas(beliefs: Beliefs, trial: Trial, outputs: Mapping[str, tuple[
         larger = np.maximum(np.abs(right), np.abs(told))
         if np.any(np.abs(right - told) > told_slack(stage, Boxes(inputs, inputs), larger)):
             raise ContradictionError(
-                f"trial {trial.number}: the known stage {name!r} was told as {told}, but its formula gives {right}. "
-                f"Leave it out: it follows from its inputs."
+                f"trial {trial.number}: the known stage {name!r} was told as {tuple(told.tolist())}, but its formula "
+                f"gives {tuple(right.tolist())}. Leave it out: it follows from its inputs."
             )
+        found[name] = tuple(right.tolist())
+    return found
