@@ -77,8 +77,8 @@ links: $(STAMP) ## check that links to other sites lead somewhere (needs the int
 	$(BIN)/sphinx-build -q -E -b linkcheck docs build/links
 
 # Property tests that try a quarter of their examples in `make test`.
-THOROUGH := study/test_store_errors.py study/test_together.py calibration/test_likelihood.py calibration/test_fit.py \
-  gp/test_line.py
+THOROUGH := study/test_store_errors.py study/test_together.py study/test_probation.py \
+  calibration/test_likelihood.py calibration/test_fit.py gp/test_line.py
 
 soundness: $(STAMP) ## check that every bound contains the truth (docs/soundness.md), and that 200 kills lose nothing
 	$(BIN)/python -m tests.soundness --jobs 2 --write docs/soundness.md
