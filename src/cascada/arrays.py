@@ -22,6 +22,9 @@ UNIT_ROUNDOFF = float(np.finfo(np.float64).eps) / 2
 # that no term of a bound underflows to 0 or overflows.
 SMALLEST_SCALE = 1e-100
 LARGEST_SCALE = 1e100
+# An output, or an offset, of more prior sds than this is not computed with: its square could overflow. No norm bound
+# allows it.
+MOST_SDS = 1e120
 
 
 def as_points(values: ArrayLike, name: str, dimension: int | None = None) -> Array:

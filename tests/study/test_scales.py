@@ -319,7 +319,7 @@ def test_evidence_names_the_same_trials_however_they_were_told(whole):
 @pytest.mark.parametrize(
     ("make", "text"),
     [
-        (lambda: stage(1.0, cd.Matern(1.5, 1.0, 1e200)), "the prior sd of the kernel must lie between 1e-50 and"),
+        (lambda: stage(1.0, cd.Matern(1.5, 1.0, 1e-100), offset=1e90), "offset, in prior sds of the kernel, must lie"),
         (lambda: Study(cd.chain(wide(cd.SquaredExponential(1e-100)))), "'x' ranges over 2e.200 lengthscales"),
         (lambda: stage(1.0, lipschitz=1e160), "lipschitz must lie between"),
     ],
@@ -335,8 +335,8 @@ def wide(kernel):
 
 def test_the_widest_numbers_that_are_allowed_give_bounds_without_a_warning():
     for made in (
-        wide(cd.Matern(1.5, 1e51, 1e100)),
-        cd.Stage("f", {"x": cd.Real(0, 1)}, kernel=cd.SquaredExponential(1.0, 1e-100), norm_bound=1.0, offset=1e100),
+        wide(cd.Matern(1.5, 1e51, 1e200)),
+        cd.Stage("f", {"x": cd.Real(0, 1)}, kernel=cd.SquaredExponential(1.0, 1e-40), norm_bound=1.0, offset=1e99),
         cd.Stage("f", {"x": cd.Real(1, 1e100, log=True)}, kernel=SE, norm_bound=1.0, lipschitz=1e150),
     ):
         study = Study(cd.chain(made))
@@ -344,3 +344,11 @@ def test_the_widest_numbers_that_are_allowed_give_bounds_without_a_warning():
         assert trial is not None
         study.tell(trial, {"f": float(made.offset[0])})
         assert study.certificate().kind == "proven"
+
+
+@pytest.mark.parametrize("value", [1e100, -1e100])
+def test_an_absurd_value_is_refuted_without_a_warning(value):
+    study = Study(cd.chain(stage(1.0, cd.SquaredExponential(1.0, 1e-180))))
+    study.add_trial({"x": 0.0}, {"f": 1e-91})
+    study.add_trial({"x": 1.0}, {"f": value})
+    assert study.certificate().kind == "refuted"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cascada.arrays import UNIT_ROUNDOFF, Array, BoolArray
+from cascada.arrays import MOST_SDS, UNIT_ROUNDOFF, Array, BoolArray
 from cascada.confidence import BallBelief, Belief, Boxes, EnvelopeTable, Evidence
 from cascada.errors import ArgumentError, RefutedError
 from cascada.gp import BlockPosterior, OperatorPosterior, Posterior, SeparablePosterior
@@ -150,14 +150,24 @@ def told(stage: StageBelief, values: Array) -> StageBelief:
     seen = learned_from(stage, values)
     if not seen.any():
         return stage
-    offset = stage.node.stage.offset
-    shifted = Y[seen] - offset
+    offset, most = stage.node.stage.offset, MOST_SDS * _largest_sd(stage.belief)
+    shifted = np.clip(Y[seen] - offset, -most, most)
     belief = stage.belief.append(X[seen], shifted)
     # A number is exact to its last digit only, which matters when a large offset is taken off; so is the difference.
-    digits = 2 * UNIT_ROUNDOFF * np.abs(Y[seen]).max(axis=0)
+    digits = 2 * UNIT_ROUNDOFF * np.minimum(np.abs(Y[seen]).max(axis=0), most)
     digits += np.where(offset != 0, UNIT_ROUNDOFF * np.abs(shifted).max(axis=0), 0.0)
     error = np.maximum(digits + _logarithm_error(stage, X[seen]), stage.belief.output_error)
     return replace(stage, belief=belief.with_output_error(error))
+
+
+def _largest_sd(belief: Belief | BallBelief) -> float:
+    """The prior sd of the outputs, the largest of a joint norm; infinite for a kernel given as a function."""
+    if isinstance(belief, Belief):
+        return float(np.sqrt(belief.kernel.variance))
+    posterior = belief.posterior
+    if not isinstance(posterior, SeparablePosterior):
+        return np.inf
+    return float(np.sqrt(posterior.kernel.kernel.variance) * posterior.output_roots.max())
 
 
 def learned_from(stage: StageBelief, values: Array) -> BoolArray:

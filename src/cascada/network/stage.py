@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cascada.arrays import LARGEST_SCALE, SMALLEST_SCALE, Array, check_scale
+from cascada.arrays import LARGEST_SCALE, MOST_SDS, SMALLEST_SCALE, Array, check_scale
 from cascada.errors import ArgumentError
 from cascada.kernels import OperatorKernel, Separable, Stationary
 from cascada.space import Control, Integer, Real
@@ -146,7 +146,8 @@ class Stage:
             check(slopes, "lipschitz", 1e-150, 1e150)
         if bounds is not None and kernel is not None:
             check(bounds, "norm_bound")
-            check(prior_sds(kernel), "the prior sd of the kernel", 1e-50, 1e50)  # against outputs of up to 1e100
+            ratios = np.abs(offsets).max(initial=0.0) / prior_sds(kernel)
+            check(ratios, "offset, in prior sds of the kernel,", 0.0, MOST_SDS)
             check(bounds * prior_sds(kernel), "norm_bound times the prior sd of the kernel")
         values = {
             "name": name,
