@@ -38,8 +38,8 @@ help: ## list the targets
 demo: $(STAMP) ## run the main job on a small built-in process
 	@$(BIN)/cascada demo --out build/demo
 
-# A worker that has nothing left to do takes tests from the other one.
-TESTS := $(BIN)/python -m pytest -n 2 --dist worksteal -q
+# Three workers for two cores, because some tests wait; one that has nothing left to do takes tests from the others.
+TESTS := $(BIN)/python -m pytest -n 3 --dist worksteal -q
 
 check: lint ## lint, types and the quick tests, for whoever edits (a minute)
 	$(TESTS) -m 'not slow'
@@ -77,7 +77,7 @@ links: $(STAMP) ## check that links to other sites lead somewhere (needs the int
 	$(BIN)/sphinx-build -q -E -b linkcheck docs build/links
 
 # Property tests that try a quarter of their examples in `make test`.
-THOROUGH := study/test_store_errors.py study/test_together.py study/test_probation.py \
+THOROUGH := algorithms/test_conformance.py study/test_store_errors.py study/test_together.py study/test_probation.py \
   calibration/test_likelihood.py calibration/test_fit.py gp/test_line.py
 
 soundness: $(STAMP) ## check that every bound contains the truth (docs/soundness.md), and that 200 kills lose nothing
