@@ -76,7 +76,7 @@ docs: $(STAMP) ## build the documentation site into build/docs; a warning is an 
 links: $(STAMP) ## check that links to other sites lead somewhere (needs the internet)
 	$(BIN)/sphinx-build -q -E -b linkcheck docs build/links
 
-# Property tests that try a quarter of their examples in `make test`.
+# Tests that do less in `make test`: fewer examples, processes or seeds (tests/thorough.py).
 THOROUGH := algorithms/test_conformance.py study/test_store_errors.py study/test_together.py study/test_probation.py \
   calibration/test_likelihood.py calibration/test_fit.py gp/test_line.py
 

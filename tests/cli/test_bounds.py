@@ -65,7 +65,7 @@ def test_constants_may_differ_from_layer_to_layer():
         ([*OPTIONS, "--norm-bound", "two"], "--norm-bound must be numbers separated by commas"),
         ([*OPTIONS, "--norm-bound", "1,2"], "one for each of the 3 layers; got 2"),
         ([*OPTIONS, "--lipschitz", "-1"], "lipschitz must be a finite number above 0"),
-        ([*OPTIONS, "--lipschitz", "1e150"], "exceeds the largest floating-point number"),
+        ([*OPTIONS, "--lipschitz", "1e150", "--dims", "2,1,1,1"], "exceeds the largest floating-point number"),
         ([*OPTIONS, "--lipschitz", "1e200"], "lipschitz must lie between 1e-150 and 1e+150"),
         ([*OPTIONS, "--lengthscale", "0"], "lengthscale must be a finite number above 0"),
         ([*OPTIONS, "--structure", "ring"], "structure must be one of chain, multi-output, feed-forward"),
