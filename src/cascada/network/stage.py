@@ -143,7 +143,7 @@ class Stage:
         bounds, slopes = constants(norm_bound, "norm_bound"), constants(lipschitz, "lipschitz")
         check(np.abs(offsets).max(initial=SMALLEST_SCALE), "offset", 0.0, LARGEST_SCALE)
         if slopes is not None:
-            check(slopes, "lipschitz", 1e-150, 1e150)
+            check(slopes, "lipschitz", 1e-200, 1e200)
         if bounds is not None and kernel is not None:
             check(bounds, "norm_bound")
             ratios = np.abs(offsets).max(initial=0.0) / prior_sds(kernel)
