@@ -78,8 +78,8 @@ def _check_span(stage: StageBelief) -> None:
     sides = (stage.span.upper - stage.span.lower)[0]
     if belief.lipschitz is not None and not np.log10(belief.lipschitz).max() + np.log10(sides.max()) <= 300:
         raise ArgumentError(
-            f"stage {stage.node.stage.name!r}: lipschitz times the range of its inputs is more than 1e300, which float64 "
-            f"cannot compute with. Choose other units, or leave lipschitz out."
+            f"stage {stage.node.stage.name!r}: lipschitz times the range of its inputs is more than 1e300, which "
+            f"float64 cannot compute with. Choose other units, or leave lipschitz out."
         )
     wide = sides / belief.kernel.lengthscales(len(stage.node.inputs))
     for name, width in zip(stage.node.input_names, wide, strict=True):
