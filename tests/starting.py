@@ -61,5 +61,5 @@ def gone(pid: int, reaped: bool = False) -> bool:
     stat = Path(f"/proc/{pid}/stat")
     try:
         return not reaped and stat.read_text(encoding="utf-8").rpartition(")")[2].split()[0] == "Z"
-    except FileNotFoundError:  # it has just ended; or this is no Linux, where nobody knows of zombies
+    except FileNotFoundError:  # the process has just ended, or there is no procfs (not Linux)
         return stat.parent.parent.joinpath("self").exists()

@@ -29,7 +29,7 @@ from tests.waiting import LONG, wait_until
 
 SOURCE = Path(__file__).parents[2] / "src"
 FINE = """echo '{"a": 1}'"""
-NEVER = "sleep 1000"  # longer than anybody waits
+NEVER = "sleep 1000"  # longer than any limit of a test
 MANY = {f"x{i}": 0.1 for i in range(20_000)}  # more than a pipe holds
 
 

@@ -196,5 +196,5 @@ def test_a_process_that_dies_is_started_again() -> None:
     computer.stop()
     computer.stop()
     listening = [thread for thread in threading.enumerate() if thread.name == "cascada figures"]
-    wait_until(lambda: not any(thread.is_alive() for thread in listening), "nobody listens any more")
+    wait_until(lambda: not any(thread.is_alive() for thread in listening), "all listening threads have ended")
     assert heard.empty()

@@ -161,7 +161,7 @@ class Rounds:
 
 
 def say(text: str) -> None:
-    """Tell whoever waits how far it is."""
+    """Print the progress of the run."""
     print(text, file=sys.stderr, flush=True)
 
 

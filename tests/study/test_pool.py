@@ -234,7 +234,7 @@ def test_what_a_stage_started_ends_with_it(tmp_path: Path) -> None:
 
 
 def test_a_worker_is_replaced_while_its_children_live_on(tmp_path: Path) -> None:
-    """The children hold the pipes of their worker open; nobody waits until they end."""
+    """The children hold the pipes of their worker open; the pool does not wait until they end."""
 
     def forks(heat: float) -> float:
         child = os.fork()

@@ -13,7 +13,10 @@ from cascada.outwards import apart, rounded_down
 
 @dataclass(frozen=True)
 class Evidence:
-    """The observations `rows` refute that `assumption` holds with `given`: it would have to exceed `smallest`."""
+    """The observations `rows` refute that `assumption` holds with `given`.
+
+    These rows are possible only with more than `needed`, all observations together only with more than `smallest`.
+    """
 
     assumption: str  # "norm_bound" or "lipschitz"
     output: int | None  # which output, None for a joint assumption
@@ -98,13 +101,13 @@ def lipschitz_evidence(
     errors = np.broadcast_to(np.asarray(output_error, dtype=np.float64), (len(columns),))
     reach = float(np.abs(inputs).max())
     # Where inputs are rounded, two of them may be equal: they are some roundings apart.
-    apart = np.maximum(distances, max(8 * UNIT_ROUNDOFF * reach, np.finfo(np.float64).tiny))
+    separation = np.maximum(distances, max(8 * UNIT_ROUNDOFF * reach, np.finfo(np.float64).tiny))
     found = []
     for j, column in enumerate(columns):
         # Outputs, and the inputs that are outputs of stages before, are exact to some roundings: no evidence in those.
         rounding = 64 * UNIT_ROUNDOFF * (np.abs(column).max() + lipschitz[j] * reach) + 32 * errors[j]
         change = pdist(column) * (1.0 - 16 * UNIT_ROUNDOFF) - rounding
-        slopes = np.where(change > lipschitz[j] * distances, change / apart, 0.0)
+        slopes = np.where(change > lipschitz[j] * distances, change / separation, 0.0)
         if slopes.any():
             a, b = np.unravel_index(int(squareform(slopes).argmax()), (len(rows), len(rows)))
             names = tuple(sorted((int(rows[a]), int(rows[b]))))

@@ -37,7 +37,7 @@ def new_rows(known: Observed, X: Array, Y: Array) -> list[int]:
 
     Row j of X is number `known.told + j`. Noise-free data: the same input with another output contradicts every
     function, and raises `ContradictionError`. Where inputs are rounded, both observations are kept: each is of a
-    neighbour of the input, and whoever knows how far the function can change between them says so as an output error.
+    neighbour of the input. The caller adds how far the function can change between neighbours to the output error.
     """
     added: dict[bytes, list[int]] = {}
     fresh: list[int] = []

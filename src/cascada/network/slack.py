@@ -29,7 +29,6 @@ FORMULA_DIGITS = 1e-9
 
 def told_slack(stage: StageBelief, inputs: Boxes, outputs: Array) -> Array:
     """How far outputs (p,) of a stage, told or computed, may be outside their bounds at inputs in one box, (p,)."""
-    slack = _ROUNDINGS * np.abs(outputs)
     if stage.node.stage.known:
         return FORMULA_DIGITS * np.abs(outputs) + _formula_slack(stage, inputs)
     scale = np.zeros(len(outputs))
@@ -37,7 +36,7 @@ def told_slack(stage: StageBelief, inputs: Boxes, outputs: Array) -> Array:
         names = stage.node.stage.outputs
         modelled = [names.index(output) for output in stage.node.stage.modelled]
         scale[modelled] = _largest_values(stage.belief) + np.abs(stage.node.stage.offset)
-    return slack + _ROUNDINGS * scale
+    return _ROUNDINGS * (np.abs(outputs) + scale)
 
 
 def objective_slack(beliefs: Beliefs, run: Array) -> float:

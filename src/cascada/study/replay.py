@@ -27,7 +27,7 @@ def teach(study: Study, event: Event, described: int) -> None:
         begin = study.enqueue_trial if kind == "enqueued" else study.begin_trial
         begin(event.data["controls"])
     elif kind == "asked":
-        study.take_up(number)
+        study.begin_waiting(number)
     elif kind == "expired":
         study.put_back([number])
     elif kind in ("observed", "told"):

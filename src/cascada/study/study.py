@@ -134,8 +134,8 @@ class Study:
         """Say that a trial will not be run; the stages that were observed are kept and used."""
         return self._end(trial, "abandoned", reason)
 
-    def take_up(self, number: int) -> None:
-        """Run a trial that waits."""
+    def begin_waiting(self, number: int) -> None:
+        """Mark a waiting trial as running."""
         self._book.taken_up(number)
 
     def put_back(self, numbers: Iterable[int]) -> None:
