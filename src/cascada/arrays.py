@@ -53,6 +53,24 @@ def as_outputs(values: ArrayLike, name: str, count: int, outputs: int | None = N
     return array
 
 
+def is_whole_number(value: Any, at_least: int = 1) -> bool:
+    """Whether `value` is a Python or NumPy integer, not a bool, and not below `at_least`."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= at_least)
+
+
+def as_whole_number(value: Any, name: str, at_least: int = 1, at_most: int | None = None, advice: str = "") -> int:
+    """Return `value` as an int within the given limits; `advice` is appended to the error.
+
+    >>> as_whole_number(-3, "budget")
+    Traceback (most recent call last):
+    cascada.errors.ArgumentError: budget must be a whole number ≥ 1; got -3.
+    """
+    if not is_whole_number(value, at_least) or (at_most is not None and value > at_most):
+        limits = f"≥ {at_least}" if at_most is None else f"from {at_least} to {at_most}"
+        raise ArgumentError(f"{name} must be a whole number {limits}; got {value!r:.100}.{' ' * bool(advice)}{advice}")
+    return int(value)
+
+
 def as_positive(value: Any, name: str) -> float:
     """A finite number above zero."""
     try:

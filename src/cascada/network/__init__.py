@@ -2,7 +2,6 @@
 
 from cascada.network.ball_form import ball_regions, ball_upper
 from cascada.network.beliefs import Beliefs, StageBelief, run_values
-from cascada.network.command import Command, CommandError
 from cascada.network.enclosure import (
     Enclosure,
     Form,
@@ -13,21 +12,18 @@ from cascada.network.enclosure import (
     tabulated,
 )
 from cascada.network.enlarge import enlarged
-from cascada.network.evaluation import Outputs, Process, StageError
 from cascada.network.mean import StagePrediction, composite_mean, hallucinated, predict
 from cascada.network.network import Network, Node, chain, feed_forward, multi_output_chain
+from cascada.network.outputs import Outputs, StageError
 from cascada.network.stage import Stage
 
 __all__ = [
     "Beliefs",
-    "Command",
-    "CommandError",
     "Enclosure",
     "Form",
     "Network",
     "Node",
     "Outputs",
-    "Process",
     "Stage",
     "StageBelief",
     "StageError",

@@ -21,7 +21,7 @@ from cascada.confidence.cells import cut, enclose
 from cascada.errors import ArgumentError, RefutedError
 from cascada.gp.rounding import SMALLEST_JITTER
 from cascada.network.beliefs import Beliefs, StageBelief, logarithmic_inputs
-from cascada.network.evaluation import StageError, as_outputs_of, reason
+from cascada.network.outputs import StageError, as_outputs_of, failure_text
 from cascada.network.network import Network
 
 Form = Literal["union", "hull"]
@@ -219,7 +219,7 @@ def _formula(stage: StageBelief, row: Array) -> tuple[float, ...]:
     try:
         return as_outputs_of(stage.node, stage.node.stage.function(**inputs))
     except Exception as error:  # the formula is the user's: it may raise anything
-        raise StageError(stage.node.stage.name, inputs, reason(error), {}) from error
+        raise StageError(stage.node.stage.name, inputs, failure_text(error), {}) from error
 
 
 def _interval(stage: StageBelief, low: Array, high: Array) -> tuple[list[float], list[float]]:
@@ -230,7 +230,7 @@ def _interval(stage: StageBelief, low: Array, high: Array) -> tuple[list[float],
         given = stage.node.stage.interval(**pairs)
     except Exception as error:  # the function is the user's: it may raise anything
         raise ArgumentError(
-            f"the interval function of stage {stage.node.stage.name!r} failed for {pairs}: {reason(error)}. It must "
+            f"the interval function of stage {stage.node.stage.name!r} failed for {pairs}: {failure_text(error)}. It must "
             f"bound the formula over any such intervals, also where the process itself never goes."
         ) from error
     try:

@@ -19,7 +19,7 @@ from cascada.confidence import BallBelief, Belief, Boxes
 from cascada.errors import ArgumentError
 from cascada.network.beliefs import Beliefs, StageBelief, logarithm_rounding
 from cascada.network.enclosure import enclose_network, in_user_units, known_bounds
-from cascada.network.evaluation import StageError
+from cascada.network.outputs import StageError
 
 # The operations behind a told value, with a margin: a value that is wrong by more is no rounding.
 _ROUNDINGS = 64 * UNIT_ROUNDOFF

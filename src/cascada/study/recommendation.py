@@ -1,6 +1,6 @@
 """A recommended point that need not have been run: what it gives at least, and how far it can be from the best.
 
-Computed by the library, whoever recommends the point. With μ^g the composite mean and e(x) how far g(x) can be from it
+The library computes this for any algorithm. With μ^g the composite mean and e(x) how far g(x) can be from it
 (`eq:fd_1`, `eq:fd_2`), a point x_T that maximises μ^g has g(x*) − g(x_T) ≤ e(x*) + e(x_T) (`eq:fd_end`), where x* is
 not known. What is used is the largest upper bound of all settings minus the lower bound at x_T, each the better of two,
 by the composite mean and by the enclosure: over candidates at most max_x e(x) + e(x_T), and so at most the printed
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cascada.algorithms import Algorithm, Context
+from cascada.algorithms import Algorithm, Situation
 from cascada.arrays import Array
 from cascada.confidence import Boxes
 from cascada.errors import ArgumentError, RefutedError
@@ -20,7 +20,13 @@ from cascada.network import Beliefs, composite_mean, enclose_network
 from cascada.network.composite import composite_bounds
 from cascada.network.slack import objective_slack
 from cascada.outwards import agreeing, apart, difference_up
-from cascada.search import Candidates, Certificate, GapKind
+from cascada.search import Candidates
+from cascada.study.advisor import named, situation
+from cascada.study.certificate import Certificate, GapKind
+from cascada.study.judge import certify, without_bound
+from cascada.study.model import Model
+from cascada.study.settings import Settings
+from cascada.study.state import State
 
 # Candidates whose bounds are computed together: enough for NumPy, and little memory.
 _BLOCK = 4096
@@ -65,10 +71,34 @@ class Recommendation:
         return self.summary if self.gap is None else f"{self.summary} This rests on:\n{rests}"
 
 
+def recommended(model: Model, state: State, settings: Settings) -> dict[str, float | int] | None:
+    """The controls that the algorithm recommends, if they are not simply those of the best run."""
+    point = recommended_point(settings.algorithm, situation(model, state, settings))
+    return None if point is None else named(point, state.network, settings)
+
+
+def recommend(
+    model: Model, state: State, settings: Settings, certificate: Certificate | None = None
+) -> Recommendation | None:
+    """What can be said of the recommended controls; over a box, by the bound of a certificate of this study."""
+    controls = recommended(model, state, settings)
+    if controls is None:
+        return None
+    now = without_bound(model, state, settings)
+    if certificate is None or (certificate.kind, certificate.assumptions) != (now.kind, now.assumptions):
+        certificate = certify(model, state, settings)  # bounds survive more data, but not a changed assumption
+    try:
+        return recommendation_at(model.judging, controls, settings.candidates, certificate)
+    except RefutedError as error:
+        model.refuted_by(error)
+        model.certificate = None
+        return recommendation_at(model.judging, controls, settings.candidates, without_bound(model, state, settings))
+
+
 def recommendation_at(
     beliefs: Beliefs, controls: Mapping[str, float | int], candidates: Array | None, certificate: Certificate
 ) -> Recommendation:
-    """What can be said of controls that were recommended, over candidates (n, d), coordinates, or the box.
+    """What can be said of recommended controls, over candidates (n, d) in coordinates, or over the box.
 
     `certificate` is that of the study with these beliefs: over a box its bound is used.
     """
@@ -116,9 +146,9 @@ def _above(beliefs: Beliefs, candidates: Array) -> float:
     return float(np.minimum(enclosed, composite).max())  # eq:fd_1, eq:fd_2
 
 
-def recommended_point(algorithm: Algorithm, context: Context) -> Array | None:
-    """The coordinates (d,) that an algorithm recommends, checked: it may be anybody's."""
-    point, d = algorithm.recommend(context), context.domain.dimension
+def recommended_point(algorithm: Algorithm, now: Situation) -> Array | None:
+    """The coordinates (d,) that an algorithm recommends, validated, because the algorithm may be the user's."""
+    point, d = algorithm.recommend(now), now.domain.dimension
     if point is None:
         return None
     if not isinstance(point, np.ndarray) or point.shape != (d,) or not np.isfinite(point).all():

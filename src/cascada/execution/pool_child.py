@@ -1,0 +1,71 @@
+"""A worker process of a pool: runs the trials that it is sent, and reports the outputs of each stage."""
+
+import os
+import pickle
+import signal
+import sys
+from queue import SimpleQueue
+from threading import Thread
+from typing import Any, BinaryIO
+
+from cascada.network import StageError
+from cascada.process import Process
+from cascada.process.command import stop_all
+
+
+def main() -> None:
+    """Read runs from standard input until it ends; write messages to the original standard output."""
+    requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    # What stages print must not mix with the messages, and they have nothing to read.
+    os.dup2(2, 1)
+    with open(os.devnull, "rb") as nothing:
+        os.dup2(nothing.fileno(), 0)
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # else its lines are lost at the end
+    if hasattr(os, "register_at_fork"):  # what a stage forks must not keep the pipes open when this process dies
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        os.register_at_fork(
+            after_in_child=lambda: (os.dup2(nowhere, requests.fileno()), os.dup2(nowhere, answers.fileno()))
+        )
+    try:
+        process: Process = pickle.load(requests)
+    except Exception as error:  # a missing module, code of another version: anything may be raised
+        _send(answers, "unusable", f"{type(error).__name__}: {error}")
+        return
+    _send(answers, "ready")
+    runs: SimpleQueue[Any] = SimpleQueue()
+    Thread(target=_read, args=(requests, runs), daemon=True).start()
+    while True:
+        controls, outputs = runs.get()
+        try:
+            found = process.run(
+                controls,
+                outputs,
+                began=lambda stage: _send(answers, "began", stage),
+                ended=lambda stage, values: _send(answers, "ended", stage, values),
+                limited=False,
+            )
+        except StageError as error:
+            _send(answers, "finished", error.outputs, str(error))
+        else:
+            _send(answers, "finished", found)
+
+
+def _read(requests: BinaryIO, runs: "SimpleQueue[Any]") -> None:
+    """Read runs; when the parent process is gone, end at once, whatever is running."""
+    try:
+        while True:
+            runs.put(pickle.load(requests))
+    except (EOFError, OSError, pickle.UnpicklingError):
+        stop_all(for_good=True)
+        if os.name == "posix" and os.getpgrp() == os.getpid():
+            os.killpg(0, signal.SIGKILL)  # with all that the stage started
+        os._exit(0)
+
+
+def _send(answers: BinaryIO, *message: Any) -> None:
+    pickle.dump(message, answers)
+    answers.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,194 @@
+"""A network with its functions, run stage by stage; an error keeps the outputs of the stages before it."""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from cascada.errors import ArgumentError
+from cascada.network import Network, Node, Stage
+from cascada.network.outputs import Outputs, StageError, UnusableResult, as_outputs_of, failure_text
+from cascada.process.command import Command, CommandError
+from cascada.process.time_limit import called_within
+
+Functions = Sequence[Callable[..., Any]] | Mapping[str, Callable[..., Any]] | Callable[..., Any] | None
+
+
+class Process:
+    """A network together with its functions: call it with controls, get every stage's outputs."""
+
+    def __init__(self, network: Network, functions: Functions = None) -> None:
+        self.network = network
+        self._whole = functions if callable(functions) else None
+        own = [stage.name for stage in network.stages if stage.function is not None and not stage.known]
+        if self._whole is not None and own:
+            raise ArgumentError(f"stage {own[0]!r} has a function of its own beside evaluate(); give one or the other.")
+        limited = [stage.name for stage in network.stages if stage.timeout is not None or stage.retries]
+        if self._whole is not None and limited:
+            raise ArgumentError(
+                f"stage {limited[0]!r} has a timeout or retries, which evaluate() cannot keep: it runs all stages in "
+                f"one call. Give a function for every stage, or leave them out."
+            )
+        self._functions = {} if self._whole else _limited(network, _by_stage(network, functions))
+        for node in network.nodes if not self._whole else ():
+            _check_signature(node, self._functions[node.stage.name])
+
+    def __call__(self, controls: Mapping[str, float]) -> Outputs:
+        """The outputs of every stage; `StageError` keeps those of the stages before the one that failed."""
+        return self.run(controls)
+
+    def check_programs(self, done: Mapping[str, Any]) -> None:
+        """Raise where a stage that is not `done` is a command that cannot be started here.
+
+        To be called before the first run: an earlier stage may take hours.
+        """
+        for name, function in self._functions.items():
+            if isinstance(function, Command) and name not in done:
+                try:
+                    function.check_program()
+                except CommandError as error:
+                    raise ArgumentError(
+                        f"stage {name!r}: {error}. Nothing was started. A program that an earlier stage makes can be "
+                        f'called by a shell: ["sh", "-c", "exec ./made"].'
+                    ) from None
+
+    def run(
+        self,
+        controls: Mapping[str, float],
+        done: Mapping[str, tuple[float, ...]] | None = None,
+        *,
+        began: Callable[[str], None] | None = None,
+        ended: Callable[[str, tuple[float, ...]], None] | None = None,
+        limited: bool = True,
+    ) -> Outputs:
+        """The same, without the stages that were `done` before, and saying which stage begins and which has ended.
+
+        Not `limited`: time-outs are somebody else's business, who can stop this process.
+        """
+        if self._whole is not None:
+            if began is not None:
+                began(self.network.nodes[0].stage.name)
+            return self._run_whole(controls)
+        values = [controls[name] for name in self.network.controls]  # by column
+        outputs: Outputs = {}
+        for node in self.network.nodes:
+            name = node.stage.name
+            if done is not None and name in done:
+                outputs[name] = tuple(done[name])
+            else:
+                inputs = {name: values[j] for name, j in zip(node.input_names, node.inputs, strict=True)}
+                try:
+                    outputs[name] = self._outputs(node, inputs, limited, began)
+                except (Exception, SystemExit) as error:  # the function is the user's: it may raise anything
+                    tries = f" (in the last of {node.stage.retries + 1} tries)" if node.stage.retries else ""
+                    raise StageError(name, controls, failure_text(error) + tries, outputs) from error
+                if ended is not None:
+                    ended(name, outputs[name])
+            values += outputs[name]
+        return outputs
+
+    def stops_itself(self, stage: str) -> bool:
+        """Whether a stage ends by itself once its time is over, with all that it started."""
+        return isinstance(self._functions.get(stage), Command)
+
+    def _outputs(
+        self, node: Node, inputs: Mapping[str, float], limited: bool, began: Callable[[str], None] | None
+    ) -> tuple[float, ...]:
+        """What the function of a stage gives, tried as often as the stage allows."""
+        stage, function = node.stage, self._functions[node.stage.name]
+        for _ in range(stage.retries):
+            with suppress(Exception, SystemExit):  # the last try says what is wrong
+                return as_outputs_of(node, self._called(node, function, inputs, limited, began))
+        return as_outputs_of(node, self._called(node, function, inputs, limited, began))
+
+    def _called(
+        self,
+        node: Node,
+        function: Callable[..., Any],
+        inputs: Mapping[str, float],
+        limited: bool,
+        began: Callable[[str], None] | None,
+    ) -> Any:
+        if began is not None:
+            began(node.stage.name)  # each try has the whole time
+        seconds = node.stage.timeout
+        if seconds is None or not limited or self.stops_itself(node.stage.name):
+            return function(**inputs)
+        return called_within(seconds, function, inputs)
+
+    def _run_whole(self, controls: Mapping[str, float]) -> Outputs:
+        assert self._whole is not None, "only called for a single evaluate function"
+        outputs: Outputs = {}
+        first = self.network.nodes[0].stage.name
+        try:
+            results = self._whole(**controls)
+            if not isinstance(results, Mapping):
+                raise UnusableResult(f"must return a dict of stages to outputs; got {type(results).__name__}")
+        except (Exception, SystemExit) as error:  # the function is the user's: it may raise anything
+            raise StageError(first, controls, failure_text(error), outputs) from error
+        for node in self.network.nodes:
+            try:
+                if node.stage.name not in results:
+                    raise UnusableResult("has no entry in what evaluate() returned")
+                outputs[node.stage.name] = as_outputs_of(node, results[node.stage.name])
+            except UnusableResult as error:
+                raise StageError(node.stage.name, controls, failure_text(error), outputs) from error
+        return outputs
+
+
+def _check_signature(node: Node, function: Callable[..., Any]) -> None:
+    """Raise when a function cannot be called with the stage's inputs: better now than after an expensive stage."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # some built-in functions have none
+        return
+    try:
+        signature.bind(**dict.fromkeys(node.input_names, 0.0))
+    except TypeError:
+        raise ArgumentError(
+            f"the function of stage {node.stage.name!r} is called with {', '.join(node.input_names)} by name; "
+            f"it takes {signature}."
+        ) from None
+
+
+def _limited(network: Network, functions: dict[str, Callable[..., Any]]) -> dict[str, Callable[..., Any]]:
+    """The same, where commands know the time-outs of their stages: they end themselves, with all that they started."""
+
+    def limited(stage: Stage, function: Callable[..., Any]) -> Callable[..., Any]:
+        if isinstance(function, Command) and function.timeout is None and stage.timeout is not None:
+            return Command(function.argv, function.folder, stage.timeout)
+        return function
+
+    return {stage.name: limited(stage, functions[stage.name]) for stage in network.stages}
+
+
+def _by_stage(network: Network, functions: Any) -> dict[str, Callable[..., Any]]:
+    """One function per stage, from a list in stage order, a dict by name, or the stages themselves."""
+    own = {stage.name: stage.function for stage in network.stages if stage.function is not None}
+    lacking = [stage.name for stage in network.stages if stage.name not in own]
+    if functions is None:
+        functions = {}
+    if isinstance(functions, Mapping):
+        given = dict(functions)
+    elif isinstance(functions, Sequence):
+        names = lacking if len(functions) == len(lacking) else [stage.name for stage in network.stages]
+        if len(functions) != len(names):
+            raise ArgumentError(
+                f"functions must hold one function for each of the stages {', '.join(names)}; got {len(functions)}."
+            )
+        given = dict(zip(names, functions, strict=True))
+    else:
+        raise ArgumentError(f"functions must be a list, a dict or one callable; got {functions!r}.")
+    unknown = [name for name in given if name not in {stage.name for stage in network.stages}]
+    if unknown:
+        raise ArgumentError(f"functions names {', '.join(map(repr, unknown))}, which is no stage.")
+    both = [name for name in given if name in own]
+    if both:
+        raise ArgumentError(f"stage {both[0]!r} has a function of its own and another in functions; give one.")
+    missing = [name for name in lacking if name not in given]
+    if missing:
+        raise ArgumentError(f"no function for {', '.join(map(repr, missing))}: give functions= or Stage(function=).")
+    for name, function in given.items():
+        if not callable(function):
+            raise ArgumentError(f"the function of stage {name!r} must be callable; got {function!r}.")
+    return own | given

@@ -1,0 +1,121 @@
+"""A study's log and leases, behind one interface; the journal of a study in memory."""
+
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from cascada.store.event import Event
+
+
+class Transaction(Protocol):
+    """A journal held by one process: what is appended counts once the block ends, and not at all if it raises."""
+
+    def since(self, number: int) -> list[Event]:
+        """The events from this number on."""
+
+    def append(self, event: Event) -> None:
+        """Append an event, whose number is the next free one."""
+
+    def lease(self, trial: int, worker: str, seconds: float) -> None:
+        """Give a worker a lease of a trial."""
+
+    def release(self, trial: int) -> None:
+        """End the lease of a trial."""
+
+    def alive(self, worker: str) -> list[int]:
+        """The trials that a live process of this name runs: the lease has not run out, nor is the process known dead."""
+
+    def leased(self) -> set[int]:
+        """The trials whose lease has not run out."""
+
+
+class Journal(Protocol):
+    """The log of one study."""
+
+    #: Whether other processes can continue the study: then its points follow from the log alone.
+    shared: bool
+
+    def hold(self) -> AbstractContextManager[Transaction]:
+        """The log for this process alone until the block ends."""
+
+    def events(self, number: int = 0) -> list[Event]:
+        """The events from this number on; readers never block writers."""
+
+    def beat(self, worker: str, trial: int | None = None) -> bool:
+        """A sign of life for a trial of this process, or for all of them; False if it holds no such lease."""
+
+    def close(self) -> None:
+        """Close the connection to the store; what was committed stays."""
+
+
+@dataclass(frozen=True)
+class _Lease:
+    worker: str
+    seconds: float
+    until: float
+
+
+class MemoryJournal:
+    """The log of a study that lives as long as its process.
+
+    `shared`: choose points as if others could continue the study, from the log alone.
+    """
+
+    def __init__(self, *, shared: bool = False) -> None:
+        self.shared = shared
+        self._events: tuple[Event, ...] = ()
+        self._leases: dict[int, _Lease] = {}
+
+    @contextmanager
+    def hold(self) -> Iterator["_MemoryTransaction"]:
+        """See `Journal.hold`."""
+        transaction = _MemoryTransaction(list(self._events), dict(self._leases))
+        yield transaction
+        self._events, self._leases = tuple(transaction.events), transaction.leases
+
+    def events(self, number: int = 0) -> list[Event]:
+        """See `Journal.events`."""
+        return list(self._events[number:])
+
+    def beat(self, worker: str, trial: int | None = None) -> bool:
+        """See `Journal.beat`."""
+        mine = {n: lease for n, lease in self._leases.items() if lease.worker == worker and trial in (None, n)}
+        self._leases |= {n: replace(lease, until=time.time() + lease.seconds) for n, lease in mine.items()}
+        return bool(mine)
+
+    def close(self) -> None:
+        """Nothing to do."""
+
+    def branch(self) -> "MemoryJournal":
+        """An independent journal with the same events."""
+        other = MemoryJournal(shared=self.shared)
+        other._events, other._leases = self._events, dict(self._leases)
+        return other
+
+
+class _MemoryTransaction:
+    """Copies of events and leases, which replace the journal's at the end."""
+
+    def __init__(self, events: list[Event], leases: dict[int, _Lease]) -> None:
+        self.events, self.leases = events, leases
+
+    def since(self, number: int) -> list[Event]:
+        return self.events[number:]
+
+    def append(self, event: Event) -> None:
+        self.events.append(event)
+
+    def lease(self, trial: int, worker: str, seconds: float) -> None:
+        self.leases[trial] = _Lease(worker, seconds, time.time() + seconds)
+
+    def release(self, trial: int) -> None:
+        self.leases.pop(trial, None)
+
+    def alive(self, worker: str) -> list[int]:
+        return []  # leases of a study in memory are those of this process, which is not at work when it asks
+
+    def leased(self) -> set[int]:
+        now = time.time()
+        return {trial for trial, lease in self.leases.items() if lease.until >= now}

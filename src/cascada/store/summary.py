@@ -1,0 +1,98 @@
+"""Summary of a study from its log alone, also where the formulas of its network are not at hand."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, get_args
+
+from cascada.errors import StoreError
+from cascada.store.description import completed
+from cascada.store.event import Event
+from cascada.store.trial import TrialState
+
+_STATE_AFTER: Mapping[str, TrialState] = {
+    "enqueued": "waiting",
+    "expired": "waiting",
+    "asked": "running",
+    "told": "complete",
+    "failed": "failed",
+    "abandoned": "abandoned",
+}
+
+
+@dataclass(frozen=True)
+class StudySummary:
+    """A study as its log shows it, without computing a bound."""
+
+    name: str
+    objective: str  #: "maximise stage.output", or "minimise …"
+    trials: Mapping[str, int]  #: how many there are in each state
+    best: float | None  #: the best value; None if there is none, or if it is a formula, which is not in the log
+    gap_kind: str  #: what a gap would be: proven, estimated, or refuted
+    created: float  #: seconds since 1970
+    last_event: float
+
+
+def last_description(name: str, events: Sequence[Event]) -> tuple[int, dict[str, Any]]:
+    """The number of the event that describes a study last, and that description, with its defaults."""
+    found = [event for event in events if event.kind in ("created", "amended")]
+    if not found or events[0].kind != "created":
+        raise StoreError(f"the log of the study {name!r} does not begin with its creation: it is not a log of cascada.")
+    return found[-1].number, completed(found[-1].data)
+
+
+def summarised(name: str, events: Sequence[Event]) -> StudySummary:
+    """The summary of a study with these events."""
+    described, description = last_description(name, events)
+    objective = description["objective"]
+    states, outputs = _trials(events, objective["stage"])
+    stage = next(stage for stage in description["stages"] if stage["name"] == objective["stage"])
+    position = stage["outputs"].index(objective["output"])
+    values = [found[position] for found in outputs.values()]
+    pick = max if objective["sense"] == "maximise" else min
+    estimated = any(
+        not s["known"] and s["norm_bound"] is None and len(s["passes"]) < len(s["outputs"])
+        for s in description["stages"]
+    )
+    return StudySummary(
+        name=name,
+        objective="{sense} {stage}.{output}".format(**objective),
+        trials={state: sum(found == state for found in states.values()) for state in get_args(TrialState)},
+        best=pick(values, default=None),
+        gap_kind="refuted" if _refuted(events, described) else "estimated" if estimated else "proven",
+        created=events[0].at,
+        last_event=events[-1].at,
+    )
+
+
+def _trials(events: Iterable[Event], stage: str) -> tuple[dict[int, TrialState], dict[int, Sequence[float]]]:
+    """The states of all trials, and the outputs of one stage by trial."""
+    states: dict[int, TrialState] = {}
+    outputs: dict[int, Sequence[float]] = {}
+    for event in events:
+        if event.trial is None:
+            continue
+        if event.kind in _STATE_AFTER:
+            states[event.trial] = _STATE_AFTER[event.kind]
+        if event.kind in ("observed", "told") and stage in event.data["outputs"]:
+            outputs[event.trial] = event.data["outputs"][stage]
+        elif event.kind == "corrected" and event.data.get("stage") == stage:
+            outputs[event.trial] = event.data["outputs"]
+        elif event.kind == "retracted" and event.data["stage"] == stage:
+            del outputs[event.trial]
+            states[event.trial] = "running" if states[event.trial] == "complete" else states[event.trial]
+    return states, outputs
+
+
+def _refuted(events: Iterable[Event], described: int) -> bool:
+    """Whether the log says that the present assumptions are wrong: see `State.refutations`."""
+    lasting = passing = False
+    for event in events:
+        data: Mapping[str, Any] = event.data
+        if event.kind == "note" and "refuted" in data and data.get("assumed") in (None, described):
+            if data.get("assumed") is not None or data.get("contradiction"):
+                passing = True
+            else:
+                lasting = True
+        elif event.kind in ("corrected", "retracted"):
+            passing = False
+    return lasting or passing

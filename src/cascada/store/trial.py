@@ -1,0 +1,38 @@
+"""A trial: one run of the process, as it was asked for and as far as it was observed."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from cascada.errors import ArgumentError
+
+TrialState = Literal["waiting", "running", "complete", "failed", "abandoned"]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A run: its number, controls in user units, the outputs observed so far, and the objective once it is known."""
+
+    number: int
+    controls: Mapping[str, float | int]
+    #: The observed outputs, by stage.
+    outputs: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    state: TrialState = "running"
+    #: The objective.
+    value: float | None = None
+    #: Why it failed or was abandoned.
+    reason: str | None = None
+
+
+def trial_number(trial: Any) -> int:
+    """The number of a trial that is given as a `Trial` or as its number; `ArgumentError` for anything else."""
+    number = trial.number if isinstance(trial, Trial) else trial
+    if isinstance(number, bool) or not isinstance(number, int):
+        raise ArgumentError(f"name a trial by itself or by its number; got {trial!r} (ask() gives None at the end).")
+    return number
+
+
+def best_of(trials: Iterable[Trial], sign: int) -> Trial | None:
+    """The complete trial with the best objective; the earliest where several are equal."""
+    complete = (trial for trial in trials if trial.value is not None)
+    return max(complete, key=lambda trial: sign * trial.value, default=None)  # type: ignore[operator]

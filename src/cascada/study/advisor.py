@@ -1,0 +1,88 @@
+"""The next point of a study: what its algorithm suggests for the present state."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from cascada.algorithms import GPNEI, Algorithm, NonAdaptive, Situation, Suggestion
+from cascada.arrays import Array
+from cascada.errors import RefutedError
+from cascada.network import Network
+from cascada.store.trial import Trial
+from cascada.study.model import Model
+from cascada.study.settings import Settings
+from cascada.study.state import State
+
+# Keeps an algorithm's random numbers apart from those of a problem that was drawn with the same seed.
+_STREAM = 0xCA5CADA
+
+
+def suggest(model: Model, state: State, settings: Settings) -> Suggestion:
+    """The suggestion for a state, with its running trials pending."""
+    pending = state.running
+    if pending:
+        return _suggest(model, state, settings, pending)
+    return suggest_with_nothing_pending(model, state, settings)
+
+
+def suggest_with_nothing_pending(model: Model, state: State, settings: Settings) -> Suggestion:
+    """The suggestion for the present data; computed once, so that asking twice changes nothing."""
+    if model.suggestion is None:
+        model.suggestion = _suggest(model, state, settings, ())
+        model.tree = None if settings.shared else model.suggestion.cache
+    return model.suggestion
+
+
+def _suggest(model: Model, state: State, settings: Settings, pending: Sequence[Trial]) -> Suggestion:
+    started, now = time.monotonic(), situation(model, state, settings, pending)
+    try:
+        suggestion = _chooser(state, settings).suggest(now, generator(state, settings))
+    except RefutedError:
+        if not state.network.estimated:
+            raise
+        # An estimate contradicts the data; this algorithm does not rest on bounds.
+        suggestion = GPNEI().suggest(replace(now, cache=None), generator(state, settings))
+    model.cells += suggestion.cells
+    model.seconds += time.monotonic() - started
+    return suggestion
+
+
+def situation(model: Model, state: State, settings: Settings, pending: Sequence[Trial] = ()) -> Situation:
+    """What an algorithm is given."""
+    best = state.best_value
+    # A gap that may not stop the study, or is judged by other beliefs, is no reason to stop searching. Nor may the
+    # points of a shared study depend on the tolerance of one process.
+    blind = settings.shared or state.network.estimated or (bool(model.enlarged) and not settings.stop_on_estimated)
+    return Situation(
+        beliefs=model.acting,
+        data=model.data,
+        pending=model.pending(pending),
+        candidates=settings.candidates,
+        best=best,
+        trial=len(state.trials),
+        tolerance=0.0 if blind else settings.tolerance or 0.0,
+        cache=model.tree,
+        taken=state.taken,
+        horizon=settings.horizon,
+        untested=model.to_probe(pending, best),
+    )
+
+
+def generator(state: State, settings: Settings) -> np.random.Generator:
+    """The random numbers of the next suggestion, which follow from the seed and the number of trials."""
+    return np.random.default_rng([_STREAM, settings.seed, len(state.trials)])
+
+
+def named(point: Array, network: Network, settings: Settings) -> dict[str, float | int]:
+    """A suggested point (d,) in user units; a candidate exactly as it was given, logarithms or not."""
+    domain, row = network.domain, None if settings.listed is None else settings.listed.at(point)
+    return domain.named(domain.decode(point[None])[0] if row is None else row)
+
+
+def _chooser(state: State, settings: Settings) -> Algorithm:
+    """What chooses the next point: a design for the first ones, where norms have to be estimated."""
+    first = settings.calibration.first(state.network)
+    learning = state.network.estimated and len(state.trials) < first
+    return NonAdaptive(runs=first) if learning and settings.adaptive else settings.algorithm

@@ -1,0 +1,225 @@
+"""Studies in stores by name: opened or created, amended, read, listed, renamed and deleted."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from cascada.algorithms import NAMES, Algorithm
+from cascada.calibration import Calibration
+from cascada.errors import ArgumentError, StoreError
+from cascada.network import Network
+from cascada.space import CandidatesLike, as_candidates
+from cascada.store.database import Store, StoredJournal, checked_name
+from cascada.store.description import (
+    SETTINGS,
+    amendable,
+    completed,
+    describe,
+    describe_algorithm,
+    differences,
+    network_from,
+)
+from cascada.store.event import Event
+from cascada.store.summary import StudySummary, last_description, summarised
+from cascada.study.follower import Follower
+from cascada.study.settings import OnViolation, Settings, resolved_name
+from cascada.study.state import State
+from cascada.study.study import Study
+
+
+def open_study(
+    url: str,
+    name: str,
+    network: Network | None = None,
+    *,
+    algorithm: str | Algorithm | None = None,
+    seed: int | None = None,
+    candidates: CandidatesLike | None = None,
+    on_violation: OnViolation | None = None,
+    calibration: Calibration | None = None,
+    horizon: int | None = None,
+    tolerance: float | None = None,
+    stop_on_estimated: bool = False,
+    worker: str = "main",
+    amend: bool = False,
+) -> Study:
+    """The study `name` in the store at `url`.
+
+    What is not given is as it is stored; for a new study it is what `Study` takes by default, and `network` is needed.
+    A network or option that differs from what is stored is refused, and the error says where; with `amend=True`, other
+    kernels, norm bounds, Lipschitz constants and offsets are taken from now on, and the log says so. `tolerance` and
+    `stop_on_estimated` say when to stop, change no result and may differ each time.
+    """
+    checked_name(name)
+    checked_name(worker)
+    if not isinstance(network, Network | None):
+        raise ArgumentError(f"network must be a Network, or None for the stored one; got {network!r:.100}.")
+    if not isinstance(calibration, Calibration | None):
+        raise ArgumentError(f"calibration must be a Calibration, or None; got {calibration!r:.100}.")
+    if candidates is not None and network is None:
+        raise ArgumentError("candidates need the network that they are points of: give network=.")
+    given = {
+        "algorithm": None if algorithm is None else describe_algorithm(algorithm),
+        "seed": seed,
+        "candidates": None if candidates is None or network is None else as_candidates(candidates, network.domain),
+        "on_violation": on_violation,
+        "calibration": calibration,
+        "horizon": horizon,
+    }
+    stop = {"tolerance": tolerance, "stop_on_estimated": stop_on_estimated}
+    store = Store(url)
+    try:
+        found = store.find(name)
+        stored = None if found is None else last_description(name, found[1])[1]
+        settings = dict(SETTINGS if stored is None else stored["settings"])
+        settings |= {key: value for key, value in given.items() if value is not None}
+        if network is None:
+            if stored is None:
+                raise ArgumentError(
+                    f"there is no study {name!r} in this store (it has {', '.join(store.studies()) or 'none'}); to "
+                    f"create it, give its network."
+                )
+            network = network_from(stored)
+        if stored is None and isinstance(settings["algorithm"], str):
+            settings["algorithm"] = resolved_name(settings["algorithm"], network)
+        description = describe(network, settings)
+        options = study_options(settings, algorithm, calibration)
+        validated = Settings.of(network, **options, **stop, shared=True)  # before anything is written
+        if found is None:
+            found = _created(store, name, description) or store.get(name)  # another process may have been quicker
+        journal, events = found
+        described, stored = last_description(name, events)
+        changed = _differences(stored, description, network)
+        state = State.empty(network).replayed(events)
+        if changed:
+            _check_amendable(name, stored, description, changed, amend)
+            with journal.hold() as log:
+                state = state.replayed(log.since(state.count))
+                if state.described > described:
+                    raise StoreError(
+                        f"the study {name!r} was amended by another process at the same time; open it again."
+                    )
+                event = Event(state.count, "amended", None, description, time.time())
+                state = state.after(event)
+                log.append(event)
+        return Study.over(journal, state, validated, name=name, worker=worker)
+    except BaseException:
+        store.close()
+        raise
+
+
+def stored_description(store: Store, name: str) -> dict[str, Any] | None:
+    """What a study is, by its log; None if there is none of this name."""
+    found = store.find(name)
+    return None if found is None else last_description(name, found[1])[1]
+
+
+def study_options(
+    settings: Mapping[str, Any], algorithm: str | Algorithm | None = None, calibration: Calibration | None = None
+) -> dict[str, Any]:
+    """The options of `Settings.of` from those of a description."""
+    options = dict(settings)
+    if algorithm is not None:
+        options["algorithm"] = algorithm
+    elif not isinstance(options["algorithm"], str):
+        raise ArgumentError(
+            f"the study was made with the algorithm {options['algorithm']}, which has no name: give algorithm= again."
+        )
+    stored = options["calibration"]
+    if calibration is None and stored is not None:
+        try:
+            calibration = Calibration(**{key: value for key, value in stored.items() if key != "type"})
+        except (AttributeError, TypeError) as error:
+            raise StoreError(f"the calibration settings in the log are invalid: {error}.") from None
+    return options | {"calibration": calibration}
+
+
+def _created(
+    store: Store, name: str, description: dict[str, Any]
+) -> tuple[StoredJournal, list[Event]] | None:
+    """A new study; None if there is one of this name by now."""
+    with store.create(name) as made:
+        if made is None:
+            return None
+        journal, log = made
+        event = Event(0, "created", None, description, time.time())
+        log.append(event)
+    return journal, [event]
+
+
+def _differences(stored: Mapping[str, Any], description: Mapping[str, Any], network: Network) -> list[str]:
+    """Where a description differs from the stored one; "auto" is the algorithm that it stands for."""
+    old, new = ({**d, "settings": dict(d["settings"])} for d in (completed(stored), completed(description)))
+    for settings in (old["settings"], new["settings"]):
+        if isinstance(settings["algorithm"], str):
+            settings["algorithm"] = resolved_name(settings["algorithm"], network)
+    return differences(old, new)
+
+
+def _check_amendable(
+    name: str, stored: Mapping[str, Any], description: dict[str, Any], changed: list[str], amend: bool
+) -> None:
+    """Raise `ArgumentError` if a study may not be changed like this, or was not meant to be."""
+    found = "; ".join(changed)
+    if not amendable(stored, description | {"settings": stored["settings"]}) or any(
+        text.startswith("settings.") for text in changed
+    ):
+        raise ArgumentError(f"the study {name!r} is stored otherwise: {found}. Open it as it is, or take another name.")
+    if not amend:
+        raise ArgumentError(
+            f"the study {name!r} is stored otherwise: {found}. Open it as it is, take another name, or say amend=True "
+            f"(--amend) to go on with what is given."
+        )
+
+
+def follow(store: Store, name: str, networks: Sequence[Network] = ()) -> Follower:
+    """The study of this name, to be read only. Its network is one of those given if it is the same, or the stored one.
+
+    `ArgumentError` where the network has a formula and was not given; `StoreError` where the log cannot be read.
+    """
+    journal, events = store.get(name)
+    try:
+        _, stored = last_description(name, events)
+        settings = stored["settings"]
+        either = (version for network in networks for version in (network, network.mirrored()))
+        same = (network for network in either if not differences(stored, describe(network, settings)))
+        network = next(same, None) or network_from(stored)
+        # What is known does not depend on the algorithm, whose code may be missing here.
+        known = settings["algorithm"] in NAMES
+        options = study_options({**settings, "algorithm": settings["algorithm"] if known else "random_search"})
+        state = State.empty(network).replayed(events)
+        return Follower(journal, state, Settings.of(network, **options, shared=True), events[-1], name=name)
+    except (LookupError, ArithmeticError, AttributeError, TypeError, ValueError, RecursionError) as error:
+        if isinstance(error, ArgumentError):
+            raise
+        raise StoreError(f"the log of the study {name!r} is damaged: {error!r:.300}.") from error
+
+
+# ---- all studies of a store
+
+
+def studies(url: str) -> list[StudySummary]:
+    """All studies of the store at `url`, in the order of their creation; nothing is written."""
+    store = Store(url, read_only=True)
+    try:
+        return [summarised(name, store.get(name)[1]) for name in store.studies()]
+    finally:
+        store.close()
+
+
+def delete_study(url: str, name: str) -> None:
+    """Delete a study with all its trials; `StoreError` if there is none, or if a process runs one of its trials."""
+    _with_store(url, lambda store: store.delete(name))
+
+
+def rename_study(url: str, name: str, new: str) -> None:
+    """Give a study another name; `StoreError` if there is none, or if the name is taken."""
+    _with_store(url, lambda store: store.rename(name, new))
+
+
+def _with_store(url: str, act: Callable[[Store], None]) -> None:
+    store = Store(url)
+    try:
+        act(store)
+    finally:
+        store.close()

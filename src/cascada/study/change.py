@@ -1,0 +1,139 @@
+"""One change of a study: events that are appended to its journal together, and the state after them."""
+
+import time
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from cascada.errors import ContradictionError, StoreError
+from cascada.store.event import Event, Kind
+from cascada.store.journal import Transaction
+from cascada.store.trial import Trial
+from cascada.study.state import Draft, State
+
+
+class Change:
+    """Events are validated and appended one by one; they count once the transaction ends, all of them or none."""
+
+    def __init__(self, log: Transaction, before: State) -> None:
+        self.log = log
+        self._draft = Draft(before)
+
+    @property
+    def state(self) -> State:
+        """The state after the events so far."""
+        return self._draft.state()
+
+    @property
+    def trials(self) -> list[Trial]:
+        """The trials after the events so far."""
+        return self._draft.trials
+
+    @property
+    def waiting(self) -> Trial | None:
+        """The first trial that waits for a worker."""
+        return next((trial for trial in self.trials if trial.state == "waiting"), None)
+
+    def append(self, kind: Kind, trial: int | None, data: dict[str, Any], validated: Trial | None = None) -> None:
+        """Append an event; raises a `CascadaError` if it cannot follow. `validated`: see `Draft.apply`."""
+        event = Event(self._draft.count, kind, trial, data, time.time())
+        self._draft.apply(event, validated)
+        self.log.append(event)
+
+    # ---- trials
+
+    def begin(self, kind: Literal["enqueued", "asked"], controls: Any, **data: Any) -> Trial:
+        """A new trial at these controls."""
+        number = len(self.trials)
+        self.append(kind, number, {"controls": self._draft.rules.controls(controls), **data})
+        return self.trials[number]
+
+    def add(self, controls: Any, outputs: Any) -> Trial:
+        """A run of the past, with all or some of its outputs."""
+        trial = self.observe(self.begin("enqueued", controls).number, outputs)
+        if trial.state == "complete":
+            return trial
+        return self.end(trial.number, "abandoned", "added without its objective")
+
+    def observe(self, number: int, outputs: Any) -> Trial:
+        """The trial with these outputs too; those that it has already are not written again."""
+        before = self._draft.trial(number)
+        after = self._draft.observed(number, outputs)
+        fresh = {name: list(after.outputs[name]) for name in outputs if name not in before.outputs}
+        if fresh:
+            leased, complete = number in self._draft.holders, after.state == "complete"
+            self.append("told" if complete else "observed", number, {"outputs": fresh}, after)
+            if leased and complete:
+                self.log.release(number)
+        return self.trials[number]
+
+    def end(self, number: int, kind: Literal["failed", "abandoned"], reason: str) -> Trial:
+        """End a trial that will not be complete."""
+        before = self._draft.trial(number)
+        if before.state == "complete":
+            raise ContradictionError(f"trial {number} is complete: it cannot be {kind} any more.")
+        if before.state != kind or before.reason != reason:
+            leased = number in self._draft.holders
+            self.append(kind, number, {"reason": reason})
+            if leased:
+                self.log.release(number)
+        return self.trials[number]
+
+    def correct(
+        self,
+        number: int,
+        worker: str,
+        reason: str,
+        stage: str | None,
+        outputs: Any,
+        controls: Mapping[str, Any] | None,
+    ) -> Trial:
+        """Replace the outputs of a stage, or the controls of a trial."""
+        trial = self._correctable(number, worker)
+        rules = self._draft.rules
+        data: dict[str, Any] = {"reason": reason} if reason else {}
+        if stage is None:
+            data |= {"controls": rules.changed_controls(trial, controls)}
+        else:
+            data |= {"stage": stage, "outputs": list(rules.outputs(number, stage, outputs))}
+        self.append("corrected", number, data)
+        return self.trials[number]
+
+    def retract(self, number: int, worker: str, reason: str, stage: str) -> Trial:
+        """Withdraw the outputs of a stage."""
+        self._correctable(number, worker)
+        self.append("retracted", number, {"stage": stage} | ({"reason": reason} if reason else {}))
+        self.log.release(number)
+        return self.trials[number]
+
+    def _correctable(self, number: int, worker: str) -> Trial:
+        """A trial that no other worker runs."""
+        trial = self._draft.trial(number)
+        holder = self._draft.holders.get(number, worker)
+        if holder != worker and number in self.log.leased():
+            raise StoreError(
+                f"trial {number} is being run by the worker {holder!r}; wait until its run has ended, or stop the "
+                f"worker, and correct it then."
+            )
+        return trial
+
+    # ---- leases
+
+    def expire(self) -> None:
+        """Let trials wait again whose lease ran out, or was left behind in another store."""
+        if self._draft.holders:
+            held = self.log.leased()
+            self._give_back([number for number in self._draft.holders if number not in held])
+
+    def give_back(self, worker: str, numbers: set[int] | None = None) -> int:
+        """Let trials wait again that a worker runs under a lease, all or those of these numbers; how many.
+
+        A trial without a lease is left as it is: it may be a week's work in a lab.
+        """
+        mine = [n for n, holder in self._draft.holders.items() if holder == worker and (numbers is None or n in numbers)]
+        self._give_back(mine)
+        return len(mine)
+
+    def _give_back(self, numbers: list[int]) -> None:
+        for number in numbers:
+            self.log.release(number)
+            self.append("expired", number, {})

@@ -1,0 +1,257 @@
+"""The loop of a study: ask, run the process, tell, until the gap is small, the budget is used up, or something ends it.
+
+A free worker gets the next trial at once, chosen with the pending ones in mind. A finished run is never thrown away:
+what ended before an interruption is told as well.
+"""
+
+import math
+import time
+import warnings
+from collections.abc import Callable, Iterable
+from concurrent.futures import BrokenExecutor, Executor
+from contextlib import suppress
+from typing import Any
+
+from cascada.arrays import as_whole_number
+from cascada.errors import ArgumentError, CascadaError, ContradictionError, RefutedError
+from cascada.execution.process_pool import Pool
+from cascada.execution.workers import EndedRun, InThread, Observer, OnExecutor, Workers, capacity_of
+from cascada.process import Functions, Process
+from cascada.store.trial import Trial
+from cascada.study.certificate import Certificate
+from cascada.study.progress import progress_bar
+from cascada.study.recommendation import Recommendation
+from cascada.study.result import Result, Status
+from cascada.study.study import Study
+
+LEASE = 60.0  # seconds without a sign of life after which another worker may take a trial
+_LOOKS = 60  # how often per lease it is checked whether other workers have finished or released a trial
+_NOTICEABLE = 0.2  # of the time between two runs
+# So many failures without a single success have a common cause: a wrong name, a missing file.
+_FAILURES_IN_A_ROW = 5
+# Cell budget of the final certificate if none was computed earlier, and after an interrupt, when it must be quick.
+_FINAL_CELLS = 20_000
+_QUICK_CELLS = 500
+
+Callback = Callable[[Study], bool | None]  # called after every run; True stops
+
+
+def optimise(
+    study: Study,
+    functions: Functions | Process = None,
+    *,
+    budget: int,
+    jobs: int | None = None,
+    executor: Executor | None = None,
+    callbacks: Iterable[Callback] = (),
+    progress: bool = True,
+    lease: float | None = None,
+) -> Result:
+    """Run the process until the study has `budget` trials, or ends for another reason.
+
+    In a store the budget counts the trials of earlier days and of other workers, open trials are finished first, and
+    every stage is told as soon as it has ended, except with an executor. A worker that has nothing left to do waits for
+    others that run the last trials: if one of them dies, its trial is run here.
+    """
+    check_run(budget, jobs, executor)
+    process = functions if isinstance(functions, Process) else Process(study.network, functions)
+    study.take_up()
+    workers = _workers(study, process, budget, jobs, executor)
+    lease = LEASE if lease is None else lease
+    with study.beating(lease), progress_bar(progress, budget) as show:
+        while True:
+            status = _run(study, budget, workers, tuple(callbacks), show)
+            if status not in ("budget", "exhausted") or not (study.shared and study.others_at_work()):
+                break
+            try:
+                time.sleep(lease / _LOOKS)
+            except KeyboardInterrupt:
+                status = "interrupted"
+                break
+    return _concluded(study, status)
+
+
+def check_run(budget: Any, jobs: Any, executor: Any) -> None:
+    """Raise `ArgumentError` if budget, jobs or executor is invalid."""
+    as_whole_number(budget, "budget")
+    if jobs is not None:
+        as_whole_number(jobs, "jobs")
+    if executor is not None and not callable(getattr(executor, "submit", None)):
+        raise ArgumentError(f"executor must be a concurrent.futures.Executor, or None; got {executor!r}.")
+
+
+def _workers(
+    study: Study, process: Process, budget: int, jobs: int | None, executor: Executor | None
+) -> Workers:
+    """The executor if one is given, a pool of processes for several jobs, else this thread."""
+    if executor is not None:
+        # An executor has its own queue: points that need no results to be chosen are submitted at once.
+        return OnExecutor(process, executor, jobs or (capacity_of(executor) if study.adaptive else budget))
+
+    def tell_stage(trial: Trial, stage: str, outputs: tuple[float, ...]) -> None:
+        with suppress(CascadaError):  # it is told again with the whole run, and an error is reported then
+            study.tell_stage(trial, stage, outputs)
+
+    observer: Observer | None = tell_stage if study.shared else None
+    return InThread(process, observer) if jobs is None or jobs == 1 else Pool(process, jobs, observer)
+
+
+def _run(
+    study: Study, budget: int, workers: Workers, callbacks: tuple[Callback, ...], show: Callable[[Study], None]
+) -> Status:
+    """Run trials until none is left, and say why they ended."""
+    if study.shared:
+        if study.refuted:
+            return "refuted"
+        if study.within_tolerance:
+            return "tolerance"
+    # Where points are known in advance, trials are told in the order of their numbers: the same process gives the same
+    # result. Other processes of a store tell theirs at any time.
+    in_order = not study.adaptive and not study.shared
+    try:
+        return run_trials(study, lambda: study.ask(limit=budget), budget, workers, callbacks, show, in_order=in_order)
+    except RefutedError:  # it was refuted before, or a bound had to be computed to see it
+        return "refuted"
+
+
+def run_trials(
+    study: Study,
+    ask: Callable[[], Trial | None],
+    budget: int,
+    workers: Workers,
+    callbacks: tuple[Callback, ...],
+    show: Callable[[Study], None],
+    *,
+    in_order: bool,
+) -> Status:
+    """Run trials until `ask` returns none, and say why they ended.
+
+    `in_order`: tell them in the order of their numbers.
+    """
+    under_way: dict[int, Trial] = {}
+    finished: dict[int, EndedRun] = {}  # and not told yet
+    pace = _Pace(workers.capacity)
+    try:
+        while True:
+            while len(under_way) - len(finished) < pace.wanted and (trial := pace.asked(ask)) is not None:
+                under_way[trial.number] = trial
+                workers.start(trial)
+            if not under_way:
+                if len(study.trials) >= budget:
+                    return "budget"
+                return "tolerance" if study.within_tolerance else "exhausted"
+            finished |= {run.trial.number: run for run in pace.waited(workers.wait)}
+            while (number := min(under_way if in_order else finished, default=None)) in finished:
+                contradiction = _tell(study, finished[number])
+                del finished[number], under_way[number]
+                if contradiction:
+                    return "contradiction"
+                show(study)
+                answers = [callback(study) for callback in callbacks]  # all are called, also after one that stops
+                if _refuted(study, looking=workers.capacity == 1):
+                    return "refuted"
+                if study.within_tolerance:
+                    return "tolerance"
+                if any(answers):
+                    return "stopped"
+                if (under_way or len(study.trials) < budget) and _only_failures(study):
+                    return "failing"
+    except KeyboardInterrupt:
+        return "interrupted"
+    except BrokenExecutor:
+        return "broken"
+    finally:
+        for run in [*finished.values(), *workers.stop()]:  # paid for, whatever ended the rest
+            with suppress(CascadaError):
+                _tell(study, run)
+        with suppress(CascadaError):  # other workers need not wait until the leases run out
+            study.put_back(under_way)
+
+
+def _tell(study: Study, run: EndedRun) -> bool:
+    """Tell the outputs of a run, also if a stage failed; whether they contradict other runs."""
+    try:
+        # Told even if it failed and nothing was observed: the objective may come before the failure.
+        trial = study.tell(run.trial, run.outputs)
+    except ContradictionError as error:
+        study.refute(str(error), contradiction=True)
+        with suppress(ContradictionError):  # another worker may have completed it
+            study.fail(run.trial, str(error))
+        return True
+    if run.failure is not None and trial.state != "complete":
+        with suppress(ContradictionError):  # another worker has completed it in the meantime
+            study.fail(run.trial, run.failure)
+    return False
+
+
+class _Pace:
+    """The number of trials to have under way: one more than there are workers where choosing a point takes long.
+
+    Then a free worker need not wait for it. Where choosing is quick, the newest results are worth more.
+    """
+
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
+        self._asking, self._waiting = 0.0, math.inf  # seconds of the last ask, and of the last wait for runs
+
+    @property
+    def wanted(self) -> int:
+        """The number of trials to have under way now."""
+        return self._capacity + (self._capacity > 1 and self._asking > _NOTICEABLE * self._waiting)
+
+    def asked(self, ask: Callable[[], Trial | None]) -> Trial | None:
+        """Call `ask` and measure its time."""
+        began = time.monotonic()
+        trial = ask()
+        self._asking = time.monotonic() - began
+        return trial
+
+    def waited(self, wait: Callable[[], list[EndedRun]]) -> list[EndedRun]:
+        """Call `wait` and measure its time."""
+        began = time.monotonic()
+        found = wait()
+        self._waiting = time.monotonic() - began
+        return found
+
+
+def _refuted(study: Study, *, looking: bool) -> bool:
+    """Whether the data refute an assumption; the gap is computed for it where it matters now.
+
+    A design continues whatever the gap is, an estimated one stops nothing, and computing it after every run may take
+    longer than the runs. Not `looking`: it would have to be computed besides the next point, which rests on pending runs.
+    """
+    if (looking and study.adaptive and not study.network.estimated) or study.tolerance is not None:
+        return study.certificate().kind == "refuted"
+    return study.refuted
+
+
+def _only_failures(study: Study) -> bool:
+    states = [trial.state for trial in study.trials]
+    return states.count("failed") >= _FAILURES_IN_A_ROW and "complete" not in states
+
+
+def _concluded(study: Study, status: Status) -> Result:
+    """The result of a study whose loop ended."""
+    # A bound that was not computed on the way is worth a better search now; not after an interrupt.
+    computed = study.adaptive and not study.network.estimated
+    try:
+        cells = _QUICK_CELLS if status == "interrupted" else _FINAL_CELLS
+        certificate = study.certificate(cells=None if computed else cells)
+    except KeyboardInterrupt:  # the runs are not lost for the sake of a better bound
+        status, certificate = "interrupted", study.certificate(cells=_QUICK_CELLS)
+    if certificate.kind == "refuted" and status in ("budget", "exhausted"):
+        status = "refuted"
+    recommendation = _recommendation(study, certificate)
+    if study.refuted and certificate.kind != "refuted":
+        certificate = study.certificate()  # the recommended point showed a contradiction
+    recommended = None if recommendation is None else dict(recommendation.controls)
+    return Result(study.best_trial, recommended, certificate, study.trials, status, recommendation)
+
+
+def _recommendation(study: Study, certificate: Certificate) -> Recommendation | None:
+    """What the algorithm recommends; an algorithm that fails at this must not lose the runs."""
+    try:
+        return study.recommendation(certificate)
+    except Exception as error:  # the algorithm may be the user's: it may raise anything
+        warnings.warn(f"{study.algorithm} could recommend no point: {error}", RuntimeWarning, stacklevel=4)
+        return None

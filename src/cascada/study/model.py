@@ -1,0 +1,208 @@
+"""The model of a study: beliefs about its stages, learned from the state, and what speaks against the assumptions."""
+
+import copy
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from cascada.algorithms import Suggestion
+from cascada.algorithms.probe import is_probe
+from cascada.arrays import Array
+from cascada.calibration import Calibrated, calibrate
+from cascada.calibration.probation import Probation, agrees
+from cascada.errors import CascadaError, ContradictionError, RefutedError
+from cascada.network import Beliefs, Network, enlarged, prior_beliefs, run_values
+from cascada.network.consistency import formula_evidence, impossible
+from cascada.search import Leaves
+from cascada.store.trial import Trial
+from cascada.study.certificate import Certificate, refutations
+from cascada.study.settings import Settings
+from cascada.study.state import Refutation, State
+
+
+class Model:
+    """Beliefs about a network, which grow with the lessons of a state.
+
+    It is a value but for `learn`: what it holds is replaced, never changed in place, so that a shallow copy is
+    independent.
+    """
+
+    def __init__(self, network: Network, settings: Settings) -> None:
+        self._network, self._settings = network, settings
+        self._begin()
+        self.cells, self.seconds = 0, 0.0  # spent on all searches so far
+
+    def _begin(self) -> None:
+        network, settings = self._network, self._settings
+        self._revision = 0  # of the state that was learned from
+        self._learned = 0  # its lessons so far
+        self._ended = 0  # its trials that ended without their objective
+        self.data = nothing = np.empty((0, network.width))  # a row for every observation event
+        self._trials: tuple[int, ...] = ()  # the trial of every row
+        self.calibrated: Calibrated | None = None  # of a network whose kernels or norms are estimated
+        if network.estimated:
+            self.calibrated = calibrate(network, nothing, settings.calibration, settings.jitter)
+        self._fixed = prior_beliefs(network, settings.jitter) if self.calibrated is None else None
+        self.enlarged: tuple[str, ...] = ()  # bounds that were raised because data refuted them
+        self.contradictions: tuple[str, ...] = ()  # what speaks against the assumptions besides the beliefs' evidence
+        self.found: tuple[str, ...] = ()  # those of them that a bound showed
+        self.probation = Probation(network.domain.dimension + 1)  # of estimated bounds
+        # Caches for the present data: the suggestion with nothing pending, and the certificate.
+        self.suggestion: Suggestion | None = None
+        self.certificate: Certificate | None = None
+        # Search trees, kept where the next point need not follow from the log alone: of the algorithm's last
+        # suggestion, and of the certificate.
+        self.tree: Any = None
+        self.leaves: Leaves | None = None
+
+    def copy(self) -> "Model":
+        """An independent model with the same knowledge."""
+        return copy.copy(self)
+
+    @property
+    def acting(self) -> Beliefs:
+        """The beliefs by which points are chosen."""
+        return self.judging if self.calibrated is None else self.calibrated.acting
+
+    @property
+    def judging(self) -> Beliefs:
+        """The beliefs by which the gap is judged."""
+        if self.calibrated is not None:
+            return self.calibrated.judging
+        assert self._fixed is not None, "a network is estimated or it is not"
+        return self._fixed
+
+    @property
+    def kind(self) -> Literal["proven", "estimated", "refuted"]:
+        """The kind of gap that these beliefs support."""
+        return "refuted" if self.evidence() else "estimated" if self.calibrated or self.enlarged else "proven"
+
+    @property
+    def best_run(self) -> Array | None:
+        """The row with the best value (V,); None before the first complete run."""
+        values = self._network.sign * self.data[:, self._network.objective_column]
+        return self.data[int(np.nanargmax(values))] if np.isfinite(values).any() else None
+
+    def evidence(self) -> tuple[str, ...]:
+        """Everything that speaks against the assumptions, in words."""
+        beliefs, rows = self.judging, (self.data, self._trials)
+        formulas = [text for stage in beliefs.stages for text in formula_evidence(stage, *rows)]
+        return (*self.contradictions, *formulas, *refutations(beliefs, *rows))
+
+    def refute(self, reason: str) -> None:
+        """Record that an assumption is wrong."""
+        if reason not in self.contradictions:
+            self.contradictions = (*self.contradictions, reason)
+            self.certificate = None
+
+    def refuted_by(self, error: RefutedError) -> None:
+        """Record that a bound contradicts the data; where bounds are estimated, only the estimate is wrong."""
+        if self.calibrated is None:
+            self.refute(str(error))
+            self.found = (*self.found, str(error))
+
+    # ---- learning
+
+    def catch_up(self, state: State) -> None:
+        """Learn the lessons of a state that are new; all of them again after a correction."""
+        if state.revision != self._revision:
+            self._begin()
+            self._revision = state.revision
+        try:
+            for lesson in state.lessons[self._learned :]:
+                if isinstance(lesson, Refutation):
+                    self.refute(lesson.reason)
+                else:
+                    self._learn_or_refute(lesson)
+                self._learned += 1
+        except BaseException:  # an interrupt in the middle of a lesson: the next call learns all of them again
+            self._begin()
+            raise
+        if state.ended != self._ended:
+            self._ended, self.suggestion = state.ended, None  # it may be the point that failed
+
+    def _learn_or_refute(self, trial: Trial) -> None:
+        try:
+            if self._learn(trial):
+                self.tree = self.leaves = None  # their bounds rest on other assumptions
+        except ContradictionError as error:  # the observation is kept, and the contradiction is reported
+            self.refute(str(error))
+        self.suggestion = self.certificate = None
+
+    def _learn(self, trial: Trial) -> bool:
+        """Learn an observation; whether bounds now rest on other assumptions than before.
+
+        `ContradictionError`, and nothing learned, where no function agrees with this and the earlier observations.
+        """
+        network, settings = self._network, self._settings
+        values = run_values(network, network.domain.row(trial.controls)[None], [trial.outputs])
+        data = np.concatenate([self.data, values])
+        enlarging = settings.on_violation == "enlarge"
+        if self.calibrated is not None:
+            after = calibrate(
+                network, data, settings.calibration, settings.jitter, self.calibrated, enlarge=enlarging
+            )
+            self.probation = self._tested(trial, values, bool(after.changes))
+            self.calibrated, self.data = after, data
+            self._trials = (*self._trials, trial.number)
+            self.enlarged = (*self.enlarged, *after.changes)
+            return True
+        outside = () if self.evidence() else self._outside(values)
+        self._fixed = beliefs = self.judging.append(values)
+        self.data = data
+        self._trials = (*self._trials, trial.number)
+        if outside and not beliefs.evidence:  # else the evidence is more precise
+            self.contradictions = (*self.contradictions, *(f"Trial {trial.number}: {text}" for text in outside))
+        if enlarging and beliefs.evidence:
+            self._fixed, changes = enlarged(beliefs, data, settings.jitter)
+            self.enlarged = (*self.enlarged, *changes)
+            return True
+        return False
+
+    def _tested(self, trial: Trial, values: Array, refuted: bool) -> Probation:
+        """The test of the estimated bounds after a run (1, V) that they have not learned yet.
+
+        `refuted`: whether the run refutes a norm bound, estimated or not.
+        """
+        seen = np.isfinite(self.data[:, self._network.objective_column])
+        d = self._network.domain.dimension
+        if len(np.unique(self.data[seen, :d], axis=0)) < self._settings.calibration.first(self._network):
+            return self.probation  # the design, to which the bounds are fitted
+        if refuted or not agrees(self.judging, values):
+            return self.probation.contradicted()
+        point, after = values[:, :d], self.probation
+        # A second run of a point tests nothing.
+        if not np.any(np.all(self.data[:, :d] == point, axis=1)):
+            best = float(np.max(self._network.sign * self.data[seen, self._network.objective_column]))
+            after = after.begun(trial.number, bool(is_probe(self.judging, point, best, self.data[:, :d])[0]))
+        return after if trial.value is None else after.completed(trial.number)
+
+    def _outside(self, values: Array) -> tuple[str, ...]:
+        """What the assumptions rule out of a run (1, V), in words, before it is learned."""
+        try:
+            return impossible(self.judging, values)
+        except RefutedError as error:  # no value is possible any more
+            return (str(error),)
+
+    # ---- pending trials
+
+    def pending(self, trials: Sequence[Trial]) -> Array:
+        """Rows (n, V) of trials under way, as far as they were observed."""
+        domain = self._network.domain
+        rows = np.array([[trial.controls[name] for name in domain.names] for trial in trials], dtype=float)
+        return run_values(self._network, rows.reshape(-1, domain.dimension), [trial.outputs for trial in trials])
+
+    def to_probe(self, pending: Sequence[Trial], best: float) -> Beliefs | None:
+        """The estimated bounds, if the next run should probe them and no pending run does; else None."""
+        if self.calibrated is None or not self.probation.probe_is_due:
+            return None
+        d, unfinished = self._network.domain.dimension, self.probation.unfinished
+        if any(unfinished.get(trial.number, False) for trial in pending):
+            return None
+        points = self.pending([trial for trial in pending if not trial.outputs])[:, :d]
+        try:
+            probing = len(points) > 0 and is_probe(self.judging, points, best, self.data[:, :d]).any()
+        except CascadaError:  # the bounds are empty at one of these points: its run will show that they are wrong
+            return None
+        return None if probing else self.judging

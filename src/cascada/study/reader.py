@@ -1,0 +1,167 @@
+"""The read-only part of a study: its trials, the model that they lead to, and the certificate."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from cascada.algorithms import Algorithm
+from cascada.calibration import by_stage
+from cascada.errors import StoreError
+from cascada.execution.blas import on_one_thread
+from cascada.network import Beliefs, StagePrediction
+from cascada.search import SearchBudget
+from cascada.store.event import Event
+from cascada.store.journal import Journal
+from cascada.store.trial import Trial
+from cascada.study.certificate import Certificate
+from cascada.study.tabular import trials_dataframe
+from cascada.study.judge import certify
+from cascada.study.model import Model
+from cascada.study.recommendation import Recommendation, recommend, recommended
+from cascada.study.settings import Settings
+from cascada.study.state import State
+
+_Found = TypeVar("_Found")
+
+_CELLS = 200_000  # of a certificate that is refined without a limit of cells
+
+
+class Reader:
+    """What follows from the journal of a study, as far as `state` has followed it; nothing is written."""
+
+    def __init__(self, journal: Journal, state: State, settings: Settings, *, name: str | None = None) -> None:
+        self.network, self.name = state.network, name
+        self._journal, self._state, self._settings = journal, state, settings
+        self._assumed = state.described  # the event that says what is assumed here
+        self._model = Model(state.network, settings)
+
+    def __repr__(self) -> str:
+        best, count = self.best_trial, len(self._state.trials)
+        where = "" if self.name is None else f"{self.name!r}, "
+        return f"{type(self).__name__}({where}{self.network!r}; {count} trials, best {None if best is None else best.value})"
+
+    def close(self) -> None:
+        """Close the connection to the store; what was written stays."""
+        self._journal.close()
+
+    def refresh(self) -> None:
+        """Read what other processes appended."""
+        if self._journal.shared:
+            self._state = self._state.replayed(self._journal.events(self._state.count))
+
+    @property
+    def state(self) -> State:
+        """The trials and all else that follows from the events."""
+        self.refresh()
+        return self._state
+
+    @property
+    def trials(self) -> tuple[Trial, ...]:
+        """All trials, in the order in which they were asked for."""
+        return self.state.trials
+
+    @property
+    def events(self) -> list[Event]:
+        """The whole log."""
+        return self._journal.events()
+
+    @property
+    def best_trial(self) -> Trial | None:
+        """The complete trial with the best objective; the earliest where several are equal."""
+        return self.state.best
+
+    def trials_dataframe(self) -> Any:
+        """All trials as a pandas DataFrame."""
+        return trials_dataframe(self.network, self.trials)
+
+    @property
+    def algorithm(self) -> Algorithm:
+        """What chooses the points."""
+        return self._settings.algorithm
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether the algorithm uses observations; if not, all its points are known in advance."""
+        return self._settings.adaptive
+
+    @property
+    def tolerance(self) -> float | None:
+        """The gap that is small enough."""
+        return self._settings.tolerance
+
+    @property
+    def shared(self) -> bool:
+        """Whether other processes can work on this study."""
+        return self._journal.shared
+
+    @property
+    @on_one_thread
+    def model(self) -> Model:
+        """The beliefs that follow from the trials, and what speaks against the assumptions."""
+        return self._learned(self.state)
+
+    @property
+    def beliefs(self) -> Beliefs:
+        """The beliefs about every stage, by which the gap is judged."""
+        return self.model.judging
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the data speak against the assumptions, as far as is known without computing a bound."""
+        return self.model.kind == "refuted"
+
+    @on_one_thread
+    def predict(self, controls: Mapping[str, Any]) -> dict[str, StagePrediction]:
+        """Mean, sd and bounds of every stage at some controls."""
+        return by_stage(self.network, self.beliefs.predict(controls))
+
+    def certificate(
+        self, *, tolerance: float | None = None, cells: int | None = None, seconds: float | None = None
+    ) -> Certificate:
+        """How good the best run is. Without limits, from the bound at hand; with them, after refining it further."""
+        refined = tolerance is not None or cells is not None or seconds is not None
+        budget = SearchBudget(tolerance or 0.0, cells or _CELLS, seconds) if refined else None
+        return self._judged(lambda model, state: certify(model, state, self._settings, budget))
+
+    @property
+    def gap(self) -> float | None:
+        """How far the best run can be from the best possible; None before that is known, or when refuted."""
+        return self.certificate().gap
+
+    @property
+    def within_tolerance(self) -> bool:
+        """Whether the gap is within the tolerance: a proven one, or an estimated one if that may stop the study."""
+        return self._settings.tolerance is not None and self._settings.is_met_by(self.certificate())
+
+    def recommended(self) -> dict[str, float | int] | None:
+        """The controls that the algorithm recommends in the end, if they are not simply those of the best run."""
+        return self._judged(lambda model, state: recommended(model, state, self._settings))
+
+    def recommendation(self, certificate: Certificate | None = None) -> Recommendation | None:
+        """The same with what they give at least, and how far they can be from the best possible.
+
+        Over a box the best possible is bounded by a `certificate` of this study: one that was refined, or that at hand.
+        """
+        return self._judged(lambda model, state: recommend(model, state, self._settings, certificate))
+
+    # ---- inside
+
+    def _learned(self, state: State) -> Model:
+        if state.described > self._assumed:
+            raise StoreError(f"the study {self.name!r} was amended by another process; open it again.")
+        self._model.catch_up(state)
+        return self._model
+
+    @on_one_thread
+    def _judged(self, look: Callable[[Model, State], _Found]) -> _Found:
+        """What a function of model and state returns; contradictions that it finds are recorded."""
+        state = self.state
+        model = self._learned(state)
+        found = look(model, state)
+        known = {refutation.reason for refutation in state.refutations}
+        new = [reason for reason in model.found if reason not in known]
+        if new:
+            self._record(new)
+        return found
+
+    def _record(self, refutations: list[str]) -> None:
+        """What to do with contradictions that a bound showed; a reader writes nothing."""

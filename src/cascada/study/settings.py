@@ -1,0 +1,132 @@
+"""The settings of a study: its algorithm, candidates, seed, and when it stops."""
+
+import sys
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from cascada.algorithms import Algorithm, by_name
+from cascada.arrays import Array
+from cascada.calibration import Calibration
+from cascada.errors import ArgumentError
+from cascada.gp.rounding import SMALLEST_JITTER
+from cascada.network import Network
+from cascada.space import CandidatesLike, Domain, as_candidates
+from cascada.study.certificate import Certificate
+
+OnViolation = Literal["stop", "enlarge"]
+
+
+@dataclass(frozen=True, eq=False)
+class Listed:
+    """Candidates in user units (n, d), exactly as they were given, and their coordinates."""
+
+    rows: Array
+    coordinates: Array
+
+    @classmethod
+    def of(cls, rows: Array, domain: Domain) -> "Listed":
+        """From validated rows in user units."""
+        return cls(rows, domain.encode(rows))
+
+    def at(self, point: Array) -> Array | None:
+        """The candidate (d,) in user units with these coordinates; None if there is none."""
+        same = (self.coordinates == point).all(axis=1)
+        return self.rows[same.argmax()] if same.any() else None
+
+    def __contains__(self, row: Array) -> bool:
+        return bool((self.rows == row).all(axis=1).any())
+
+
+@dataclass(frozen=True, eq=False)
+class Settings:
+    """Validated settings of a study."""
+
+    algorithm: Algorithm
+    listed: Listed | None = None  #: the candidates; None for the box
+    tolerance: float | None = None
+    stop_on_estimated: bool = False
+    seed: int = 0
+    on_violation: OnViolation = "stop"
+    jitter: float = SMALLEST_JITTER
+    horizon: int | None = None  #: the planned number of runs, for algorithms that plan ahead
+    calibration: Calibration = field(default_factory=Calibration)  #: for a network without norms
+    #: Whether other processes can continue the study: then its points follow from the log alone.
+    shared: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        network: Network,
+        *,
+        algorithm: str | Algorithm = "auto",
+        candidates: CandidatesLike | None = None,
+        tolerance: float | None = None,
+        seed: int = 0,
+        stop_on_estimated: bool = False,
+        on_violation: OnViolation = "stop",
+        jitter: float = SMALLEST_JITTER,
+        horizon: int | None = None,
+        calibration: Calibration | None = None,
+        shared: bool = False,
+    ) -> "Settings":
+        """From the options of a study; `ArgumentError` names the one that is invalid."""
+        _check(on_violation, tolerance, seed, horizon)
+        return cls(
+            algorithm=resolved(algorithm, network),
+            listed=None if candidates is None else Listed.of(as_candidates(candidates, network.domain), network.domain),
+            tolerance=tolerance,
+            stop_on_estimated=stop_on_estimated,
+            seed=seed,
+            on_violation=on_violation,
+            jitter=jitter,
+            horizon=horizon,
+            calibration=calibration or Calibration(),
+            shared=shared,
+        )
+
+    def is_met_by(self, certificate: Certificate) -> bool:
+        """Whether the gap is within the tolerance: a proven one, or an estimated one if that may stop the study."""
+        enough = certificate.kind == "proven" or (certificate.kind == "estimated" and self.stop_on_estimated)
+        small = certificate.gap is not None and self.tolerance is not None and certificate.gap <= self.tolerance
+        return enough and small
+
+    @property
+    def candidates(self) -> Array | None:
+        """The coordinates of the candidates (n, d); None for the box."""
+        return None if self.listed is None else self.listed.coordinates
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether the algorithm uses observations; if not, all its points are known in advance."""
+        return bool(getattr(self.algorithm, "adaptive", True))
+
+
+def resolved_name(algorithm: str, network: Network) -> str:
+    """The name of the algorithm that "auto" stands for; any other name as it is.
+
+    Without norms nothing can be proven, and another algorithm finds better settings: docs/choosing.md.
+    """
+    return ("gpn_ei" if network.estimated else "gpn_ucb") if algorithm == "auto" else algorithm
+
+
+def resolved(algorithm: str | Algorithm, network: Network) -> Algorithm:
+    """The algorithm itself, from its name, from "module:Class", or as it is given."""
+    return by_name(resolved_name(algorithm, network) if isinstance(algorithm, str) else algorithm)
+
+
+def _check(on_violation: Any, tolerance: Any, seed: Any, horizon: Any) -> None:
+    if on_violation not in ("stop", "enlarge"):
+        raise ArgumentError(f"on_violation must be 'stop' or 'enlarge'; got {on_violation!r}.")
+    number = isinstance(tolerance, int | float | np.number) and not isinstance(tolerance, bool)
+    if tolerance is not None and not (number and 0 <= tolerance <= sys.float_info.max):
+        raise ArgumentError(f"tolerance must be a number of at least 0, or None; got {tolerance!r}.")
+    if not _whole(seed) or seed < 0:
+        raise ArgumentError(f"seed must be a whole number of at least 0; got {seed!r}.")
+    if horizon is not None and (not _whole(horizon) or horizon < 1):
+        raise ArgumentError(f"horizon must be a whole number of runs, at least 1, or None; got {horizon!r}.")
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)

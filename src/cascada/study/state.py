@@ -1,0 +1,292 @@
+"""The state of a study: its trials and all else that follows from its events.
+
+`State.after` is the only transition. It validates an event against those before it and finds contradictions between
+runs. Nothing here learns from the trials, so that a log of ten thousand of them is replayed in a second.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from cascada.arrays import Array
+from cascada.errors import ArgumentError, CascadaError, StoreError
+from cascada.network import Network
+from cascada.store.event import Event
+from cascada.store.lease import checked_lease
+from cascada.store.trial import Trial, TrialState, best_of
+from cascada.study.validation import Rules
+
+_ENDS: Mapping[str, TrialState] = {"failed": "failed", "abandoned": "abandoned"}
+
+
+@dataclass(frozen=True)
+class Refutation:
+    """A statement that an assumption is wrong."""
+
+    reason: str
+    #: The event that says what was assumed, if a bound showed it: it speaks against nothing else.
+    assumed: int | None = None
+    #: Whether two observations contradict each other: correcting one of them may resolve it.
+    contradiction: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """The trials of a study after some of its events, and what a model learns from, in order."""
+
+    network: Network
+    rules: Rules
+    count: int = 0  #: events so far
+    trials: tuple[Trial, ...] = ()
+    holders: Mapping[int, str] = field(default_factory=dict)  #: trials under a lease → their workers
+    #: What a model learns from: a trial as it was after each of its observations, and refutations.
+    lessons: tuple[Trial | Refutation, ...] = ()
+    revision: int = 0  #: corrections so far; each replaces earlier lessons
+    ended: int = 0  #: events so far that ended a trial without its objective
+    taken: frozenset[bytes] = frozenset()  #: points of all trials, as `algorithms.point_key`
+    described: int = 0  #: the event that says what is assumed
+    fits: Mapping[str, Any] = field(default_factory=dict)  #: the last calibration
+    changes: int = 0  #: events so far that may change what is known of the process
+    notes: Mapping[int, tuple[str, ...]] = field(default_factory=dict)  #: corrections by trial, in words
+
+    @classmethod
+    def empty(cls, network: Network) -> "State":
+        """The state before any event."""
+        return cls(network, Rules(network))
+
+    # ---- transitions
+
+    def after(self, event: Event) -> "State":
+        """The state after one more event; raises a `CascadaError` if it cannot follow."""
+        draft = Draft(self)
+        draft.apply(event)
+        return draft.state()
+
+    def replayed(self, events: Iterable[Event]) -> "State":
+        """The state after more events from a log; `StoreError` names the first one that cannot follow."""
+        draft = Draft(self)
+        for event in events:
+            try:
+                draft.apply(event)
+            except (LookupError, ArithmeticError, AttributeError, TypeError, ValueError, CascadaError) as error:
+                own = isinstance(error, CascadaError)
+                text = f"{error}" if own else f"its data are not those of {event.kind!r}: {error!r}"
+                raise StoreError(f"event {event.number} cannot follow: {text}") from error
+        return draft.state()
+
+    # ---- views
+
+    def draft(self) -> "Draft":
+        """A draft of later states."""
+        return Draft(self)
+
+    @property
+    def running(self) -> list[Trial]:
+        """The trials under way."""
+        return [trial for trial in self.trials if trial.state == "running"]
+
+    @property
+    def best(self) -> Trial | None:
+        """The complete trial with the best objective; the earliest where several are equal."""
+        return best_of(self.trials, self.network.sign)
+
+    @property
+    def best_value(self) -> float:
+        """The best objective, as it is maximised; −∞ if there is none."""
+        trial = self.best
+        return -np.inf if trial is None or trial.value is None else self.network.sign * trial.value
+
+    @property
+    def complete(self) -> int:
+        """The number of trials with a value of the objective."""
+        return sum(trial.value is not None for trial in self.trials)
+
+    @property
+    def refutations(self) -> list[Refutation]:
+        """The statements that an assumption is wrong."""
+        return [lesson for lesson in self.lessons if isinstance(lesson, Refutation)]
+
+    def covers(self, points: Array) -> bool:
+        """Whether all points (n, d) in user units were run."""
+        row = self.network.domain.row
+        complete = {row(trial.controls).tobytes() for trial in self.trials if trial.value is not None}
+        return len(complete) >= len(points) and all(point.tobytes() in complete for point in points)
+
+
+class Draft:
+    """A state under construction, with one copy of its collections for any number of events."""
+
+    def __init__(self, before: State) -> None:
+        self._before, self.rules, self._network = before, before.rules, before.network
+        self.trials, self._lessons = list(before.trials), list(before.lessons)
+        self.holders = dict(before.holders)
+        self._taken: set[bytes] | None = None  # copied when a trial is added
+        self._notes = before.notes
+        self.count, self._revision, self._ended = before.count, before.revision, before.ended
+        self._changes = before.changes
+        self._described, self._fits = before.described, before.fits
+
+    def trial(self, number: int) -> Trial:
+        """The trial of this number; `ArgumentError` if there is none."""
+        if not 0 <= number < len(self.trials):
+            raise ArgumentError(f"there is no trial {number}; {len(self.trials)} were asked for.")
+        return self.trials[number]
+
+    def observed(self, number: int, outputs: Any) -> Trial:
+        """The trial with these outputs too, validated; `ContradictionError` if they contradict other observations."""
+        after = self.rules.with_outputs(self.trial(number), outputs)
+        self.rules.check_repeats(after, self.trials)
+        return after
+
+    def state(self) -> State:
+        """The state after all events that were applied."""
+        return replace(
+            self._before,
+            count=self.count,
+            trials=tuple(self.trials),
+            holders=self.holders,
+            lessons=tuple(self._lessons),
+            revision=self._revision,
+            ended=self._ended,
+            taken=self._before.taken if self._taken is None else frozenset(self._taken),
+            described=self._described,
+            fits=self._fits,
+            changes=self._changes,
+            notes=self._notes,
+        )
+
+    def apply(self, event: Event, validated: Trial | None = None) -> None:
+        """Apply one event; raises a `CascadaError`, with nothing changed, if it cannot follow.
+
+        `validated` is the trial that `observed` returned for its outputs, which are then not validated again.
+        """
+        if event.number != self.count:
+            raise StoreError(f"its number should be {self.count}.")
+        if (event.kind == "created") != (event.number == 0):
+            raise StoreError("a log begins with 'created', once.")
+        if event.trial is not None:
+            self._apply_to_trial(event, event.trial, validated)
+            self._update_holder(event, event.trial)
+        elif event.kind == "calibrated":
+            self._fits = event.data
+        elif event.kind in ("created", "amended"):
+            self._described = event.number
+            # What a bound showed speaks against the assumptions of its time.
+            self._lessons = [x for x in self._lessons if not isinstance(x, Refutation) or x.assumed is None]
+        elif event.kind == "note":
+            self._lessons += _refutation(event, self._described)
+        self.count += 1
+        self._changes += event.kind not in ("asked", "calibrated")
+
+    def _update_holder(self, event: Event, number: int) -> None:
+        if self.trials[number].state != "running" or event.kind == "retracted":
+            self.holders.pop(number, None)
+        elif event.kind == "asked" and event.data.get("lease") is not None:
+            checked_lease(event.data["lease"])
+            self.holders[number] = str(event.data["worker"])
+
+    def _apply_to_trial(self, event: Event, number: int, validated: Trial | None) -> None:
+        if number == len(self.trials) and event.kind in ("enqueued", "asked"):
+            self._add(Trial(number, self.rules.controls(event.data["controls"]), state=_first_state(event)))
+            return
+        if not 0 <= number < len(self.trials):
+            raise StoreError(f"there is no trial {number}; {len(self.trials)} were asked for.")
+        trial = self.trials[number]
+        if event.kind in ("observed", "told"):
+            self._observe(event, trial, validated)
+        elif event.kind == "corrected" and {"stage", "controls"} & set(event.data):
+            self._correct(self.rules.corrected(trial, event.data), event)
+        elif event.kind == "retracted":
+            self._correct(self.rules.retracted(trial, event.data["stage"]), event)
+        elif event.kind == "asked" and trial.state == "waiting":
+            if self.rules.controls(event.data["controls"]) != trial.controls:
+                raise StoreError(f"trial {number} waits with other controls, {dict(trial.controls)}.")
+            self.trials[number] = replace(trial, state="running")
+        elif event.kind == "expired" and trial.state == "running":
+            self.trials[number] = replace(trial, state="waiting")
+        elif event.kind in _ENDS and trial.state != "complete":
+            self.trials[number] = replace(trial, state=_ENDS[event.kind], reason=_text(event.data.get("reason")))
+            self._ended += 1
+        else:
+            raise StoreError(f"trial {number} is {trial.state}.")
+
+    def _add(self, trial: Trial) -> None:
+        self.trials.append(trial)
+        self._taken = set(self._before.taken) if self._taken is None else self._taken
+        self._taken.update(self.rules.point_keys(trial))
+
+    def _observe(self, event: Event, trial: Trial, validated: Trial | None) -> None:
+        after = self.observed(trial.number, event.data["outputs"]) if validated is None else validated
+        old = len(after.outputs) == len(trial.outputs)
+        if old or (event.kind == "told") != (after.state == "complete"):
+            raise StoreError(f"what it says of trial {trial.number} is {'nothing new' if old else 'not all'}.")
+        self.trials[trial.number] = after
+        self._lessons.append(after)
+        self.rules.remember(after)
+
+    def _correct(self, after: Trial, event: Event) -> None:
+        """Replace a trial, in all lessons too; what bounds or other runs showed about the old values is dropped."""
+        self.rules.check_repeats(after, self.trials)
+        before = self.trials[after.number]
+        self.trials[after.number] = after
+        self._lessons = list(_relearned(self._lessons, after, self._network))
+        self.rules.remember(after)
+        if after.controls != before.controls:
+            self._taken = {key for trial in self.trials for key in self.rules.point_keys(trial)}
+        said = self._notes.get(after.number, ())
+        self._notes = {**self._notes, after.number: (*said, correction_text(before, event))}
+        self._revision += 1
+
+
+def _relearned(
+    lessons: Iterable[Trial | Refutation], after: Trial, network: Network
+) -> Iterator[Trial | Refutation]:
+    """The lessons with a corrected trial: each as far as it was observed then, and each only where it teaches more."""
+    last: Mapping[str, Any] = {}
+    for lesson in lessons:
+        if isinstance(lesson, Refutation):
+            if lesson.assumed is None and not lesson.contradiction:
+                yield lesson
+        elif lesson.number != after.number:
+            yield lesson
+        else:
+            outputs = {name: after.outputs[name] for name in lesson.outputs if name in after.outputs}
+            if outputs != last:
+                yield replace(after, outputs=outputs, value=network.objective_of(outputs))
+                last = outputs
+
+
+def correction_text(before: Trial, event: Event) -> str:
+    """What a correction changed, for people who read a report."""
+    data, reason = event.data, event.data.get("reason")
+    because = f" ({reason})" if reason else ""
+    if event.kind == "retracted":
+        return f"{data['stage']} = {_numbers(before.outputs[data['stage']])} was retracted{because}"
+    if "controls" in data:
+        old = ", ".join(f"{k} = {before.controls[k]!r}" for k, v in data["controls"].items() if before.controls[k] != v)
+        return f"the controls were corrected{f', before: {old}' if old else ''}{because}"
+    return f"{data['stage']} was corrected, before: {_numbers(before.outputs[data['stage']])}{because}"
+
+
+def _numbers(values: Iterable[float]) -> str:
+    return ", ".join(map(repr, values))
+
+
+def _refutation(event: Event, described: int) -> list[Refutation]:
+    """What a note refutes of the present assumptions: at most one statement."""
+    if "refuted" not in event.data or event.data.get("assumed") not in (None, described):
+        return []
+    contradiction = bool(event.data.get("contradiction", False))
+    return [Refutation(str(event.data["refuted"]), event.data.get("assumed"), contradiction)]
+
+
+def _text(reason: Any) -> str | None:
+    if not isinstance(reason, str | None):
+        raise StoreError(f"a reason is a text; got {reason!r:.100}.")
+    return reason
+
+
+def _first_state(event: Event) -> TrialState:
+    return "waiting" if event.kind == "enqueued" else "running"
