@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cascada.algorithms import Algorithm, Context
+from cascada.algorithms import Algorithm, Situation
 from cascada.arrays import Array
 from cascada.confidence import Boxes
 from cascada.errors import ArgumentError, RefutedError
@@ -116,9 +116,9 @@ def _above(beliefs: Beliefs, candidates: Array) -> float:
     return float(np.minimum(enclosed, composite).max())  # eq:fd_1, eq:fd_2
 
 
-def recommended_point(algorithm: Algorithm, context: Context) -> Array | None:
+def recommended_point(algorithm: Algorithm, situation: Situation) -> Array | None:
     """The coordinates (d,) that an algorithm recommends, checked: it may be anybody's."""
-    point, d = algorithm.recommend(context), context.domain.dimension
+    point, d = algorithm.recommend(situation), situation.domain.dimension
     if point is None:
         return None
     if not isinstance(point, np.ndarray) or point.shape != (d,) or not np.isfinite(point).all():

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
-from cascada.algorithms import GPNEI, GPNUCB, Algorithm, Context, NonAdaptive, Suggestion, by_name
+from cascada.algorithms import GPNEI, GPNUCB, Algorithm, NonAdaptive, Situation, Suggestion, by_name
 from cascada.arrays import Array
 from cascada.calibration import Calibration, together
 from cascada.errors import RefutedError
 from cascada.gp.rounding import SMALLEST_JITTER
 from cascada.network import Beliefs, Network, Process, StagePrediction
-from cascada.search import Candidates, Certificate, Leaves, Limits, search
+from cascada.search import Candidates, Certificate, Leaves, SearchBudget, search
 from cascada.space import CandidatesLike, as_candidates
 from cascada.study.book import Book
 from cascada.study.frame import trials_dataframe
@@ -214,13 +214,13 @@ class Study:
     ) -> Certificate:
         """How good the best run is. Without limits, from the bound at hand; with them, after refining further."""
         if tolerance is not None or cells is not None or seconds is not None:
-            return self._certify(Limits(tolerance or 0.0, cells or 200_000, seconds))
+            return self._certify(SearchBudget(tolerance or 0.0, cells or 200_000, seconds))
         if self._at_hand is None:
             self._at_hand = self._certify(None)
         return self._at_hand
 
     @on_one_thread
-    def _certify(self, limits: Limits | None) -> Certificate:
+    def _certify(self, limits: SearchBudget | None) -> Certificate:
         best = self._book.best_value
         if self.refuted or not np.isfinite(best) or self._untested:
             return self._certificate()
@@ -233,7 +233,7 @@ class Study:
 
     def recommended(self) -> dict[str, float | int] | None:
         """What the algorithm recommends in the end, if that is not simply the best run."""
-        point = recommended_point(self.algorithm, self._context(()))
+        point = recommended_point(self.algorithm, self._situation(()))
         return None if point is None else self._named(point)
 
     @on_one_thread
@@ -263,7 +263,7 @@ class Study:
         domain = self.network.domain
         return domain.named(domain.decode(point[None])[0] if given is None else given)
 
-    def _bound(self, limits: Limits | None, best: float) -> tuple[float, str]:
+    def _bound(self, limits: SearchBudget | None, best: float) -> tuple[float, str]:
         """An upper bound of what is maximised over the whole domain, and what stopped the search for it."""
         # Nobody else's bound is called proven; and a calibrated network is judged by other beliefs than it acts on.
         own = type(self.algorithm) is GPNUCB and not self.network.estimated
@@ -279,8 +279,8 @@ class Study:
         leaves = self._cache if own and isinstance(self._cache, Leaves) else self._leaves
         if leaves is None:
             leaves = Leaves.root(self.network.domain)
-        wanted = Limits(self.tolerance or 0.0, cells=2_000) if limits is None else limits
-        run = self._context(()).best_run
+        wanted = SearchBudget(self.tolerance or 0.0, cells=2_000) if limits is None else limits
+        run = self._situation(()).best_run
         outcome = search(self.beliefs, leaves, best, len(self._knowledge.told), wanted, prove=True, best_run=run)
         if limits is None and not self._replayable:  # a tree that grew over many looks does not follow from the log
             self._leaves = outcome.leaves
@@ -289,7 +289,7 @@ class Study:
 
     def _checked(self, bound: float, best: float) -> float:
         """A bound over all points that were run, refused when a run beats it."""
-        domain, run = self.network.domain, self._context(()).best_run
+        domain, run = self.network.domain, self._situation(()).best_run
         inside = self._listed is None or all(domain.row(t.controls) in self._listed for t in self._book.trials)
         if inside and run is not None:
             check_bound(self.beliefs, bound, best, run)
@@ -326,14 +326,14 @@ class Study:
         return self._suggestion
 
     def _suggest_beside(self, pending: Sequence[Trial]) -> Suggestion:
-        started, context = time.monotonic(), self._context(pending)
+        started, situation = time.monotonic(), self._situation(pending)
         try:
-            suggestion = self._chooser.suggest(context, self._generator())
+            suggestion = self._chooser.suggest(situation, self._generator())
         except RefutedError:
             if not self.network.estimated:
                 raise
             # An estimate of ours contradicts the data; this algorithm does not rest on bounds.
-            suggestion = GPNEI().suggest(replace(context, cache=None), self._generator())
+            suggestion = GPNEI().suggest(replace(situation, cache=None), self._generator())
         self._count(suggestion.cells, started)
         return suggestion
 
@@ -354,14 +354,14 @@ class Study:
         design = NonAdaptive(runs=self._calibration.first(self.network))
         return design if self._learning and self.adaptive else self.algorithm
 
-    def _context(self, pending: Sequence[Trial]) -> Context:
+    def _situation(self, pending: Sequence[Trial]) -> Situation:
         known = self._knowledge
         # A gap that may not stop the study, or is not judged by these beliefs, is no reason to stop searching. Nor is
         # one in a study that is replayed, with another tolerance perhaps: its points must not depend on it.
         blind = self._replayable or self.network.estimated or (known.enlarged and not self.stop_on_estimated)
-        return Context(
+        return Situation(
             beliefs=known.acting,
-            told=known.told,
+            data=known.told,
             pending=known.pending(pending),
             candidates=self._candidates,
             best=self._book.best_value,
