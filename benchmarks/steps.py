@@ -17,11 +17,11 @@ from cascada.algorithms import (
     GPUCB,
     Algorithm,
     CascadedEI,
-    Context,
     ExpectedImprovement,
     OptimisticImprovement,
     PaperGrid,
     RandomSearch,
+    Situation,
 )
 from cascada.network import Beliefs, composite_mean, prior_beliefs
 from cascada.problems.sampled import PAPER_GRID, sampled_chain
@@ -59,9 +59,9 @@ def seconds(size: int) -> dict[str, float]:
     spent: dict[str, list[float]] = {name: [] for name in [*ALGORITHMS, "NonAda"]}
     for step in range(STEPS + 1):
         for name, algorithm in ALGORITHMS.items():
-            context = Context(
+            situation = Situation(
                 beliefs=beliefs,
-                told=told,
+                data=told,
                 pending=np.empty((0, 2)),
                 candidates=candidates,
                 best=float(told[:, network.objective_column].max()),
@@ -69,7 +69,7 @@ def seconds(size: int) -> dict[str, float]:
                 cache=caches[name],
             )
             started = time.perf_counter()
-            suggestion = algorithm.suggest(context, np.random.default_rng(step))
+            suggestion = algorithm.suggest(situation, np.random.default_rng(step))
             spent[name].append(time.perf_counter() - started)
             caches[name] = suggestion.cache
         spent["NonAda"].append(_composite_mean_maximised(beliefs, candidates))

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import cascada as cd
-from cascada.algorithms import Algorithm, Context, Suggestion
+from cascada.algorithms import Algorithm, Situation, Suggestion
 from cascada.network import enclose_network, hallucinated
 from cascada.outwards import rounded_up
 from cascada.problems import certified
@@ -28,8 +28,8 @@ PROCESSES = 5 if BUDGET >= 10 else 2
 # For every setting it is known what comes out at least and at most. An optimist goes by the most, a pessimist by the
 # least; Hurwicz mixed the two. We take many random settings and run the one whose mixture is best.
 #
-# - `context` is all that is known. Points are coordinates: user units, or their logarithm for logarithmic controls.
-# - `suggest` forgets: the same context and generator give the same point. So a study can be replayed.
+# - `situation` is all that is known. Points are coordinates: user units, or their logarithm for logarithmic controls.
+# - `suggest` forgets: the same situation and generator give the same point. So a study can be replayed.
 # - Runs under way are imagined to give what is expected (`hallucinated`), so that a batch does not crowd in one
 #   place.
 # - `sign` is −1 when the process is minimised.
@@ -43,26 +43,26 @@ class Hurwicz:
     optimism: float = 0.7
     samples: int = 1000
 
-    def suggest(self, context: Context, rng: np.random.Generator) -> Suggestion:
+    def suggest(self, situation: Situation, rng: np.random.Generator) -> Suggestion:
         """The next point (d,), or none if all were run."""
-        domain, network = context.domain, context.beliefs.network
-        if context.candidates is None:
+        domain, network = situation.domain, situation.beliefs.network
+        if situation.candidates is None:
             drawn = rng.uniform(domain.lower, domain.upper, (self.samples, domain.dimension))
             points = domain.encode(domain.decode(drawn))  # integers become whole
         else:
-            points = rng.permutation(context.candidates)  # so that ties are broken by chance
-        points = points[[not context.is_taken(point) for point in points]]
+            points = rng.permutation(situation.candidates)  # so that ties are broken by chance
+        points = points[[not situation.is_taken(point) for point in points]]
         if not len(points):
             return Suggestion(None)
         try:
-            boxes = enclose_network(hallucinated(context.beliefs, context.pending), cd.Boxes(points, points)).boxes
+            boxes = enclose_network(hallucinated(situation.beliefs, situation.pending), cd.Boxes(points, points)).boxes
         except cd.RefutedError:  # what is only imagined may contradict a bound
-            boxes = enclose_network(context.beliefs, cd.Boxes(points, points)).boxes
+            boxes = enclose_network(situation.beliefs, cd.Boxes(points, points)).boxes
         ends = network.sign * np.stack([boxes.lower, boxes.upper])[:, :, network.objective_column]
         score = (1 - self.optimism) * ends.min(axis=0) + self.optimism * ends.max(axis=0)
         return Suggestion(points[int(score.argmax())])
 
-    def recommend(self, context: Context) -> np.ndarray | None:  # noqa: ARG002
+    def recommend(self, situation: Situation) -> np.ndarray | None:  # noqa: ARG002
         """None: the best run is the answer."""
         return None
 

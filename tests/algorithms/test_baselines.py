@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from cascada.algorithms import CUCB, GPUCB, CascadedEI, Context, ExpectedImprovement, OptimisticImprovement
+from cascada.algorithms import CUCB, GPUCB, CascadedEI, ExpectedImprovement, OptimisticImprovement, Situation
 from cascada.algorithms.scored import Scored
 from cascada.arrays import Array
 from cascada.gp import OperatorPrediction
@@ -72,17 +72,17 @@ def test_equals_the_literal_transcription_step_by_step(name: str, seed: int) -> 
     network = certified("chain", seed, lipschitz=L).network
     study = Study(network, algorithm=algorithm, candidates=GRID, seed=seed, jitter=JITTER)
     candidates = [tuple(row) for row in GRID.points(network.domain).tolist()]
-    told: list[tuple[list[Point], list[float]]] = [([], []) for _ in network.nodes]
+    data: list[tuple[list[Point], list[float]]] = [([], []) for _ in network.nodes]
     run: list[Point] = []
     best = -np.inf
     for t in range(1, 9):
-        stages = [PaperStage(inputs, outputs, JITTER) for inputs, outputs in told]
-        objective = PaperStage(run, told[-1][1] if run else [], JITTER)
+        stages = [PaperStage(inputs, outputs, JITTER) for inputs, outputs in data]
+        objective = PaperStage(run, data[-1][1] if run else [], JITTER)
         xi = study._generator().spawn(1)[0].standard_normal((SAMPLES, 3)).tolist()
-        context = study._context(())
-        assert context.candidates is not None
-        acquisition = algorithm.acquisition(context, study._generator())
-        tracked, elsewhere = (acquisition.score(at) for at in (context.candidates, np.array(candidates)))
+        situation = study._situation(())
+        assert situation.candidates is not None
+        acquisition = algorithm.acquisition(situation, study._generator())
+        tracked, elsewhere = (acquisition.score(at) for at in (situation.candidates, np.array(candidates)))
         trial = study.ask()
         assert trial is not None
         point = tuple(float(value) for value in trial.controls.values())
@@ -95,7 +95,7 @@ def test_equals_the_literal_transcription_step_by_step(name: str, seed: int) -> 
             assert expected[candidates.index(point)] >= top - min(1e-6, 1e-5 * abs(top))
         value: Point = point
         outputs = {}
-        for node, (inputs, seen) in zip(network.nodes, told, strict=True):
+        for node, (inputs, seen) in zip(network.nodes, data, strict=True):
             assert node.stage.function is not None
             (out,) = node.stage.function(**dict(zip(node.input_names, value, strict=True)))
             inputs.append(value)
@@ -120,12 +120,12 @@ class Graph:
     network: Network
     stages: Sequence[tuple[list[int], list[float], list[float], float | None, list[float]]]
 
-    def transcribed(self, told: Array) -> list[GraphStage]:
+    def transcribed(self, data: Array) -> list[GraphStage]:
         found = []
         for node, (inputs, bounds, slopes, joint, offset) in zip(self.network.nodes, self.stages, strict=True):
-            X = [tuple(row) for row in told[:, inputs].tolist()]
+            X = [tuple(row) for row in data[:, inputs].tolist()]
             outputs = [
-                PaperStage(X, (told[:, column] - off).tolist(), JITTER)
+                PaperStage(X, (data[:, column] - off).tolist(), JITTER)
                 for column, off in zip(node.columns, offset, strict=True)
             ]
             found.append(GraphStage(inputs, outputs, bounds, slopes, joint, offset))
@@ -190,44 +190,44 @@ GRAPHS = {
 }
 
 
-def graph_context(graph: Graph, t: int = 7, mirrored: bool = False) -> Context:
+def graph_situation(graph: Graph, t: int = 7, mirrored: bool = False) -> Situation:
     """After t runs of a random process of the norms that the graph assumes; 20 candidates."""
     network = graph.network.mirrored() if mirrored else graph.network
     rng = np.random.default_rng(3)
-    told = values(network, truth(network, 4), points(network, t, rng))
-    return given(network, told, points(network, 20, rng), JITTER)
+    data = values(network, truth(network, 4), points(network, t, rng))
+    return given(network, data, points(network, 20, rng), JITTER)
 
 
 @pytest.mark.parametrize("mirrored", [False, True], ids=["maximised", "minimised"])
 @pytest.mark.parametrize("name", GRAPHS)
 def test_the_extension_to_networks_equals_its_transcription(name: str, mirrored: bool) -> None:
     """cUCB is sign·μ̃ + w, and OI's second term is σ̃ without any B."""
-    context = graph_context(GRAPHS[name], mirrored=mirrored)
-    assert context.candidates is not None
-    stages = GRAPHS[name].transcribed(context.told)
-    sign = context.beliefs.network.sign
-    candidates = [tuple(x) for x in context.candidates.tolist()]
+    situation = graph_situation(GRAPHS[name], mirrored=mirrored)
+    assert situation.candidates is not None
+    stages = GRAPHS[name].transcribed(situation.data)
+    sign = situation.beliefs.network.sign
+    candidates = [tuple(x) for x in situation.candidates.tolist()]
     wide = [paper.along_graph(stages, x, widths=True) for x in candidates]
     mu, width = np.array([sign * mu[-1] for mu, _ in wide]), np.array([error[-1] for _, error in wide])
     sigma = np.array([paper.along_graph(stages, x, widths=False)[1][-1] for x in candidates])
-    for at in (context.candidates, context.candidates.copy()):  # with and without tracked posteriors
-        np.testing.assert_allclose(scores(CUCB(), context, at), mu + width, atol=1e-6)
-        eta = paper.eta(3.0, len(context.told))
+    for at in (situation.candidates, situation.candidates.copy()):  # with and without tracked posteriors
+        np.testing.assert_allclose(scores(CUCB(), situation, at), mu + width, atol=1e-6)
+        eta = paper.eta(3.0, len(situation.data))
         expected = np.maximum(mu + width - (mu - width).max(), eta * sigma)
-        np.testing.assert_allclose(scores(OptimisticImprovement(3.0), context, at), expected, atol=1e-6)
+        np.testing.assert_allclose(scores(OptimisticImprovement(3.0), situation, at), expected, atol=1e-6)
 
 
 @pytest.mark.parametrize("mirrored", [False, True], ids=["maximised", "minimised"])
 @pytest.mark.parametrize("name", ["feed-forward", "controls"])
 def test_samples_of_networks_equal_their_transcription(name: str, mirrored: bool) -> None:
     """Every output of every stage has a draw of its own, the same for all points."""
-    context = graph_context(GRAPHS[name], mirrored=mirrored)
-    assert context.candidates is not None
-    stages = GRAPHS[name].transcribed(context.told)
-    sign, count = context.beliefs.network.sign, sum(len(stage.outputs) for stage in stages)
+    situation = graph_situation(GRAPHS[name], mirrored=mirrored)
+    assert situation.candidates is not None
+    stages = GRAPHS[name].transcribed(situation.data)
+    sign, count = situation.beliefs.network.sign, sum(len(stage.outputs) for stage in stages)
     xi = np.random.default_rng(0).spawn(1)[0].standard_normal((SAMPLES, count))
     expected = []
-    for x in context.candidates.tolist():
+    for x in situation.candidates.tolist():
         total = 0.0
         for draws in xi.tolist():
             sample, rest = list(x), iter(draws)
@@ -235,11 +235,11 @@ def test_samples_of_networks_equal_their_transcription(name: str, mirrored: bool
                 z = tuple(sample[j] for j in stage.inputs)
                 drawn = [f.mean(z) + f.sd(z) * next(rest) for f in stage.outputs]
                 sample += [value + off for value, off in zip(drawn, stage.offset, strict=True)]
-            total += max(sign * sample[-1] - context.best, 0.0)
+            total += max(sign * sample[-1] - situation.best, 0.0)
         expected.append(total / SAMPLES)
     assert max(expected) > 0
-    for at in (context.candidates, context.candidates.copy()):
-        np.testing.assert_allclose(scores(CascadedEI(SAMPLES), context, at), expected, atol=1e-6)
+    for at in (situation.candidates, situation.candidates.copy()):
+        np.testing.assert_allclose(scores(CascadedEI(SAMPLES), situation, at), expected, atol=1e-6)
 
 
 def test_samples_of_a_joint_norm_have_its_mean_and_covariance() -> None:
@@ -247,12 +247,14 @@ def test_samples_of_a_joint_norm_have_its_mean_and_covariance() -> None:
     difference = Stage("d", parents=["f.u", "f.v"], known=True, lipschitz=2.0, function=lambda u, v: u - v)
     f = Stage("f", controls=X, outputs=["u", "v"], kernel=Separable(SE, A), norm_bound=2.0)
     network = Network([f, difference])
-    told = values(network, truth(network, 0), np.array([[-1.0], [0.5]]))
-    context = given(network, told, np.array([[0.1], [1.9]]))
-    belief = context.beliefs.stages[0].belief
+    data = values(network, truth(network, 0), np.array([[-1.0], [0.5]]))
+    situation = given(network, data, np.array([[0.1], [1.9]]))
+    belief = situation.beliefs.stages[0].belief
     assert belief is not None
     S = 40_000
-    got = sample_objective(context.beliefs, np.array([[0.1], [1.9]]), np.random.default_rng(0).standard_normal((S, 2)))
+    got = sample_objective(
+        situation.beliefs, np.array([[0.1], [1.9]]), np.random.default_rng(0).standard_normal((S, 2))
+    )
     prediction = belief.posterior.predict(np.array([[0.1], [1.9]]))
     assert isinstance(prediction, OperatorPrediction)
     mean = prediction.mean @ [1.0, -1.0]

@@ -8,7 +8,7 @@ from hypothesis import given as examples
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from cascada.algorithms import CUCB, GPUCB, CascadedEI, Context, ExpectedImprovement, OptimisticImprovement
+from cascada.algorithms import CUCB, GPUCB, CascadedEI, ExpectedImprovement, OptimisticImprovement, Situation
 from cascada.algorithms.black_box import default_kernel
 from cascada.algorithms.scored import Scored
 from cascada.arrays import Array
@@ -46,7 +46,7 @@ def candidates(n: int = 40, seed: int = 7) -> Array:
     return points(process(), n, np.random.default_rng(seed))
 
 
-def plain(seed: int = 0, t: int = 8) -> Context:
+def plain(seed: int = 0, t: int = 8) -> Situation:
     return given(process(), runs(t, seed), candidates())
 
 
@@ -67,10 +67,10 @@ def on_objective(algorithm: Scored, factor: float) -> Scored:
 @examples(shift=st.floats(-50, 50), seed=st.integers(0, 5))
 def test_a_shift_of_the_objective_changes_no_choice(algorithm: Scored, shift: float, seed: int) -> None:
     """Offset and outputs of the last stage move together; upper bounds move with them, improvements stay."""
-    told = runs(seed=seed)
-    moved = told.copy()
+    data = runs(seed=seed)
+    moved = data.copy()
     moved[:, -1] += shift
-    before = scores(algorithm, given(process(), told, candidates()))
+    before = scores(algorithm, given(process(), data, candidates()))
     after = scores(algorithm, given(process(shift=shift), moved, candidates()))
     bounds = isinstance(algorithm, CUCB)  # a black box takes the offset off
     np.testing.assert_allclose(after, before + bounds * shift, atol=1e-6, rtol=1e-6)
@@ -83,10 +83,10 @@ def test_a_shift_of_the_objective_changes_no_choice(algorithm: Scored, shift: fl
 def test_a_scale_of_the_objective_changes_no_choice(algorithm: Scored, power: int, seed: int) -> None:
     """Outputs, variance and so the Lipschitz constant are scaled; powers of 2, so that nothing is rounded."""
     factor = 2.0**power
-    told = runs(seed=seed)
-    scaled = told.copy()
+    data = runs(seed=seed)
+    scaled = data.copy()
     scaled[:, -1] *= factor
-    before = scores(on_objective(algorithm, 1.0), given(process(), told, candidates()))
+    before = scores(on_objective(algorithm, 1.0), given(process(), data, candidates()))
     after = scores(on_objective(algorithm, factor), given(process(factor), scaled, candidates()))
     if isinstance(algorithm, ExpectedImprovement):
         np.testing.assert_allclose(after, before + np.log(factor), rtol=1e-9, atol=1e-9)
@@ -102,13 +102,13 @@ def test_norm_bounds_scale_the_width_of_the_bounds(factor: float, seed: int) -> 
 
     (c ≥ 1, so that the given L stays smaller than the kernel's own.)
     """
-    told, L = runs(seed=seed), np.array([1.5])
+    data, L = runs(seed=seed), np.array([1.5])
     stages = {stage.name: stage for stage in process().stages}
     usual = process().assuming({name: stage.assuming(stage.norm_bound, L) for name, stage in stages.items()})
     other = process().assuming(
         {name: stage.assuming(factor * np.array(stage.norm_bound), L) for name, stage in stages.items()}
     )
-    before, after = (given(network, told, candidates()) for network in (usual, other))
+    before, after = (given(network, data, candidates()) for network in (usual, other))
     mean = composite_mean(before.beliefs, candidates())[:, -1]
     np.testing.assert_allclose(
         scores(CUCB(), after) - mean, factor * (scores(CUCB(), before) - mean), rtol=1e-9, atol=1e-9
@@ -124,17 +124,17 @@ def test_norm_bounds_scale_the_width_of_the_bounds(factor: float, seed: int) -> 
 @settings(max_examples=10)
 @examples(order=st.permutations(range(40)), seed=st.integers(0, 5))
 def test_the_order_of_candidates_does_not_matter(algorithm: Scored, order: list[int], seed: int) -> None:
-    told = runs(seed=seed)
-    before = scores(algorithm, given(process(), told, candidates()))
-    after = scores(algorithm, given(process(), told, candidates()[order]))
+    data = runs(seed=seed)
+    before = scores(algorithm, given(process(), data, candidates()))
+    after = scores(algorithm, given(process(), data, candidates()[order]))
     np.testing.assert_allclose(after, before[order], rtol=1e-9, atol=1e-9)
 
 
 @every_algorithm
 def test_the_order_of_runs_does_not_matter(algorithm: Scored) -> None:
-    told = runs()
-    before = scores(algorithm, given(process(), told, candidates()))
-    after = scores(algorithm, given(process(), told[::-1], candidates()))
+    data = runs()
+    before = scores(algorithm, given(process(), data, candidates()))
+    after = scores(algorithm, given(process(), data[::-1], candidates()))
     np.testing.assert_allclose(after, before, rtol=1e-6, atol=1e-6)
 
 
@@ -143,12 +143,12 @@ def test_the_order_of_runs_does_not_matter(algorithm: Scored) -> None:
 def test_a_score_does_not_depend_on_the_other_points(algorithm: Scored, structure: str) -> None:
     """One by one, all at once, as the candidates or beside them; far more points than one block."""
     network = NETWORKS[structure]
-    told = values(network, truth(network, 5), points(network, 20, np.random.default_rng(0)))
+    data = values(network, truth(network, 5), points(network, 20, np.random.default_rng(0)))
     many = network.domain.encode(points(network, 3000, np.random.default_rng(1)))
-    context = given(network, told, many)
-    as_candidates = scores(algorithm, context)
-    beside = scores(algorithm, context, many[::100].copy())
-    alone = np.concatenate([scores(algorithm, context, point[None].copy()) for point in many[::1000]])
+    situation = given(network, data, many)
+    as_candidates = scores(algorithm, situation)
+    beside = scores(algorithm, situation, many[::100].copy())
+    alone = np.concatenate([scores(algorithm, situation, point[None].copy()) for point in many[::1000]])
     np.testing.assert_allclose(beside, as_candidates[::100], rtol=1e-6, atol=2e-6)
     np.testing.assert_allclose(alone, as_candidates[::1000], rtol=1e-6, atol=2e-6)
 
@@ -159,43 +159,43 @@ def test_a_score_does_not_depend_on_the_other_points(algorithm: Scored, structur
 @pytest.mark.parametrize("algorithm", BLACK_BOX, ids=str)
 def test_a_black_box_ignores_what_happens_inside(algorithm: Scored) -> None:
     """Other intermediate outputs, or none of them: the same scores to the last digit."""
-    told = runs()
-    other, silent = told.copy(), told.copy()
-    other[:, 2:4] = np.random.default_rng(0).standard_normal((len(told), 2))
+    data = runs()
+    other, silent = data.copy(), data.copy()
+    other[:, 2:4] = np.random.default_rng(0).standard_normal((len(data), 2))
     silent[:, 2:4] = np.nan
-    expected = scores(algorithm, given(process(), told, candidates()))
+    expected = scores(algorithm, given(process(), data, candidates()))
     for changed in (other, silent):
         np.testing.assert_array_equal(scores(algorithm, given(process(), changed, candidates())), expected)
 
 
 @pytest.mark.parametrize("algorithm", [a for a in SCORED if a not in BLACK_BOX], ids=str)
 def test_a_grey_box_does_not(algorithm: Scored) -> None:
-    told = runs()
-    partial = np.concatenate([told, runs(12, seed=0)[8:]])
+    data = runs()
+    partial = np.concatenate([data, runs(12, seed=0)[8:]])
     partial[8:, -1] = np.nan  # four more runs whose objective is not known yet
-    before, after = (scores(algorithm, given(process(), rows, candidates())) for rows in (told, partial))
+    before, after = (scores(algorithm, given(process(), rows, candidates())) for rows in (data, partial))
     assert not np.allclose(after, before, rtol=0.1, atol=0.0)
 
 
 @pytest.mark.parametrize("algorithm", BLACK_BOX, ids=str)
 def test_a_black_box_learns_nothing_from_partial_runs(algorithm: Scored) -> None:
-    told = runs()
-    partial = np.concatenate([told, runs(12, seed=0)[8:]])
+    data = runs()
+    partial = np.concatenate([data, runs(12, seed=0)[8:]])
     partial[8:, -1] = np.nan
-    before, after = (scores(algorithm, given(process(), rows, candidates())) for rows in (told, partial))
+    before, after = (scores(algorithm, given(process(), rows, candidates())) for rows in (data, partial))
     np.testing.assert_array_equal(after, before)
 
 
 def test_the_kernel_of_a_black_box() -> None:
     """That of the first stage where all controls enter it, else one that fits the box; or the one that is given."""
-    told = runs()
-    context = given(process(), told, candidates())
+    data = runs()
+    situation = given(process(), data, candidates())
     first = SquaredExponential(1.0)
     for algorithm, other in (
         (GPUCB(), GPUCB(kernel=first)),
         (ExpectedImprovement(), ExpectedImprovement(kernel=first)),
     ):
-        np.testing.assert_array_equal(scores(algorithm, context), scores(other, context))
+        np.testing.assert_array_equal(scores(algorithm, situation), scores(other, situation))
     network = NETWORKS["chain with controls"]
     inside = values(network, truth(network, 0), points(network, 5, np.random.default_rng(0)))
     split = given(network, inside, points(network, 9, np.random.default_rng(1)))
@@ -219,12 +219,14 @@ def test_effects_that_add_up_in_one_stage_do_not_in_the_whole() -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_without_its_second_term_optimistic_improvement_is_cucb(seed: int) -> None:
-    context = plain(seed)
+    situation = plain(seed)
     cucb, none = CUCB(), OptimisticImprovement(b=0.0)
-    first, second = (algorithm.suggest(context, np.random.default_rng(seed)).point for algorithm in (cucb, none))
+    first, second = (algorithm.suggest(situation, np.random.default_rng(seed)).point for algorithm in (cucb, none))
     np.testing.assert_array_equal(first, second)
-    lower = -scores(cucb, replace(context, beliefs=given(process().mirrored(), context.told, None).beliefs))
-    np.testing.assert_allclose(scores(none, context), np.maximum(scores(cucb, context) - lower.max(), 0.0), atol=1e-9)
+    lower = -scores(cucb, replace(situation, beliefs=given(process().mirrored(), situation.data, None).beliefs))
+    np.testing.assert_allclose(
+        scores(none, situation), np.maximum(scores(cucb, situation) - lower.max(), 0.0), atol=1e-9
+    )
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -232,13 +234,13 @@ def test_with_an_overwhelming_second_term_it_explores(seed: int) -> None:
     """It runs the point with the largest σ̃ (`eq:kusa_sig`)."""
     L = np.array([1.5])
     network = process().assuming({stage.name: stage.assuming(stage.norm_bound, L) for stage in process().stages})
-    context = given(network, runs(seed=seed), candidates())
+    situation = given(network, runs(seed=seed), candidates())
     stages = []
     for node in network.nodes:
-        inputs = [tuple(row) for row in context.told[:, list(node.inputs)].tolist()]
-        stages.append(PaperStage(inputs, context.told[:, node.columns[0]].tolist(), 1e-10))
+        inputs = [tuple(row) for row in situation.data[:, list(node.inputs)].tolist()]
+        stages.append(PaperStage(inputs, situation.data[:, node.columns[0]].tolist(), 1e-10))
     sigma = np.array([chained(stages, tuple(x), 1.5)[1] for x in candidates().tolist()])
-    chosen = OptimisticImprovement(b=1e12).suggest(context, np.random.default_rng(0)).point
+    chosen = OptimisticImprovement(b=1e12).suggest(situation, np.random.default_rng(0)).point
     np.testing.assert_array_equal(chosen, candidates()[sigma.argmax()])
 
 
@@ -256,22 +258,22 @@ def test_eta_is_finite_at_the_first_step_and_falls(t: int) -> None:
 @pytest.mark.parametrize("algorithm", [a for a in SCORED if a not in CASCADED_EI], ids=str)
 @pytest.mark.parametrize("shift", [0.0, 3.0])
 def test_minimising_is_maximising_the_negated_objective(algorithm: Scored, shift: float) -> None:
-    told = runs()
-    told[:, -1] += shift
-    negated = told * np.where(np.arange(told.shape[1]) == told.shape[1] - 1, -1.0, 1.0)
-    lowest = given(process(shift=shift).mirrored(), told, candidates())
+    data = runs()
+    data[:, -1] += shift
+    negated = data * np.where(np.arange(data.shape[1]) == data.shape[1] - 1, -1.0, 1.0)
+    lowest = given(process(shift=shift).mirrored(), data, candidates())
     highest = given(process(shift=-shift), negated, candidates())
     np.testing.assert_allclose(scores(algorithm, lowest), scores(algorithm, highest), rtol=1e-9, atol=1e-9)
-    first, second = (algorithm.suggest(context, np.random.default_rng(0)).point for context in (lowest, highest))
+    first, second = (algorithm.suggest(situation, np.random.default_rng(0)).point for situation in (lowest, highest))
     np.testing.assert_array_equal(first, second)
 
 
 @pytest.mark.parametrize("tables", [True, False])
 def test_minimising_by_samples_is_maximising_the_negated_samples(tables: bool) -> None:
     """As above with ξ of the last stage negated, which is as likely: μ − σξ against −μ + σξ."""
-    told = runs()
-    negated = told * np.where(np.arange(told.shape[1]) == told.shape[1] - 1, -1.0, 1.0)
-    lowest = given(process().mirrored(), told, candidates())
+    data = runs()
+    negated = data * np.where(np.arange(data.shape[1]) == data.shape[1] - 1, -1.0, 1.0)
+    lowest = given(process().mirrored(), data, candidates())
     highest = given(process(), negated, candidates())
     algorithm = CascadedEI(samples=64, tables=tables)
     xi = np.random.default_rng(0).spawn(1)[0].standard_normal((64, 3))

@@ -8,7 +8,7 @@ from hypothesis import assume, settings
 from hypothesis import given as examples
 from hypothesis import strategies as st
 
-from cascada.algorithms import CascadedEI, Context, ExpectedImprovement
+from cascada.algorithms import CascadedEI, ExpectedImprovement, Situation
 from cascada.algorithms.expected_improvement import log_expected_improvement
 from cascada.arrays import Array
 from cascada.confidence import Belief
@@ -32,14 +32,14 @@ def chain_of(*kernels: SquaredExponential, offset: float = 0.0) -> Network:
     return chain(*stages)
 
 
-def after(network: Network, t: int, seed: int = 0, n: int = 60, jitter: float = 1e-10) -> Context:
+def after(network: Network, t: int, seed: int = 0, n: int = 60, jitter: float = 1e-10) -> Situation:
     """After t runs of a random process, with n candidates."""
-    told = values(network, truth(network, seed), points(network, t, np.random.default_rng(seed)))
-    return given(network, told, points(network, n, np.random.default_rng(99)), jitter)
+    data = values(network, truth(network, seed), points(network, t, np.random.default_rng(seed)))
+    return given(network, data, points(network, n, np.random.default_rng(99)), jitter)
 
 
-def believed(context: Context, i: int) -> Belief:
-    return cast("Belief", context.beliefs.stages[i].belief)
+def believed(situation: Situation, i: int) -> Belief:
+    return cast("Belief", situation.beliefs.stages[i].belief)
 
 
 # ---- what it estimates
@@ -48,11 +48,11 @@ def believed(context: Context, i: int) -> Belief:
 def test_of_one_stage_it_is_expected_improvement() -> None:
     """The mean of S samples is within 5 standard errors of the closed form; no sample has a larger sd than σ."""
     network, S = chain_of(SquaredExponential(0.8)), 20_000
-    context = after(network, 6)
-    estimate = scores(CascadedEI(samples=S), context)
-    exact = np.exp(scores(ExpectedImprovement(), context))
-    assert context.candidates is not None
-    sd = believed(context, 0).posterior.predict(context.candidates).sd
+    situation = after(network, 6)
+    estimate = scores(CascadedEI(samples=S), situation)
+    exact = np.exp(scores(ExpectedImprovement(), situation))
+    assert situation.candidates is not None
+    sd = believed(situation, 0).posterior.predict(situation.candidates).sd
     assert exact.max() > 0.1
     np.testing.assert_array_less(np.abs(estimate - exact), 5 * sd / np.sqrt(S) + 1e-9)
     assert exact[estimate.argmax()] >= exact.max() - 10 * sd.max() / np.sqrt(S)
@@ -62,26 +62,28 @@ def test_of_one_stage_it_is_expected_improvement() -> None:
 def test_of_two_stages_it_is_an_integral(tables: bool) -> None:
     """∫ EI of the second stage at μ₁ + σ₁ξ over ξ ~ N(0, 1), by Gauss' rule; again 5 standard errors."""
     network, S = chain_of(SquaredExponential(1.0), SquaredExponential(1.5)), 20_000
-    context = after(network, 5)
-    assert context.candidates is not None
-    estimate = scores(CascadedEI(samples=S, tables=tables), context)
+    situation = after(network, 5)
+    assert situation.candidates is not None
+    estimate = scores(CascadedEI(samples=S, tables=tables), situation)
     nodes, weights = np.polynomial.hermite_e.hermegauss(80)
-    first = believed(context, 0).posterior.predict(context.candidates)
+    first = believed(situation, 0).posterior.predict(situation.candidates)
     z = first.mean + first.sd[:, None] * nodes  # (n, 80)
-    second = believed(context, 1).posterior.predict(z.reshape(-1, 1))
-    gains = np.exp(log_expected_improvement(second.mean[:, 0] - context.best, second.sd)).reshape(z.shape)
+    second = believed(situation, 1).posterior.predict(z.reshape(-1, 1))
+    gains = np.exp(log_expected_improvement(second.mean[:, 0] - situation.best, second.sd)).reshape(z.shape)
     exact = gains @ weights / np.sqrt(2 * np.pi)
-    spread = sample_objective(context.beliefs, context.candidates, np.random.default_rng(1).standard_normal((2000, 2)))
+    spread = sample_objective(
+        situation.beliefs, situation.candidates, np.random.default_rng(1).standard_normal((2000, 2))
+    )
     assert exact.max() > 0.01
     np.testing.assert_array_less(np.abs(estimate - exact), 5 * spread.std(axis=1) / np.sqrt(S) + 1e-9)
 
 
 def test_more_samples_come_closer() -> None:
     """The error over all points falls as 1/√S, to a factor of 2."""
-    context = after(chain_of(SquaredExponential(1.0), SquaredExponential(1.0)), 5)
-    best = np.mean([scores(CascadedEI(samples=20_000), context, seed=s) for s in range(5)], axis=0)
+    situation = after(chain_of(SquaredExponential(1.0), SquaredExponential(1.0)), 5)
+    best = np.mean([scores(CascadedEI(samples=20_000), situation, seed=s) for s in range(5)], axis=0)
     errors = [
-        np.sqrt(np.mean([(scores(CascadedEI(samples=S), context, seed=s) - best) ** 2 for s in range(10, 30)]))
+        np.sqrt(np.mean([(scores(CascadedEI(samples=S), situation, seed=s) - best) ** 2 for s in range(10, 30)]))
         for S in (50, 1250)
     ]
     assert errors[0] / errors[1] == pytest.approx(5.0, rel=1.0)
@@ -91,11 +93,11 @@ def test_more_samples_come_closer() -> None:
 # ---- the shortcut
 
 
-def sample_error(context: Context, sampler: ChainSampler) -> Array:
+def sample_error(situation: Situation, sampler: ChainSampler) -> Array:
     """How far samples (S,) may be off by tables: δ' = (Lip(μ) + |ξ|·Lip(σ))·δ + the table's own, stage by stage."""
     error = np.zeros(len(sampler.draws))
     for i, table in enumerate(sampler.tables, start=1):
-        posterior, xi = believed(context, i).posterior, np.abs(sampler.draws[:, i])
+        posterior, xi = believed(situation, i).posterior, np.abs(sampler.draws[:, i])
         slope = np.sqrt(posterior.kernel.variance) / posterior.kernel.lengthscales(1)[0]
         rounding = 1e-7 * (1 + posterior.mean_norm[0]) * np.sqrt(posterior.kernel.variance)
         error = (posterior.mean_norm[0] + xi) * slope * error
@@ -103,10 +105,10 @@ def sample_error(context: Context, sampler: ChainSampler) -> Array:
     return error
 
 
-def sampler_of(context: Context, draws: Array) -> ChainSampler | None:
-    assert context.candidates is not None
-    first: Prediction = believed(context, 0).posterior.predict(context.candidates)
-    return ChainSampler.of(context.beliefs, first, draws)
+def sampler_of(situation: Situation, draws: Array) -> ChainSampler | None:
+    assert situation.candidates is not None
+    first: Prediction = believed(situation, 0).posterior.predict(situation.candidates)
+    return ChainSampler.of(situation.beliefs, first, draws)
 
 
 @settings(max_examples=40)
@@ -123,20 +125,20 @@ def test_tables_change_samples_by_no_more_than_they_say(
     seed: int, t: int, lengthscales: list[float], variance: float, offset: float, jitter: float, mirrored: bool
 ) -> None:
     network = chain_of(*(SquaredExponential(length, variance) for length in lengthscales), offset=offset)
-    context = after(network.mirrored() if mirrored else network, t, seed, jitter=jitter)
-    assert context.candidates is not None
+    situation = after(network.mirrored() if mirrored else network, t, seed, jitter=jitter)
+    assert situation.candidates is not None
     S = 32
     draws = np.random.default_rng(seed).standard_normal((S, len(lengthscales)))
-    sampler = sampler_of(context, draws)
+    sampler = sampler_of(situation, draws)
     assume(sampler is not None)  # else the way is too long for tables
     assert sampler is not None
-    direct = sample_objective(context.beliefs, context.candidates, draws)
-    tabled = sampler.values(np.arange(len(context.candidates)))
-    error = sample_error(context, sampler)
+    direct = sample_objective(situation.beliefs, situation.candidates, draws)
+    tabled = sampler.values(np.arange(len(situation.candidates)))
+    error = sample_error(situation, sampler)
     assert np.all(np.abs(tabled - direct) <= error)
     assert np.all(tabled <= sampler.highest()[:, None] + 1e-9)  # nothing is left out
     through, without = (
-        scores(CascadedEI(samples=S, tables=tables), context, seed=seed) for tables in (True, False)
+        scores(CascadedEI(samples=S, tables=tables), situation, seed=seed) for tables in (True, False)
     )  # the generator gives these very draws
     assert np.abs(through - without).max() <= error.mean()
 
@@ -145,8 +147,8 @@ def test_tables_change_samples_by_no_more_than_they_say(
 def test_tables_hardly_change_the_acquisition(t: int) -> None:
     """In practice by 1e-7 or less, and the choice costs nothing."""
     for seed in range(3):
-        context = after(NETWORKS["chain"], t, seed, n=400)
-        through, without = (scores(CascadedEI(samples=200, tables=tables), context) for tables in (True, False))
+        situation = after(NETWORKS["chain"], t, seed, n=400)
+        through, without = (scores(CascadedEI(samples=200, tables=tables), situation) for tables in (True, False))
         np.testing.assert_allclose(through, without, atol=1e-7)
         assert without[through.argmax()] >= without.max() - 1e-7
         assert np.all((through > 0) >= (without > 1e-7))
@@ -154,15 +156,15 @@ def test_tables_hardly_change_the_acquisition(t: int) -> None:
 
 def test_where_no_sample_improves_the_score_is_zero() -> None:
     """Points are left out by a bound of their samples, so the bound must not be beaten."""
-    context = after(NETWORKS["chain"], 12, n=500)
+    situation = after(NETWORKS["chain"], 12, n=500)
     draws = np.random.default_rng(3).standard_normal((300, 3))
-    sampler = sampler_of(context, draws)
+    sampler = sampler_of(situation, draws)
     assert sampler is not None
     highest = sampler.highest()
     assert np.all(sampler.values(np.arange(500)).max(axis=1) <= highest)
-    hopeless = highest <= context.best
+    hopeless = highest <= situation.best
     assert 0 < hopeless.sum() < 500
-    np.testing.assert_array_equal(sampler.improvement(context.best)[hopeless], 0.0)
+    np.testing.assert_array_equal(sampler.improvement(situation.best)[hopeless], 0.0)
 
 
 @pytest.mark.parametrize(
@@ -184,24 +186,24 @@ def test_where_no_sample_improves_the_score_is_zero() -> None:
 )
 def test_which_networks_have_the_shortcut(network: Network, shortcut: bool) -> None:
     """And all have the same scores, with it or without."""
-    context = after(network, 6, n=20)
-    assert is_scalar_chain(context.beliefs) == shortcut
+    situation = after(network, 6, n=20)
+    assert is_scalar_chain(situation.beliefs) == shortcut
     encoded = network.domain.encode(points(network, 20, np.random.default_rng(99)))
-    through, without = (scores(CascadedEI(samples=32, tables=tables), context, encoded) for tables in (True, False))
+    through, without = (scores(CascadedEI(samples=32, tables=tables), situation, encoded) for tables in (True, False))
     np.testing.assert_allclose(through, without, atol=1e-6)
 
 
 def test_a_way_of_many_lengthscales_has_no_tables() -> None:
     """A stage that changes over a hundredth of what its input can be is sampled directly."""
     network = chain_of(SquaredExponential(1.0), SquaredExponential(0.02))
-    context = after(network, 6)
-    assert sampler_of(context, np.random.default_rng(0).standard_normal((16, 2))) is None
-    through, without = (scores(CascadedEI(samples=16, tables=tables), context) for tables in (True, False))
+    situation = after(network, 6)
+    assert sampler_of(situation, np.random.default_rng(0).standard_normal((16, 2))) is None
+    through, without = (scores(CascadedEI(samples=16, tables=tables), situation) for tables in (True, False))
     np.testing.assert_array_equal(through, without)
 
 
 def test_one_sample_is_enough() -> None:
     """All draws of a stage are equal then: intervals have no width."""
-    context = after(NETWORKS["chain"], 4)
-    through, without = (scores(CascadedEI(samples=1, tables=tables), context) for tables in (True, False))
+    situation = after(NETWORKS["chain"], 4)
+    through, without = (scores(CascadedEI(samples=1, tables=tables), situation) for tables in (True, False))
     np.testing.assert_allclose(through, without, atol=1e-6)

@@ -11,9 +11,9 @@ from cascada.algorithms import (
     NAMES,
     Algorithm,
     CascadedEI,
-    Context,
     PaperGrid,
     RandomSearch,
+    Situation,
     Suggestion,
     by_name,
     point_key,
@@ -41,25 +41,25 @@ UNDEFINED: dict[tuple[Algorithm, str], str] = {
 }
 
 
-def context(
+def situation(
     name: str, t: int = 6, candidates: bool = False, pending: int = 0, partial: bool = False, mirrored: bool = False
-) -> Context:
+) -> Situation:
     """What an algorithm may be given after t runs of a random process."""
     plain = NETWORKS[name]
     network = plain.mirrored() if mirrored else plain
     rng = np.random.default_rng(0)
     controls = points(network, t + pending, rng)
-    told = values(network, truth(network, 5), controls[:t])
-    best = float((network.sign * told[:, network.objective_column]).max(initial=-np.inf))
+    data = values(network, truth(network, 5), controls[:t])
+    best = float((network.sign * data[:, network.objective_column]).max(initial=-np.inf))
     if partial:
-        told[::2, network.objective_column] = np.nan
-        told[-1, network.domain.dimension :] = np.nan
-        seen = network.sign * told[:, network.objective_column]
+        data[::2, network.objective_column] = np.nan
+        data[-1, network.domain.dimension :] = np.nan
+        seen = network.sign * data[:, network.objective_column]
         best = float(np.nanmax(seen)) if np.isfinite(seen).any() else -np.inf
     encoded = network.domain.encode(controls)
-    return Context(
-        beliefs=prior_beliefs(network).append(told),
-        told=told,
+    return Situation(
+        beliefs=prior_beliefs(network).append(data),
+        data=data,
         pending=encoded[t:],
         candidates=network.domain.encode(np.concatenate([controls, points(network, 8, rng)])) if candidates else None,
         best=best,
@@ -88,7 +88,7 @@ def algorithm(request: pytest.FixtureRequest) -> Algorithm:
     return request.param
 
 
-def arrays_of(given: Context) -> list[Array]:
+def arrays_of(given: Situation) -> list[Array]:
     """Copies of all that could be changed in place."""
     found = [getattr(given, field.name) for field in fields(given)]
     posteriors = [believed.belief.posterior for believed in given.beliefs.stages if believed.belief is not None]
@@ -96,7 +96,7 @@ def arrays_of(given: Context) -> list[Array]:
     return [np.array(value) for value in found if isinstance(value, np.ndarray)]
 
 
-def check_point(given: Context, point: Array | None) -> None:
+def check_point(given: Situation, point: Array | None) -> None:
     """A point that can be run, among the candidates if there are any, and not taken."""
     domain = given.domain
     assert point is not None
@@ -108,7 +108,7 @@ def check_point(given: Context, point: Array | None) -> None:
         assert np.any(np.all(given.candidates == point, axis=1))
 
 
-def check_suggestion(algorithm: Algorithm, given: Context, structure: str) -> None:
+def check_suggestion(algorithm: Algorithm, given: Situation, structure: str) -> None:
     """A point that can be run, or an error that says why this structure is not for the algorithm."""
     reason = UNDEFINED.get((algorithm, structure)) if given.candidates is None else None
     if reason is None:
@@ -122,12 +122,12 @@ def check_suggestion(algorithm: Algorithm, given: Context, structure: str) -> No
 @pytest.mark.parametrize("case", CASES)
 def test_suggestions(algorithm: Algorithm, case: str, structure: str) -> None:
     """A new point of the domain, the same for the same question; nothing that was given is changed."""
-    given = context(structure, **CASES[case])
+    given = situation(structure, **CASES[case])
     before = arrays_of(given)
     first, second = (algorithm.suggest(given, np.random.default_rng(1)) for _ in range(2))
     others = [second]
-    if THOROUGH:  # nor does it remember anything with the context
-        others.append(algorithm.suggest(context(structure, **CASES[case]), np.random.default_rng(1)))
+    if THOROUGH:  # nor does it remember anything with the situation
+        others.append(algorithm.suggest(situation(structure, **CASES[case]), np.random.default_rng(1)))
     assert first.point is not None
     for other in others:
         assert other.point is not None
@@ -142,19 +142,19 @@ def test_suggestions(algorithm: Algorithm, case: str, structure: str) -> None:
 def test_bounds_are_bounds(algorithm: Algorithm, structure: str) -> None:
     """A bound, where one is given, is not beaten by the process; with made-up data there is none."""
     for mirrored in (False, True):
-        given = context(structure, mirrored=mirrored)
+        given = situation(structure, mirrored=mirrored)
         network: Network = given.beliefs.network
         suggestion = algorithm.suggest(given, np.random.default_rng(0))
         seen = values(network, truth(network, 5), points(network, 300, np.random.default_rng(9)))
         if suggestion.bound is not None:
             assert suggestion.bound >= (network.sign * seen[:, network.objective_column]).max()
             assert suggestion.bound >= given.best
-    assert algorithm.suggest(context(structure, pending=1), np.random.default_rng(0)).bound is None
+    assert algorithm.suggest(situation(structure, pending=1), np.random.default_rng(0)).bound is None
 
 
 def test_the_cache_is_a_matter_of_speed_alone(algorithm: Algorithm) -> None:
     """A cache of another algorithm, or of nothing that is known, does no harm."""
-    given = context("chain")
+    given = situation("chain")
     kept = algorithm.suggest(given, np.random.default_rng(0)).cache
     for cache in (kept, "of another kind"):
         suggestion = algorithm.suggest(replace(given, cache=cache), np.random.default_rng(0))
@@ -163,7 +163,7 @@ def test_the_cache_is_a_matter_of_speed_alone(algorithm: Algorithm) -> None:
 
 
 def test_no_candidate_is_left(algorithm: Algorithm) -> None:
-    given = context("chain", candidates=True)
+    given = situation("chain", candidates=True)
     assert given.candidates is not None
     taken = frozenset(point_key(given.domain, point) for point in given.candidates)
     assert algorithm.suggest(replace(given, taken=taken), np.random.default_rng(0)).point is None
@@ -174,21 +174,21 @@ def test_no_candidate_is_left(algorithm: Algorithm) -> None:
 def test_every_structure(algorithm: Algorithm, structure: str, candidates: bool) -> None:
     """Every algorithm is defined for every network, also minimised, or says why not."""
     for mirrored in (False, True):
-        check_suggestion(algorithm, context(structure, candidates=candidates, mirrored=mirrored), structure)
+        check_suggestion(algorithm, situation(structure, candidates=candidates, mirrored=mirrored), structure)
 
 
 @pytest.mark.parametrize("structure", NETWORKS)
 def test_what_an_algorithm_is_not_defined_for_is_said(structure: str) -> None:
     """Only the paper's shortcut is for some networks alone: it says for which, or what else it needs."""
     for candidates, mirrored in ((True, False), (False, False), (True, True)):
-        given = context(structure, candidates=candidates, mirrored=mirrored)
+        given = situation(structure, candidates=candidates, mirrored=mirrored)
         with pytest.raises(ArgumentError, match=r"chains of scalar stages|lipschitz=|candidates=|maximises"):
             PaperGrid().suggest(given, np.random.default_rng(0))
 
 
 def test_a_thousand_samples() -> None:
     """The default of the slowest algorithm, in a box."""
-    given = context("chain")
+    given = situation("chain")
     first, second = (CascadedEI().suggest(given, np.random.default_rng(1)).point for _ in range(2))
     check_point(given, first)
     np.testing.assert_array_equal(first, second)
@@ -198,12 +198,12 @@ def test_a_thousand_samples() -> None:
 @pytest.mark.parametrize("structure", NETWORKS)
 def test_before_the_objective_was_seen(algorithm: Algorithm, structure: str, candidates: bool) -> None:
     """Only the first stage of every run was observed: there is no best value yet, and still a next point."""
-    plain = context(structure, candidates=candidates)
+    plain = situation(structure, candidates=candidates)
     network = plain.beliefs.network
-    told = plain.told.copy()
-    told[:, max(network.nodes[0].columns) + 1 :] = np.nan
-    assert np.isnan(told[:, network.objective_column]).all()
-    given = replace(plain, told=told, beliefs=prior_beliefs(network).append(told), best=-np.inf)
+    data = plain.data.copy()
+    data[:, max(network.nodes[0].columns) + 1 :] = np.nan
+    assert np.isnan(data[:, network.objective_column]).all()
+    given = replace(plain, data=data, beliefs=prior_beliefs(network).append(data), best=-np.inf)
     check_suggestion(algorithm, given, structure)
     assert algorithm.recommend(given) is None
 
@@ -212,21 +212,21 @@ def test_before_the_objective_was_seen(algorithm: Algorithm, structure: str, can
 @pytest.mark.parametrize("structure", STRUCTURES)
 def test_points_may_be_run_twice(algorithm: Algorithm, structure: str, candidates: bool) -> None:
     """Where nothing is taken (as in the paper's experiments), runs may be repeated, also while they are under way."""
-    plain = context(structure, candidates=candidates)
+    plain = situation(structure, candidates=candidates)
     d = plain.domain.dimension
-    again = plain.told[[0, 1, 0], :d]  # two of the told runs, and one of them twice
+    again = plain.data[[0, 1, 0], :d]  # two of the runs, and one of them twice
     for pending in (again[:0], again, np.repeat(plain.domain.lower[None], 2, axis=0)):
         given = replace(plain, taken=frozenset(), pending=pending)
         check_point(given, algorithm.suggest(given, np.random.default_rng(0)).point)
     if candidates:
-        told = replace(plain, taken=frozenset(), candidates=plain.told[:, :d], trial=2)
-        check_point(told, algorithm.suggest(told, np.random.default_rng(0)).point)
+        observed = replace(plain, taken=frozenset(), candidates=plain.data[:, :d], trial=2)
+        check_point(observed, algorithm.suggest(observed, np.random.default_rng(0)).point)
 
 
 @pytest.mark.parametrize("algorithm", [a for a in ALGORITHMS if not isinstance(a, NonAdaptive)], ids=str)
 def test_ties_are_broken_by_the_generator(algorithm: Algorithm) -> None:
     """Before the first run all candidates are equal, and no order of theirs is preferred; a design has no ties."""
-    given = context("chain", t=0, candidates=True)
+    given = situation("chain", t=0, candidates=True)
     corners = np.array([[a * x, b * y] for x, y in ((1.0, 1.5), (0.5, 0.25)) for a in (-1, 1) for b in (-1, 1)])
     given = replace(given, candidates=corners, taken=frozenset(), pending=np.empty((0, 2)))
     found = [algorithm.suggest(given, np.random.default_rng(seed)).point for seed in range(40)]
@@ -237,7 +237,7 @@ def test_ties_are_broken_by_the_generator(algorithm: Algorithm) -> None:
 
 @pytest.mark.parametrize("candidates", [None, Grid({"x": 4, "y": 4})], ids=["box", "candidates"])
 def test_points_that_are_asked_for_together_differ(algorithm: Algorithm, candidates: Grid | None) -> None:
-    """Five points at once, beside some that were told."""
+    """Five points at once, in addition to some that were observed."""
     network = NETWORKS["chain"]
     process = Process(network, truth(network, 2))
     study = Study(network, algorithm=algorithm, candidates=candidates, horizon=12)
@@ -252,10 +252,10 @@ def test_points_that_are_asked_for_together_differ(algorithm: Algorithm, candida
 @pytest.mark.parametrize("structure", STRUCTURES)
 def test_what_is_kept_changes_no_choice(algorithm: Algorithm, structure: str) -> None:
     """A cache from fewer runs, from runs under way (which were made up), from both, or from other candidates."""
-    given = context(structure, candidates=True)
+    given = situation(structure, candidates=True)
     assert given.candidates is not None
-    fewer = context(structure, t=3)
-    before = replace(given, told=fewer.told, beliefs=fewer.beliefs, best=fewer.best, trial=3)
+    fewer = situation(structure, t=3)
+    before = replace(given, data=fewer.data, beliefs=fewer.beliefs, best=fewer.best, trial=3)
     for earlier in (
         before,
         replace(given, pending=given.candidates[-3:]),
@@ -275,7 +275,7 @@ def test_what_is_kept_changes_no_choice(algorithm: Algorithm, structure: str) ->
 
 def test_recommendations_lie_in_the_domain(algorithm: Algorithm) -> None:
     for t in (0, 6):
-        given = context("chain", t=t)
+        given = situation("chain", t=t)
         point = algorithm.recommend(given)
         assert point is None or np.all((given.domain.lower <= point) & (point <= given.domain.upper))
 
@@ -296,22 +296,22 @@ class BestMean:
 
     draws: int = 50
 
-    def suggest(self, context: Context, rng: np.random.Generator) -> Suggestion:
-        domain = context.domain
-        if context.candidates is not None:
-            drawn = context.candidates[context.free_candidates()]
+    def suggest(self, situation: Situation, rng: np.random.Generator) -> Suggestion:
+        domain = situation.domain
+        if situation.candidates is not None:
+            drawn = situation.candidates[situation.free_candidates()]
         else:
             drawn = domain.encode(
                 domain.decode(rng.uniform(domain.lower, domain.upper, (self.draws, domain.dimension)))
             )
-        return Suggestion(self._best(context, drawn))
+        return Suggestion(self._best(situation, drawn))
 
-    def recommend(self, context: Context) -> Array | None:
-        return self._best(context, context.told[:, : context.domain.dimension])
+    def recommend(self, situation: Situation) -> Array | None:
+        return self._best(situation, situation.data[:, : situation.domain.dimension])
 
-    def _best(self, context: Context, drawn: Array) -> Array | None:
-        network = context.beliefs.network
-        mean = network.sign * composite_mean(context.beliefs, drawn)[:, network.objective_column]
+    def _best(self, situation: Situation, drawn: Array) -> Array | None:
+        network = situation.beliefs.network
+        mean = network.sign * composite_mean(situation.beliefs, drawn)[:, network.objective_column]
         return drawn[mean.argmax()] if len(drawn) else None
 
 

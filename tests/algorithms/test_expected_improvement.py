@@ -91,30 +91,30 @@ def black_box(variance: float) -> Network:
 def test_points_without_hope_are_told_apart() -> None:
     """With the best a hundred sds away, EI is 0 in floats everywhere; its logarithm still ranks the candidates."""
     network = black_box(1e-4)
-    told = np.array([[0.0, 1.0], [6.0, 0.0], [7.5, 0.02]])
+    data = np.array([[0.0, 1.0], [6.0, 0.0], [7.5, 0.02]])
     candidates = np.linspace(3.5, 10, 30)[:, None]
-    context = cases.given(network, told, candidates)
-    got = cases.scores(ExpectedImprovement(), context)
+    situation = cases.given(network, data, candidates)
+    got = cases.scores(ExpectedImprovement(), situation)
     assert np.all(np.isfinite(got))
     assert np.exp(got).max() == 0.0
-    belief = context.beliefs.stages[0].belief
+    belief = situation.beliefs.stages[0].belief
     assert belief is not None
     prediction = belief.posterior.predict(candidates)
     pairs = zip(prediction.mean[:, 0], prediction.sd, strict=True)
     exact = np.array([float(paper.log_expected_improvement(m, s, 1.0)) for m, s in pairs])
     np.testing.assert_allclose(got, exact, rtol=1e-7)
-    chosen = ExpectedImprovement().suggest(context, np.random.default_rng(0)).point
+    chosen = ExpectedImprovement().suggest(situation, np.random.default_rng(0)).point
     np.testing.assert_array_equal(chosen, candidates[exact.argmax()])
-    boxed = ExpectedImprovement().suggest(replace(context, candidates=None), np.random.default_rng(0)).point
+    boxed = ExpectedImprovement().suggest(replace(situation, candidates=None), np.random.default_rng(0)).point
     assert boxed is not None
-    assert cases.scores(ExpectedImprovement(), context, boxed[None])[0] >= got.max()
+    assert cases.scores(ExpectedImprovement(), situation, boxed[None])[0] >= got.max()
 
 
 def test_before_the_first_value_the_mean_decides() -> None:
     """Every value is an improvement then; nothing was observed, so every point is as good as any other."""
     network = black_box(1.0)
-    context = cases.given(network, np.array([[4.0, np.nan]]), np.linspace(0, 10, 7)[:, None])
-    assert context.best == -np.inf
-    assert len(set(cases.scores(ExpectedImprovement(), context))) == 1
-    firsts = {tuple(ExpectedImprovement().suggest(context, np.random.default_rng(s)).point) for s in range(8)}  # type: ignore[arg-type]
+    situation = cases.given(network, np.array([[4.0, np.nan]]), np.linspace(0, 10, 7)[:, None])
+    assert situation.best == -np.inf
+    assert len(set(cases.scores(ExpectedImprovement(), situation))) == 1
+    firsts = {tuple(ExpectedImprovement().suggest(situation, np.random.default_rng(s)).point) for s in range(8)}  # type: ignore[arg-type]
     assert len(firsts) > 1

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cascada.algorithms.algorithm import Context, point_key
+from cascada.algorithms.algorithm import Situation, point_key
 from cascada.algorithms.non_adaptive import NonAdaptive
 from cascada.arrays import Array
 from cascada.designs import design, design_of_candidates
@@ -28,33 +28,33 @@ PROCESS = Process(CHAIN, FUNCTIONS)
 GRID = Grid({"x": 7, "y": 7})
 
 
-def context(network: Network, told: Array, candidates: Array | None = None, **options: Any) -> Context:
+def situation(network: Network, data: Array, candidates: Array | None = None, **options: Any) -> Situation:
     """What an algorithm is given after runs (t, V), none of them taken."""
-    seen = network.sign * told[:, network.objective_column]
-    return Context(
-        beliefs=prior_beliefs(network, JITTER).append(told),
-        told=told,
+    seen = network.sign * data[:, network.objective_column]
+    return Situation(
+        beliefs=prior_beliefs(network, JITTER).append(data),
+        data=data,
         pending=np.empty((0, network.domain.dimension)),
         candidates=candidates,
         best=float(seen.max(initial=-np.inf)),
-        trial=len(told),
+        trial=len(data),
         **options,
     )
 
 
-def started(candidates: Array | None = None, **options: Any) -> Context:
+def started(candidates: Array | None = None, **options: Any) -> Situation:
     """Before the first run of the chain."""
-    return context(CHAIN, np.empty((0, CHAIN.width)), candidates, **options)
+    return situation(CHAIN, np.empty((0, CHAIN.width)), candidates, **options)
 
 
-def transcribed(problem: Problem, told: Array) -> tuple[list[Layer], list[list[int]]]:
+def transcribed(problem: Problem, data: Array) -> tuple[list[Layer], list[list[int]]]:
     """The layers of a problem whose stages follow one another, and which controls each has of its own."""
     network = problem.network
     layers, own = [], []
     for node in network.nodes:
         before = [column for column in node.inputs if column >= network.domain.dimension]
-        rows_in = [tuple(row) for row in told[:, list(node.inputs)].tolist()]
-        rows_out = [tuple(row) for row in told[:, list(node.columns)].tolist()]
+        rows_in = [tuple(row) for row in data[:, list(node.inputs)].tolist()]
+        rows_out = [tuple(row) for row in data[:, list(node.columns)].tolist()]
         layers.append(Layer(rows_in, rows_out, len(before), node.stage.joint, JITTER))
         own.append([column for column in node.inputs if column < network.domain.dimension])
     return layers, own
@@ -69,10 +69,10 @@ def test_equals_the_literal_transcription(structure: str, seed: int) -> None:
     """The same composite mean at every candidate, and the same point in the end."""
     problem = certified(structure, seed)
     domain = problem.network.domain
-    told = problem.values(domain.decode(design(domain, 16, grid=False)))
+    data = problem.values(domain.decode(design(domain, 16, grid=False)))
     candidates = np.random.default_rng(seed).uniform(-2, 2, (40, domain.dimension))
-    given = context(problem.network, told, candidates)
-    layers, own = transcribed(problem, told)
+    given = situation(problem.network, data, candidates)
+    layers, own = transcribed(problem, data)
     points = [tuple(row) for row in candidates.tolist()]
     slow = [mu_g(layers, x, own) for x in points]
     fast = composite_mean(given.beliefs, candidates)[:, problem.network.objective_column]
@@ -87,13 +87,13 @@ def test_known_ranges_are_projected_onto_as_in_case_2(structure: str, seed: int)
     """`eq:mutil`, with ranges so narrow that they matter; the last one, which is monotone, cannot change the answer."""
     problem = certified(structure, seed)
     network, domain = problem.network, problem.network.domain
-    told = problem.values(domain.decode(design(domain, 5, grid=False)))
+    data = problem.values(domain.decode(design(domain, 5, grid=False)))
     candidates = np.random.default_rng(seed).uniform(-2, 2, (60, domain.dimension))
-    given = context(network, told, candidates)
-    outputs = [told[:, list(node.columns)] for node in network.nodes]
+    given = situation(network, data, candidates)
+    outputs = [data[:, list(node.columns)] for node in network.nodes]
     narrow: list[Range] = [(float(np.quantile(o, 0.3)), float(np.quantile(o, 0.6))) for o in outputs[:-1]]
     names = [node.stage.name for node in network.nodes]
-    layers, own = transcribed(problem, told)
+    layers, own = transcribed(problem, data)
     points = [tuple(row) for row in candidates.tolist()]
     wide: list[Range] = [None, (-10.0, 10.0)]
     for last in wide:
@@ -115,8 +115,8 @@ def test_known_ranges_are_projected_onto_as_in_case_2(structure: str, seed: int)
 def test_a_range_of_one_output_goes_before_that_of_its_stage() -> None:
     problem = certified("feed-forward", 0)
     network = problem.network
-    told = problem.values(design(network.domain, 6))
-    given = context(network, told, np.random.default_rng(0).uniform(-2, 2, (200, 2)))
+    data = problem.values(design(network.domain, 6))
+    given = situation(network, data, np.random.default_rng(0).uniform(-2, 2, (200, 2)))
     both = NonAdaptive(ranges={"s1.s1_2": (0.2, 0.3), "s1": (-0.1, 0.1)})
     within = both._within(network)
     assert within is not None
@@ -127,9 +127,9 @@ def test_a_range_of_one_output_goes_before_that_of_its_stage() -> None:
 
 
 def test_the_first_of_equal_candidates_is_returned() -> None:
-    told = values(CHAIN, FUNCTIONS, np.array([[0.5, 0.5], [-1.0, 1.0]]))
+    data = values(CHAIN, FUNCTIONS, np.array([[0.5, 0.5], [-1.0, 1.0]]))
     far = np.array([[-2.0, -2.0], [0.3, 0.4], [0.3, 0.4], [0.3, 0.4]])
-    given = context(CHAIN, told, far)
+    given = situation(CHAIN, data, far)
     mean = composite_mean(given.beliefs, far)[:, CHAIN.objective_column]
     for order in ([0, 1, 2, 3], [1, 2, 3, 0], [3, 0, 1, 2]):
         chosen = NonAdaptive().recommend(replace(given, candidates=far[order]))
@@ -141,8 +141,8 @@ def test_the_first_of_equal_candidates_is_returned() -> None:
 def test_over_a_box_no_dense_sample_has_a_better_mean(name: str, mirrored: bool) -> None:
     network = NETWORKS[name].mirrored() if mirrored else NETWORKS[name]
     domain = network.domain
-    told = values(network, truth(network, 2), domain.decode(design(domain, 9)))
-    given = context(network, told)
+    data = values(network, truth(network, 2), domain.decode(design(domain, 9)))
+    given = situation(network, data)
     point = NonAdaptive().recommend(given)
     assert point is not None
     np.testing.assert_array_equal(point, NonAdaptive().recommend(given))
@@ -150,7 +150,7 @@ def test_over_a_box_no_dense_sample_has_a_better_mean(name: str, mirrored: bool)
     dense = domain.encode(
         domain.decode(np.random.default_rng(5).uniform(domain.lower, domain.upper, (4000, len(point))))
     )
-    mean = network.sign * composite_mean(given.beliefs, np.concatenate([point[None], dense, told[:, : len(point)]]))
+    mean = network.sign * composite_mean(given.beliefs, np.concatenate([point[None], dense, data[:, : len(point)]]))
     assert mean[0, network.objective_column] >= mean[1:, network.objective_column].max() - 1e-9
 
 
@@ -230,7 +230,7 @@ def test_failures_pending_runs_and_runs_of_ones_own_do_not_disturb_the_design() 
 
 
 def test_where_points_may_be_run_twice_the_trial_number_counts() -> None:
-    """A reproduction run takes nothing: every trial has its point, whatever was told."""
+    """A reproduction run takes nothing: every trial has its point, whatever was observed."""
     wanted = design(CHAIN.domain, 6)
     for trial in range(6):
         suggestion = NonAdaptive(runs=6).suggest(replace(started(), trial=trial), RNG)
@@ -258,7 +258,7 @@ def test_a_kept_design_is_used_only_for_what_it_was_made_for() -> None:
 
 def test_taken_points_are_known_in_user_units() -> None:
     network = NETWORKS["graph"]  # with a logarithmic control
-    given = context(network, np.empty((0, network.width)), horizon=10)
+    given = situation(network, np.empty((0, network.width)), horizon=10)
     points = design(network.domain, 10)
     taken = frozenset(point_key(network.domain, point) for point in points[:7])
     np.testing.assert_array_equal(NonAdaptive().suggest(replace(given, taken=taken), RNG).point, points[7])

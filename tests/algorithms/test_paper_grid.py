@@ -25,9 +25,9 @@ def test_equals_the_literal_transcription_step_by_step(seed: int, grid: PaperGri
     study = Study(network, algorithm=grid, candidates=Grid({"x": 6, "y": 6}), seed=seed, jitter=JITTER)
     candidates = [tuple(row) for row in Grid({"x": 6, "y": 6}).points(network.domain).tolist()]
     D = np.linspace(grid.low, grid.high, grid.points).tolist()
-    told: list[tuple[list[tuple[float, ...]], list[float]]] = [([], []) for _ in network.nodes]
+    data: list[tuple[list[tuple[float, ...]], list[float]]] = [([], []) for _ in network.nodes]
     for _ in range(8):
-        stages = [PaperStage(X, y, JITTER) for X, y in told]
+        stages = [PaperStage(X, y, JITTER) for X, y in data]
         expected = paper_grid_ucb(stages, candidates, D, grid.radius, B=2.0, L=2.0)
         beliefs = [stage.belief for stage in study.beliefs.stages]
         got = grid.upper(beliefs, np.array(candidates))  # type: ignore[arg-type]
@@ -38,7 +38,7 @@ def test_equals_the_literal_transcription_step_by_step(seed: int, grid: PaperGri
         assert expected[candidates.index(point)] >= max(expected) - 1e-6
         value: tuple[float, ...] = point
         outputs = {}
-        for node, (X, y) in zip(network.nodes, told, strict=True):
+        for node, (X, y) in zip(network.nodes, data, strict=True):
             assert node.stage.function is not None
             (out,) = node.stage.function(**dict(zip(node.input_names, value, strict=True)))
             if value not in X:
@@ -66,7 +66,7 @@ def test_it_yields_no_gap_of_its_own() -> None:
     study = Study(network, algorithm=PaperGrid(), candidates=Grid({"x": 5, "y": 5}))
     trial = study.ask()
     assert trial is not None
-    suggestion = study.algorithm.suggest(study._context(()), np.random.default_rng(0))
+    suggestion = study.algorithm.suggest(study._situation(()), np.random.default_rng(0))
     assert suggestion.bound is None
 
 

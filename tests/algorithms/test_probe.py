@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cascada.algorithms import GPNEI, Context
+from cascada.algorithms import GPNEI, Situation
 from cascada.algorithms.probe import is_probe
 from cascada.confidence import Boxes
 from cascada.network import Network, Process, Stage, chain, enclose_network
@@ -19,14 +19,14 @@ def _smooth(x: float, y: float) -> float:
     return -((x - 0.3) ** 2) - (y - 0.6) ** 2
 
 
-def due(network: Network | None = None, grid: Grid | None = None) -> tuple[Study, Context]:
+def due(network: Network | None = None, grid: Grid | None = None) -> tuple[Study, Situation]:
     """A study whose next run has to be a probe, and what its algorithm is given."""
     network = network or chain(Stage("f", BOX, function=_smooth))
     study, process = Study(network, candidates=grid), Process(network)
     for _ in range(60):
-        context = study._context(())
-        if context.untested is not None:
-            return study, context
+        situation = study._situation(())
+        if situation.untested is not None:
+            return study, situation
         trial = study.ask()
         assert trial is not None
         study.tell(trial, process(trial.controls))
@@ -35,31 +35,31 @@ def due(network: Network | None = None, grid: Grid | None = None) -> tuple[Study
 
 @pytest.mark.parametrize("grid", [None, Grid({"x": 9, "y": 9})], ids=["box", "candidates"])
 def test_a_probe_is_where_nothing_better_is_expected_and_nothing_was_run(grid: Grid | None) -> None:
-    _, context = due(grid=grid)
-    assert context.untested is not None
-    point = GPNEI().suggest(context, np.random.default_rng(0)).point
+    _, situation = due(grid=grid)
+    assert situation.untested is not None
+    point = GPNEI().suggest(situation, np.random.default_rng(0)).point
     assert point is not None
-    assert enclose_network(context.untested, Boxes(point[None], point[None])).boxes.upper[0, -1] <= context.best
-    assert not context.is_taken(point)
-    assert np.abs(context.told[:, :2] - point).max(axis=1).min() > 0.1
-    if context.candidates is not None:
-        assert (context.candidates == point).all(axis=1).any()
+    assert enclose_network(situation.untested, Boxes(point[None], point[None])).boxes.upper[0, -1] <= situation.best
+    assert not situation.is_taken(point)
+    assert np.abs(situation.data[:, :2] - point).max(axis=1).min() > 0.1
+    if situation.candidates is not None:
+        assert (situation.candidates == point).all(axis=1).any()
 
 
 def test_a_probe_is_suggested_only_when_it_is_due() -> None:
-    _, context = due()
-    usual = GPNEI().suggest(replace(context, untested=None), np.random.default_rng(0)).point
-    probe = GPNEI().suggest(context, np.random.default_rng(0)).point
+    _, situation = due()
+    usual = GPNEI().suggest(replace(situation, untested=None), np.random.default_rng(0)).point
+    probe = GPNEI().suggest(situation, np.random.default_rng(0)).point
     assert usual is not None
     assert probe is not None
     assert not np.array_equal(usual, probe)
-    again = GPNEI().suggest(context, np.random.default_rng(0)).point
+    again = GPNEI().suggest(situation, np.random.default_rng(0)).point
     np.testing.assert_array_equal(probe, again)  # `suggest` is a pure function
 
 
 def test_without_a_point_that_is_ruled_out_the_search_goes_on_as_usual() -> None:
-    _, context = due()
-    hopeless = replace(context, best=-100.0)
+    _, situation = due()
+    hopeless = replace(situation, best=-100.0)
     usual = GPNEI().suggest(replace(hopeless, untested=None), np.random.default_rng(0)).point
     found = GPNEI().suggest(hopeless, np.random.default_rng(0)).point
     assert usual is not None
@@ -68,13 +68,13 @@ def test_without_a_point_that_is_ruled_out_the_search_goes_on_as_usual() -> None
 
 
 def test_of_several_runs_under_way_one_is_a_probe() -> None:
-    study, context = due()
-    assert context.untested is not None
+    study, situation = due()
+    assert situation.untested is not None
     trials = study.ask(3)
     rows = np.array([list(trial.controls.values()) for trial in trials])
-    probes = is_probe(context.untested, rows, context.best, context.told[:, :2])
+    probes = is_probe(situation.untested, rows, situation.best, situation.data[:, :2])
     assert probes[0]
-    assert study._context(study.trials[-3:]).untested is None
+    assert study._situation(study.trials[-3:]).untested is None
 
 
 def test_a_probe_whose_first_stage_was_told_is_still_under_way() -> None:
@@ -84,7 +84,7 @@ def test_a_probe_whose_first_stage_was_told_is_still_under_way() -> None:
     assert trial is not None
     study.tell_stage(trial, "f", _smooth(**trial.controls))
     assert study.knowledge.probation.unfinished == {trial.number: True}
-    assert study._context(study.trials[-1:]).untested is None
+    assert study._situation(study.trials[-1:]).untested is None
 
 
 def test_a_probe_of_whole_numbers_is_whole() -> None:
@@ -98,10 +98,10 @@ def test_a_probe_of_whole_numbers_is_whole() -> None:
 
 
 def test_a_point_next_to_a_run_is_no_probe() -> None:
-    _, context = due()
-    assert context.untested is not None
-    worst = int(context.told[:, 2].argmin())
-    runs = context.told[:, :2]
+    _, situation = due()
+    assert situation.untested is not None
+    worst = int(situation.data[:, 2].argmin())
+    runs = situation.data[:, :2]
     points = runs[[worst]] + np.array([[1e-3, 0.0]]) * np.where(runs[worst, 0] < 0.5, 1, -1)
-    assert not is_probe(context.untested, points, context.best, runs)[0]
-    assert is_probe(context.untested, points, context.best, np.delete(runs, worst, axis=0))[0]
+    assert not is_probe(situation.untested, points, situation.best, runs)[0]
+    assert is_probe(situation.untested, points, situation.best, np.delete(runs, worst, axis=0))[0]

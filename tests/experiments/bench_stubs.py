@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 
 import cascada as cd
-from cascada.algorithms import Context, RandomSearch, Suggestion
+from cascada.algorithms import RandomSearch, Situation, Suggestion
 from cascada.arrays import Array
 from cascada.experiments import bench_plan
 from cascada.experiments.bench_plan import Job, Settings
@@ -19,40 +19,40 @@ PLACE = "tests.experiments.bench_stubs"
 
 
 class _Stub:
-    def recommend(self, context: Context) -> Array | None:  # noqa: ARG002
+    def recommend(self, situation: Situation) -> Array | None:  # noqa: ARG002
         return None
 
 
 class Failing(_Stub):
     """Random search that gives up after 8 runs: on a chain of two controls, the second of its own."""
 
-    def suggest(self, context: Context, rng: np.random.Generator) -> Suggestion:
-        if context.trial >= 7:
+    def suggest(self, situation: Situation, rng: np.random.Generator) -> Suggestion:
+        if situation.trial >= 7:
             raise ZeroDivisionError("a fault\nof this algorithm")
-        return RandomSearch().suggest(context, rng)
+        return RandomSearch().suggest(situation, rng)
 
 
 class Sometimes(_Stub):
     """Fails unless a file says that it may go on."""
 
-    def suggest(self, context: Context, rng: np.random.Generator) -> Suggestion:
+    def suggest(self, situation: Situation, rng: np.random.Generator) -> Suggestion:
         if not Path(os.environ["CASCADA_TEST_MAY_GO_ON"]).exists():
             raise ZeroDivisionError("not yet")
-        return RandomSearch().suggest(context, rng)
+        return RandomSearch().suggest(situation, rng)
 
 
 class Repeating(_Stub):
     """Asks for the first point that was run, again and again."""
 
-    def suggest(self, context: Context, rng: np.random.Generator) -> Suggestion:  # noqa: ARG002
-        return Suggestion(context.told[0, : context.domain.dimension])
+    def suggest(self, situation: Situation, rng: np.random.Generator) -> Suggestion:  # noqa: ARG002
+        return Suggestion(situation.data[0, : situation.domain.dimension])
 
 
 class Ending(_Stub):
     """One run of its own, and then none is worth it."""
 
-    def suggest(self, context: Context, rng: np.random.Generator) -> Suggestion:
-        return Suggestion(None) if context.trial > 6 else RandomSearch().suggest(context, rng)
+    def suggest(self, situation: Situation, rng: np.random.Generator) -> Suggestion:
+        return Suggestion(None) if situation.trial > 6 else RandomSearch().suggest(situation, rng)
 
 
 def logged(log: str, settings: Settings, job: Job) -> dict[str, Any]:

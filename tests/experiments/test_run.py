@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from cascada.algorithms import Algorithm, Context, PaperGrid, RandomSearch, Suggestion
+from cascada.algorithms import Algorithm, PaperGrid, RandomSearch, Situation, Suggestion
 from cascada.arrays import Array
 from cascada.confidence import Belief
 from cascada.errors import ArgumentError
@@ -18,18 +18,18 @@ class Scripted:
     """Suggests given candidates by number, and remembers what it was asked."""
 
     numbers: list[int]
-    asked: list[Context] = field(default_factory=list)
+    asked: list[Situation] = field(default_factory=list)
     recommends: int | None = None
 
-    def suggest(self, context: Context, rng: np.random.Generator) -> Suggestion:  # noqa: ARG002
-        self.asked.append(context)
-        assert context.candidates is not None
-        return Suggestion(context.candidates[self.numbers[context.trial]], cache=("kept", context.trial))
+    def suggest(self, situation: Situation, rng: np.random.Generator) -> Suggestion:  # noqa: ARG002
+        self.asked.append(situation)
+        assert situation.candidates is not None
+        return Suggestion(situation.candidates[self.numbers[situation.trial]], cache=("kept", situation.trial))
 
-    def recommend(self, context: Context) -> Array | None:
-        self.asked.append(context)
-        assert context.candidates is not None
-        return None if self.recommends is None else context.candidates[self.recommends]
+    def recommend(self, situation: Situation) -> Array | None:
+        self.asked.append(situation)
+        assert situation.candidates is not None
+        return None if self.recommends is None else situation.candidates[self.recommends]
 
 
 @dataclass(frozen=True)
@@ -38,10 +38,10 @@ class Fixed:
 
     point: Array | None
 
-    def suggest(self, context: Context, rng: np.random.Generator) -> Suggestion:  # noqa: ARG002
+    def suggest(self, situation: Situation, rng: np.random.Generator) -> Suggestion:  # noqa: ARG002
         return Suggestion(self.point)
 
-    def recommend(self, context: Context) -> Array | None:  # noqa: ARG002
+    def recommend(self, situation: Situation) -> Array | None:  # noqa: ARG002
         return self.point
 
 
@@ -64,20 +64,20 @@ def test_what_an_algorithm_is_given(problem, truth):
     numbers = [5, 900, 900, 5, 30]
     script = Scripted(numbers)
     run(problem, script, 5, seed=0)
-    for trial, context in enumerate(script.asked):
-        assert (context.trial, context.horizon) == (trial, 5)
-        assert context.cache == (("kept", trial - 1) if trial else None)
-        assert context.best == (truth[numbers[:trial]].max() if trial else -np.inf)
-        assert len(context.told) == trial
-        assert len(context.pending) == 0
-        assert not context.taken
-        belief = context.beliefs.stages[0].belief
+    for trial, situation in enumerate(script.asked):
+        assert (situation.trial, situation.horizon) == (trial, 5)
+        assert situation.cache == (("kept", trial - 1) if trial else None)
+        assert situation.best == (truth[numbers[:trial]].max() if trial else -np.inf)
+        assert len(situation.data) == trial
+        assert len(situation.pending) == 0
+        assert not situation.taken
+        belief = situation.beliefs.stages[0].belief
         assert isinstance(belief, Belief)
         assert belief.posterior.jitter == 1e-7
         assert belief.posterior.count == len(set(numbers[:trial]))
         best = numbers[int(truth[numbers[:trial]].argmax())] if trial else None
-        assert context.candidates is not None
-        np.testing.assert_equal(context.best_point, None if best is None else context.candidates[best])
+        assert situation.candidates is not None
+        np.testing.assert_equal(situation.best_point, None if best is None else situation.candidates[best])
 
 
 def test_a_repeat_keeps_the_very_same_beliefs(problem):
@@ -105,7 +105,7 @@ def test_recommended_regret(problem, truth):
     assert recommended_regret(problem, Scripted([1, 2]), 2, seed=0) == truth.max() - truth[[1, 2]].max()
     script = Scripted([1, 2, 3], recommends=0)
     recommended_regret(problem, script, 3, seed=0)
-    assert [(context.trial, len(context.told)) for context in script.asked] == [(0, 0), (1, 1), (2, 2), (3, 3)]
+    assert [(situation.trial, len(situation.data)) for situation in script.asked] == [(0, 0), (1, 1), (2, 2), (3, 3)]
 
 
 def test_a_point_between_candidates_is_evaluated(problem, truth):

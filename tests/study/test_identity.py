@@ -226,10 +226,10 @@ def test_equal_algorithms_are_described_alike(one: Any, other: Any) -> None:
 class Plain:
     """An algorithm with something inside that nobody can see."""
 
-    def suggest(self, context: Any, rng: Any) -> Any:
+    def suggest(self, situation: Any, rng: Any) -> Any:
         raise NotImplementedError
 
-    def recommend(self, context: Any) -> None:
+    def recommend(self, situation: Any) -> None:
         raise NotImplementedError
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from cascada.algorithms import Context, RandomSearch, Suggestion
+from cascada.algorithms import RandomSearch, Situation, Suggestion
 from cascada.kernels import Matern
 from cascada.network import Network, Stage
 from cascada.space import Real
@@ -34,9 +34,9 @@ class Watched(RandomSearch):
 
     seen: list[set[int]] = field(default_factory=list)
 
-    def suggest(self, context: Context, rng: np.random.Generator) -> Suggestion:
+    def suggest(self, situation: Situation, rng: np.random.Generator) -> Suggestion:
         self.seen.append(threads())
-        return super().suggest(context, rng)
+        return super().suggest(situation, rng)
 
 
 def test_points_are_chosen_on_one_thread_and_run_on_as_many_as_there_were() -> None:

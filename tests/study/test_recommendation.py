@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cascada.algorithms import Context, NonAdaptive, RandomSearch, Suggestion
+from cascada.algorithms import NonAdaptive, RandomSearch, Situation, Suggestion
 from cascada.arrays import Array
 from cascada.network import chain, composite_mean
 from cascada.outwards import agreeing
@@ -26,10 +26,10 @@ class At:
 
     point: tuple[float, ...]
 
-    def suggest(self, context: Context, rng: np.random.Generator) -> Suggestion:
-        return RandomSearch().suggest(context, rng)
+    def suggest(self, situation: Situation, rng: np.random.Generator) -> Suggestion:
+        return RandomSearch().suggest(situation, rng)
 
-    def recommend(self, context: Context) -> Array | None:  # noqa: ARG002
+    def recommend(self, situation: Situation) -> Array | None:  # noqa: ARG002
         return np.array(self.point)
 
 
@@ -272,10 +272,10 @@ class Careless:
 
     answer: Any
 
-    def suggest(self, context: Context, rng: np.random.Generator) -> Suggestion:
-        return RandomSearch().suggest(context, rng)
+    def suggest(self, situation: Situation, rng: np.random.Generator) -> Suggestion:
+        return RandomSearch().suggest(situation, rng)
 
-    def recommend(self, context: Context) -> Array | None:  # noqa: ARG002
+    def recommend(self, situation: Situation) -> Array | None:  # noqa: ARG002
         if isinstance(self.answer, Exception):
             raise self.answer
         return self.answer

@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import Any
 
-from cascada.algorithms.algorithm import Algorithm, Context, Suggestion, point_key
+from cascada.algorithms.algorithm import Algorithm, Situation, Suggestion, point_key
 from cascada.algorithms.cascaded_ei import CascadedEI
 from cascada.algorithms.cucb import CUCB
 from cascada.algorithms.expected_improvement import ExpectedImprovement
@@ -56,12 +56,12 @@ __all__ = [
     "NAMES",
     "Algorithm",
     "CascadedEI",
-    "Context",
     "ExpectedImprovement",
     "NonAdaptive",
     "OptimisticImprovement",
     "PaperGrid",
     "RandomSearch",
+    "Situation",
     "Suggestion",
     "by_name",
     "point_key",

@@ -15,15 +15,15 @@ from cascada.space import Domain
 
 
 @dataclass(frozen=True, eq=False)
-class Context:
+class Situation:
     """All that is known when a point is asked for.
 
     Points are coordinates (`Domain.encode`): user units, or their logarithm for logarithmic controls.
     """
 
     beliefs: Beliefs  #: what is known of the stages
-    told: Array  #: (t, V): controls and outputs of every run, NaN where nothing was observed
-    pending: Array  #: (k, V): runs that are under way, like `told`; (k, d) when nothing of them was observed
+    data: Array  #: (t, V): controls and outputs of every run, NaN where nothing was observed
+    pending: Array  #: (k, V): runs that are under way, like `data`; (k, d) when nothing of them was observed
     candidates: Array | None  #: (n, d), or None for the whole box
     best: float  #: the best value of what is maximised so far; −∞ before the first complete run
     trial: int  #: the number of the trial that is asked for
@@ -37,8 +37,8 @@ class Context:
     @property
     def best_run(self) -> Array | None:
         """The run with the best value (V,); None before the first complete run."""
-        values = self.beliefs.network.sign * self.told[:, self.beliefs.network.objective_column]
-        return self.told[int(np.nanargmax(values))] if np.isfinite(values).any() else None
+        values = self.beliefs.network.sign * self.data[:, self.beliefs.network.objective_column]
+        return self.data[int(np.nanargmax(values))] if np.isfinite(values).any() else None
 
     @property
     def best_point(self) -> Array | None:
@@ -81,11 +81,11 @@ class Suggestion:
 class Algorithm(Protocol):
     """Suggests points."""
 
-    def suggest(self, context: Context, rng: np.random.Generator) -> Suggestion:
-        """The next point. The same context and generator state give the same answer."""
+    def suggest(self, situation: Situation, rng: np.random.Generator) -> Suggestion:
+        """The next point. The same situation and generator state give the same answer."""
         ...
 
-    def recommend(self, context: Context) -> Array | None:
+    def recommend(self, situation: Situation) -> Array | None:
         """A point (d,) to use in the end, if it is not simply the best run; else None."""
         ...
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cascada.algorithms.algorithm import Context
+from cascada.algorithms.algorithm import Situation
 from cascada.arrays import Array
 from cascada.errors import ArgumentError
 from cascada.gp import BlockPosterior, Posterior, Prediction, SeparablePosterior, TrackedPosterior
@@ -19,52 +19,52 @@ _SIDES_PER_LENGTHSCALE = 4.0
 class BlackBox:
     """The posterior of what is maximised, less its offset; kept between suggestions for speed alone."""
 
-    told: Array  # (t, d + 1): the controls and values of the complete runs that the posterior knows
+    data: Array  # (t, d + 1): the controls and values of the complete runs that the posterior knows
     posterior: Posterior
     offset: float
     candidates: Array | None
     tracked: TrackedPosterior | None  # at the candidates
 
     @classmethod
-    def of(cls, context: Context, kernel: Stationary | None) -> "BlackBox":
+    def of(cls, situation: Situation, kernel: Stationary | None) -> "BlackBox":
         """From what the last suggestion left behind, where that is of use; pending runs are taken at their means."""
-        network, d = context.beliefs.network, context.domain.dimension
+        network, d = situation.beliefs.network, situation.domain.dimension
         chosen = default_kernel(network) if kernel is None else kernel
         if not isinstance(chosen, Stationary):
             raise ArgumentError(
                 f"kernel must be a scalar kernel over all controls, such as Matern(2.5); got {kernel!r}."
             )
         offset = network.sign * _offset(network)
-        told = context.told[:, [*range(d), network.objective_column]].copy()
-        told[:, -1] = network.sign * told[:, -1] - offset
-        told = told[np.isfinite(told).all(axis=1)]
-        kept = context.cache
-        if isinstance(kept, BlackBox) and kept._leads_to(told, chosen, offset):
+        data = situation.data[:, [*range(d), network.objective_column]].copy()
+        data[:, -1] = network.sign * data[:, -1] - offset
+        data = data[np.isfinite(data).all(axis=1)]
+        kept = situation.cache
+        if isinstance(kept, BlackBox) and kept._leads_to(data, chosen, offset):
             posterior = kept.posterior
         else:
-            kept, posterior = None, Posterior.empty(chosen, d, jitter=_jitter(context))
-        known = 0 if kept is None else len(kept.told)
-        for row in told[known:, None]:  # one by one, so that what was kept changes not a digit
+            kept, posterior = None, Posterior.empty(chosen, d, jitter=_jitter(situation))
+        known = 0 if kept is None else len(kept.data)
+        for row in data[known:, None]:  # one by one, so that what was kept changes not a digit
             posterior = posterior.append(row[:, :-1], row[:, -1])
-        for point in context.pending[:, :d]:
+        for point in situation.pending[:, :d]:
             if not (posterior.inputs == point).all(axis=1).any():  # what was seen is known, but for the jitter
                 posterior = posterior.append(point[None], posterior.predict(point[None]).mean)
-        if context.candidates is None:
-            return cls(told, posterior, offset, None, None)
-        before = kept.tracked if kept is not None and kept.candidates is context.candidates else None
+        if situation.candidates is None:
+            return cls(data, posterior, offset, None, None)
+        before = kept.tracked if kept is not None and kept.candidates is situation.candidates else None
         if before is not None and before.follows(posterior):
             tracked = before.follow(posterior)
         else:
-            tracked = TrackedPosterior.at(posterior, context.candidates)
-        return cls(told, posterior, offset, context.candidates, tracked)
+            tracked = TrackedPosterior.at(posterior, situation.candidates)
+        return cls(data, posterior, offset, situation.candidates, tracked)
 
-    def _leads_to(self, told: Array, kernel: Stationary, offset: float) -> bool:
+    def _leads_to(self, data: Array, kernel: Stationary, offset: float) -> bool:
         same = self.offset == offset and self.posterior.kernel == kernel
-        return same and np.array_equal(self.told, told[: len(self.told)])
+        return same and np.array_equal(self.data, data[: len(self.data)])
 
-    def kept(self, context: Context) -> object:
+    def kept(self, situation: Situation) -> object:
         """What to hand to the next suggestion: nothing that rests on made-up data."""
-        return context.cache if len(context.pending) else self
+        return situation.cache if len(situation.pending) else self
 
     def at(self, points: Array) -> Prediction:
         """Mean and sd at some points (n, d), offset left out."""
@@ -110,10 +110,10 @@ def _offset(network: Network) -> float:
     return float(np.broadcast_to(stage.offset, (len(stage.modelled),))[stage.modelled.index(output)])
 
 
-def _jitter(context: Context) -> float:
+def _jitter(situation: Situation) -> float:
     """That of the stages, so that all algorithms of a study compute alike."""
     found = [SMALLEST_JITTER]
-    for stage in context.beliefs.stages:
+    for stage in situation.beliefs.stages:
         posterior = None if stage.belief is None else stage.belief.posterior
         if isinstance(posterior, SeparablePosterior):
             posterior = posterior.scalar

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cascada.algorithms.algorithm import Context
+from cascada.algorithms.algorithm import Situation
 from cascada.algorithms.grey_box import GreyBox
 from cascada.algorithms.scored import Acquisition, Scored
 from cascada.arrays import Array
@@ -37,12 +37,12 @@ class CascadedEI(Scored):
         if isinstance(self.samples, bool) or not isinstance(self.samples, int | np.integer) or self.samples < 1:
             raise ArgumentError(f"samples must be a whole number of at least 1; got {self.samples!r}.")
 
-    def acquisition(self, context: Context, rng: np.random.Generator) -> Acquisition:
+    def acquisition(self, situation: Situation, rng: np.random.Generator) -> Acquisition:
         """The estimate of cEI_{t−1}."""
-        grey = GreyBox.of(context)
+        grey = GreyBox.of(situation)
         # From a generator of their own, so that ties are broken as they are for every other algorithm.
         draws = rng.spawn(1)[0].standard_normal((self.samples, draw_count(grey.beliefs)))
-        best = context.best
+        best = situation.best
 
         def score(points: Array) -> Array:
             return self._improvement(grey, points, draws, best)
@@ -50,7 +50,7 @@ class CascadedEI(Scored):
         def screen(points: Array) -> Array:
             return self._improvement(grey, points, draws[:_SCREENED_BY], best)
 
-        return Acquisition(score, grey.kept(context), screen)
+        return Acquisition(score, grey.kept(situation), screen)
 
     def _improvement(self, grey: GreyBox, points: Array, draws: Array, best: float) -> Array:
         tracked = grey.tracked if grey.are_candidates(points) else {}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cascada.algorithms.algorithm import Context
+from cascada.algorithms.algorithm import Situation
 from cascada.algorithms.grey_box import GreyBox
 from cascada.algorithms.scored import Acquisition, Scored
 
@@ -18,7 +18,7 @@ from cascada.algorithms.scored import Acquisition, Scored
 class CUCB(Scored):
     """argmax μ̃_{t−1}(x) + B·σ̃_{t−1}(x)."""
 
-    def acquisition(self, context: Context, rng: np.random.Generator) -> Acquisition:  # noqa: ARG002
+    def acquisition(self, situation: Situation, rng: np.random.Generator) -> Acquisition:  # noqa: ARG002
         """UCB_{t−1}."""
-        grey = GreyBox.of(context)
-        return Acquisition(lambda points: grey.at(points).upper, grey.kept(context))
+        grey = GreyBox.of(situation)
+        return Acquisition(lambda points: grey.at(points).upper, grey.kept(situation))

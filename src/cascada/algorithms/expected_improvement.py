@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cascada.algorithms.algorithm import Context
+from cascada.algorithms.algorithm import Situation
 from cascada.algorithms.black_box import BlackBox
 from cascada.algorithms.scored import Acquisition, Scored
 from cascada.arrays import Array
@@ -28,10 +28,10 @@ class ExpectedImprovement(Scored):
 
     kernel: Stationary | None = None
 
-    def acquisition(self, context: Context, rng: np.random.Generator) -> Acquisition:  # noqa: ARG002
+    def acquisition(self, situation: Situation, rng: np.random.Generator) -> Acquisition:  # noqa: ARG002
         """log EI_{t−1}."""
-        box = BlackBox.of(context, self.kernel)
-        best = context.best - box.offset
+        box = BlackBox.of(situation, self.kernel)
+        best = situation.best - box.offset
 
         def score(points: Array) -> Array:
             prediction = box.at(points)
@@ -39,7 +39,7 @@ class ExpectedImprovement(Scored):
             # Before the first complete run any value is an improvement, and the mean alone decides.
             return mean if math.isinf(best) else log_expected_improvement(mean - best, prediction.sd)
 
-        return Acquisition(score, box.kept(context))
+        return Acquisition(score, box.kept(situation))
 
 
 def log_expected_improvement(gain: Array, sd: Array) -> Array:

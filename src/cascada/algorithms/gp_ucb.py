@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cascada.algorithms.algorithm import Context
+from cascada.algorithms.algorithm import Situation
 from cascada.algorithms.black_box import BlackBox, default_width
 from cascada.algorithms.scored import Acquisition, Scored
 from cascada.arrays import Array, as_positive
@@ -26,13 +26,13 @@ class GPUCB(Scored):
         if self.norm_bound is not None:
             as_positive(self.norm_bound, "norm_bound")
 
-    def acquisition(self, context: Context, rng: np.random.Generator) -> Acquisition:  # noqa: ARG002
+    def acquisition(self, situation: Situation, rng: np.random.Generator) -> Acquisition:  # noqa: ARG002
         """UCB_{t−1}."""
-        box = BlackBox.of(context, self.kernel)
-        width = default_width(context.beliefs.network) if self.norm_bound is None else self.norm_bound
+        box = BlackBox.of(situation, self.kernel)
+        width = default_width(situation.beliefs.network) if self.norm_bound is None else self.norm_bound
 
         def score(points: Array) -> Array:
             prediction = box.at(points)
             return prediction.mean[:, 0] + width * prediction.sd
 
-        return Acquisition(score, box.kept(context))
+        return Acquisition(score, box.kept(situation))

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from cascada.algorithms.algorithm import Context, Suggestion
+from cascada.algorithms.algorithm import Situation, Suggestion
 from cascada.algorithms.cascaded_ei import CascadedEI
 from cascada.algorithms.expected_improvement import log_expected_improvement
 from cascada.algorithms.probe import probe
@@ -48,73 +48,73 @@ class GPNEI:
     samples: int = 128
     period: int = 3
 
-    def suggest(self, context: Context, rng: np.random.Generator) -> Suggestion:
+    def suggest(self, situation: Situation, rng: np.random.Generator) -> Suggestion:
         """A point that was not run yet; None where every candidate was."""
-        if context.untested is not None:
-            point = probe(context, rng.spawn(1)[0])
+        if situation.untested is not None:
+            point = probe(situation, rng.spawn(1)[0])
             if point is not None:
                 return Suggestion(point)
-        if context.candidates is not None or any(_has_no_ascent(stage) for stage in context.beliefs.stages):
-            return CascadedEI(self.samples).suggest(context, rng)
-        beliefs = hallucinated(context.beliefs, context.pending)
+        if situation.candidates is not None or any(_has_no_ascent(stage) for stage in situation.beliefs.stages):
+            return CascadedEI(self.samples).suggest(situation, rng)
+        beliefs = hallucinated(situation.beliefs, situation.pending)
         point = None
-        if context.best_point is not None and context.trial % self.period != 0:
-            point = _most_likely(context, beliefs, rng)
+        if situation.best_point is not None and situation.trial % self.period != 0:
+            point = _most_likely(situation, beliefs, rng)
         if point is None:
-            point = self._promising(context, beliefs, rng)
-        return Suggestion(random_free_point(context, rng) if point is None else point)
+            point = self._promising(situation, beliefs, rng)
+        return Suggestion(random_free_point(situation, rng) if point is None else point)
 
-    def recommend(self, context: Context) -> Array | None:  # noqa: ARG002
+    def recommend(self, situation: Situation) -> Array | None:  # noqa: ARG002
         """None: the best run is the answer."""
         return None
 
-    def _promising(self, context: Context, beliefs: Beliefs, rng: np.random.Generator) -> Array | None:
+    def _promising(self, situation: Situation, beliefs: Beliefs, rng: np.random.Generator) -> Array | None:
         """Of the points of GPN-UCB at all widths, the one with the largest expected improvement; None without any."""
-        points = np.concatenate([_found(context, of_width(beliefs, width), rng) for width in self.widths])
+        points = np.concatenate([_found(situation, of_width(beliefs, width), rng) for width in self.widths])
         if not len(points):
             return None
         draws = rng.spawn(1)[0].standard_normal((self.samples, draw_count(beliefs)))
         samples = sample_objective(beliefs, points, draws)
-        if np.isinf(context.best):
+        if np.isinf(situation.best):
             return points[int(samples.mean(axis=1).argmax())]
-        gain = np.maximum(samples - context.best, 0.0).mean(axis=1)
-        new = apart(context.domain, points, _runs(context)) > _NEW
-        if gain.max() > _LITTLE * _spread(context) or not new.any():
+        gain = np.maximum(samples - situation.best, 0.0).mean(axis=1)
+        new = apart(situation.domain, points, _runs(situation)) > _NEW
+        if gain.max() > _LITTLE * _spread(situation) or not new.any():
             return points[int(gain.argmax())]
         with np.errstate(invalid="ignore"):
-            likely = log_expected_improvement(samples.mean(axis=1) - context.best, samples.std(axis=1))
+            likely = log_expected_improvement(samples.mean(axis=1) - situation.best, samples.std(axis=1))
         return points[int(np.where(new & ~np.isnan(likely), likely, -np.inf).argmax())]
 
 
-def _most_likely(context: Context, beliefs: Beliefs, rng: np.random.Generator) -> Array | None:
+def _most_likely(situation: Situation, beliefs: Beliefs, rng: np.random.Generator) -> Array | None:
     """Where the composite mean is best, if it is better there than at the best run; else None.
 
     The mean at the best run stands for its value where it is smaller: a jitter of 1e-10 leaves a mean of many runs in
     one place off by more than what can still be gained there.
     """
-    points = _found(context, of_width(beliefs, _MEAN), rng)
+    points = _found(situation, of_width(beliefs, _MEAN), rng)
     if not len(points):
         return None
-    network, best = beliefs.network, context.best_point
+    network, best = beliefs.network, situation.best_point
     assert best is not None, "only asked when there is a best run"
     mean = network.sign * composite_mean(beliefs, np.append(points, best[None], axis=0))[:, network.objective_column]
     mean = np.nan_to_num(mean, nan=-np.inf)
     i = int(mean[:-1].argmax())
-    same = apart(context.domain, points[[i]], _runs(context))[0] <= _SAME
-    gain = mean[i] - min(mean[-1], context.best)
-    return points[i] if gain > (_LITTLE if same else _NOTHING) * _spread(context) else None
+    same = apart(situation.domain, points[[i]], _runs(situation))[0] <= _SAME
+    gain = mean[i] - min(mean[-1], situation.best)
+    return points[i] if gain > (_LITTLE if same else _NOTHING) * _spread(situation) else None
 
 
-def _found(context: Context, beliefs: Beliefs, rng: np.random.Generator) -> Array:
+def _found(situation: Situation, beliefs: Beliefs, rng: np.random.Generator) -> Array:
     """Free points (n, d) where the upper bound is large."""
-    free = [point for point in ascend(beliefs, rng, near_best(context)) if not context.is_taken(point)]
-    return np.array(free).reshape(-1, context.domain.dimension)
+    free = [point for point in ascend(beliefs, rng, near_best(situation)) if not situation.is_taken(point)]
+    return np.array(free).reshape(-1, situation.domain.dimension)
 
 
-def _runs(context: Context) -> Array:
+def _runs(situation: Situation) -> Array:
     """The points of all runs, those under way too, (n, d)."""
-    d = context.domain.dimension
-    return np.concatenate([context.told[:, :d], context.pending[:, :d]])
+    d = situation.domain.dimension
+    return np.concatenate([situation.data[:, :d], situation.pending[:, :d]])
 
 
 def _has_no_ascent(stage: StageBelief) -> bool:
@@ -137,11 +137,11 @@ def of_width(beliefs: Beliefs, width: float) -> Beliefs:
     return Beliefs(beliefs.network, tuple(changed(stage) for stage in beliefs.stages))
 
 
-def _spread(context: Context) -> float:
+def _spread(situation: Situation) -> float:
     """The standard deviation of the objective over runs that are apart from each other: a crowd counts once."""
-    network = context.beliefs.network
-    values = network.sign * context.told[:, network.objective_column]
+    network = situation.beliefs.network
+    values = network.sign * situation.data[:, network.objective_column]
     seen = np.isfinite(values)
-    points, values = context.told[seen, : context.domain.dimension], values[seen]
-    crowdless = best_apart(context.domain, points, values, len(values), _NEW)
+    points, values = situation.data[seen, : situation.domain.dimension], values[seen]
+    crowdless = best_apart(situation.domain, points, values, len(values), _NEW)
     return float(values[crowdless].std())

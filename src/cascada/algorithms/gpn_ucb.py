@@ -10,11 +10,11 @@ from typing import Literal
 
 import numpy as np
 
-from cascada.algorithms.algorithm import Context, Suggestion
+from cascada.algorithms.algorithm import Situation, Suggestion
 from cascada.arrays import Array
 from cascada.errors import ArgumentError, RefutedError
 from cascada.network import Beliefs, hallucinated
-from cascada.search import Candidates, Leaves, Limits, ascend, largest, search
+from cascada.search import Candidates, Leaves, SearchBudget, ascend, largest, search
 
 _MOST_CONTROLS_TO_BRANCH = 6
 _CELLS_BESIDE = 1_000
@@ -34,55 +34,57 @@ class GPNUCB:
         if self.search not in ("auto", "branch_and_bound", "ascent"):
             raise ArgumentError(f"search must be 'auto', 'branch_and_bound' or 'ascent'; got {self.search!r}.")
 
-    def suggest(self, context: Context, rng: np.random.Generator) -> Suggestion:
+    def suggest(self, situation: Situation, rng: np.random.Generator) -> Suggestion:
         """argmax UCB_{t−1} over the points that were not run yet."""
         try:
-            return self._suggest(context, hallucinated(context.beliefs, context.pending), rng)
+            return self._suggest(situation, hallucinated(situation.beliefs, situation.pending), rng)
         except RefutedError:
-            if not len(context.pending):
+            if not len(situation.pending):
                 raise
-            return self._suggest(context, context.beliefs, rng)  # made-up data may contradict; taken points stay taken
+            return self._suggest(
+                situation, situation.beliefs, rng
+            )  # made-up data may contradict; taken points stay taken
 
-    def _suggest(self, context: Context, beliefs: Beliefs, rng: np.random.Generator) -> Suggestion:
-        if context.candidates is not None:
-            return self._candidates(context, beliefs, rng)
+    def _suggest(self, situation: Situation, beliefs: Beliefs, rng: np.random.Generator) -> Suggestion:
+        if situation.candidates is not None:
+            return self._candidates(situation, beliefs, rng)
         branch = self.search == "branch_and_bound"
-        if branch or (self.search == "auto" and context.domain.dimension <= _MOST_CONTROLS_TO_BRANCH):
-            return self._branch_and_bound(context, beliefs)
-        return self._ascent(context, beliefs, rng)
+        if branch or (self.search == "auto" and situation.domain.dimension <= _MOST_CONTROLS_TO_BRANCH):
+            return self._branch_and_bound(situation, beliefs)
+        return self._ascent(situation, beliefs, rng)
 
-    def recommend(self, context: Context) -> Array | None:  # noqa: ARG002
+    def recommend(self, situation: Situation) -> Array | None:  # noqa: ARG002
         """None: the best run is the answer."""
         return None
 
-    def _candidates(self, context: Context, beliefs: Beliefs, rng: np.random.Generator) -> Suggestion:
-        assert context.candidates is not None, "only called with candidates"
-        kept = context.cache
-        if not isinstance(kept, Candidates) or kept.coordinates is not context.candidates:
-            kept = Candidates.of(context.candidates)
+    def _candidates(self, situation: Situation, beliefs: Beliefs, rng: np.random.Generator) -> Suggestion:
+        assert situation.candidates is not None, "only called with candidates"
+        kept = situation.cache
+        if not isinstance(kept, Candidates) or kept.coordinates is not situation.candidates:
+            kept = Candidates.of(situation.candidates)
         followed = kept.follow(beliefs)
         upper = followed.upper(beliefs)
-        free = np.where(context.free_candidates(), upper, -np.inf)
-        point = context.candidates[largest(free, rng)] if np.isfinite(free).any() else None
-        if len(context.pending):  # bounds from made-up data prove nothing
-            return Suggestion(point, None, len(upper), "every candidate", context.cache)
+        free = np.where(situation.free_candidates(), upper, -np.inf)
+        point = situation.candidates[largest(free, rng)] if np.isfinite(free).any() else None
+        if len(situation.pending):  # bounds from made-up data prove nothing
+            return Suggestion(point, None, len(upper), "every candidate", situation.cache)
         return Suggestion(point, float(upper.max()), len(upper), "every candidate", followed)
 
-    def _branch_and_bound(self, context: Context, beliefs: Beliefs) -> Suggestion:
-        leaves = context.cache if isinstance(context.cache, Leaves) else Leaves.root(context.domain)
+    def _branch_and_bound(self, situation: Situation, beliefs: Beliefs) -> Suggestion:
+        leaves = situation.cache if isinstance(situation.cache, Leaves) else Leaves.root(situation.domain)
         # Beside runs under way the bound is a guess: enough cells for a good point are enough.
-        cells = min(self.cells, _CELLS_BESIDE) if len(context.pending) else self.cells
-        limits = Limits(tolerance=context.tolerance, cells=cells)
-        version = len(context.told) + len(context.pending)
-        seen = None if len(context.pending) else context.best_run  # made-up data refute nothing
-        outcome = search(beliefs, leaves, context.best, version, limits, taken=context.is_taken, best_run=seen)
-        if len(context.pending):  # bounds from made-up data prove nothing: the tree is not kept
-            return Suggestion(outcome.point, None, outcome.cells, outcome.stopped, context.cache)
+        cells = min(self.cells, _CELLS_BESIDE) if len(situation.pending) else self.cells
+        budget = SearchBudget(tolerance=situation.tolerance, cells=cells)
+        version = len(situation.data) + len(situation.pending)
+        seen = None if len(situation.pending) else situation.best_run  # made-up data refute nothing
+        outcome = search(beliefs, leaves, situation.best, version, budget, taken=situation.is_taken, best_run=seen)
+        if len(situation.pending):  # bounds from made-up data prove nothing: the tree is not kept
+            return Suggestion(outcome.point, None, outcome.cells, outcome.stopped, situation.cache)
         return Suggestion(outcome.point, outcome.bound, outcome.cells, outcome.stopped, outcome.leaves)
 
-    def _ascent(self, context: Context, beliefs: Beliefs, rng: np.random.Generator) -> Suggestion:
-        best = np.empty((0, context.domain.dimension)) if context.best_point is None else context.best_point[None]
+    def _ascent(self, situation: Situation, beliefs: Beliefs, rng: np.random.Generator) -> Suggestion:
+        best = np.empty((0, situation.domain.dimension)) if situation.best_point is None else situation.best_point[None]
         points = ascend(beliefs, rng, best)
-        free = [point for point in points if not context.is_taken(point)]
-        point = free[0] if free else rng.uniform(context.domain.lower, context.domain.upper)
+        free = [point for point in points if not situation.is_taken(point)]
+        point = free[0] if free else rng.uniform(situation.domain.lower, situation.domain.upper)
         return Suggestion(point, None, 0, "ascent")

@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from cascada.algorithms.algorithm import Context
+from cascada.algorithms.algorithm import Situation
 from cascada.arrays import Array
 from cascada.confidence import Belief
 from cascada.gp import Prediction
@@ -41,21 +41,21 @@ class GreyBox:
     candidates: Candidates | None
 
     @classmethod
-    def of(cls, context: Context) -> "GreyBox":
+    def of(cls, situation: Situation) -> "GreyBox":
         """From what the last suggestion left behind, where that is of use."""
-        beliefs, kept = hallucinated(context.beliefs, context.pending), context.cache
+        beliefs, kept = hallucinated(situation.beliefs, situation.pending), situation.cache
         if isinstance(kept, GreyBox) and kept.beliefs is beliefs:
             return kept  # a repeated point taught nothing
-        if context.candidates is None:
+        if situation.candidates is None:
             return cls(beliefs, None)
         before = kept.candidates if isinstance(kept, GreyBox) else None
-        if before is None or before.coordinates is not context.candidates:
-            before = Candidates.of(context.candidates)
+        if before is None or before.coordinates is not situation.candidates:
+            before = Candidates.of(situation.candidates)
         return cls(beliefs, before.follow(beliefs))
 
-    def kept(self, context: Context) -> object:
+    def kept(self, situation: Situation) -> object:
         """What to hand to the next suggestion: nothing that rests on made-up data."""
-        return context.cache if len(context.pending) else self
+        return situation.cache if len(situation.pending) else self
 
     @property
     def tracked(self) -> dict[int, Prediction]:

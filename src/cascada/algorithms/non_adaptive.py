@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from cascada.algorithms.algorithm import Context, Suggestion, point_key
+from cascada.algorithms.algorithm import Situation, Suggestion, point_key
 from cascada.arrays import Array
 from cascada.confidence import Boxes
 from cascada.designs import design, design_of_candidates
@@ -45,59 +45,59 @@ class NonAdaptive:
         if self.runs is not None and not (whole and self.runs >= 1):
             raise ArgumentError(f"runs must be a whole number, at least 1, or None for the budget; got {self.runs!r}.")
 
-    def suggest(self, context: Context, rng: np.random.Generator) -> Suggestion:  # noqa: ARG002
+    def suggest(self, situation: Situation, rng: np.random.Generator) -> Suggestion:  # noqa: ARG002
         """The first point of the design that is not taken; None when there is no other.
 
         Where points may be run twice (nothing is ever taken), the point with the number of the trial.
         """
-        self._within(context.beliefs.network)  # a wrong name is better said before the first run
-        plan = self._plan(context)
-        left = [i for i, key in enumerate(plan.keys) if key not in context.taken]
-        if not context.taken:
-            left = left[context.trial :]
+        self._within(situation.beliefs.network)  # a wrong name is better said before the first run
+        plan = self._plan(situation)
+        left = [i for i, key in enumerate(plan.keys) if key not in situation.taken]
+        if not situation.taken:
+            left = left[situation.trial :]
         return Suggestion(plan.points[left[0]] if left else None, cache=plan)
 
-    def recommend(self, context: Context) -> Array | None:
+    def recommend(self, situation: Situation) -> Array | None:
         """argmax of the composite mean, the first of equals; None before the first complete run.
 
         Over a box it is searched for from many starts, the best runs among them, with a generator of its own: the same
-        context gives the same point.
+        situation gives the same point.
         """
-        network, within = context.beliefs.network, self._within(context.beliefs.network)
-        if not np.isfinite(context.best):
+        network, within = situation.beliefs.network, self._within(situation.beliefs.network)
+        if not np.isfinite(situation.best):
             return None
 
         def mean(points: Array) -> Array:
             parts = [points[i : i + _BLOCK] for i in range(0, len(points), _BLOCK)]
-            values = np.concatenate([composite_mean(context.beliefs, part, within) for part in parts])
+            values = np.concatenate([composite_mean(situation.beliefs, part, within) for part in parts])
             mean = network.sign * values[:, network.objective_column]  # eq:mean_chain, eq:mean_mul, eq:mean_net
             return np.where(np.isnan(mean), -np.inf, mean)  # a formula need not be defined at the means
 
-        if context.candidates is not None:
-            return context.candidates[int(mean(context.candidates).argmax())]  # algo:fd
-        run = context.told[:, : context.domain.dimension]
+        if situation.candidates is not None:
+            return situation.candidates[int(mean(situation.candidates).argmax())]  # algo:fd
+        run = situation.data[:, : situation.domain.dimension]
         near = run[np.argsort(-mean(run), kind="stable")[:_NEAR]]
-        return best_in_box(mean, context.domain, np.random.default_rng(0), near)[0]
+        return best_in_box(mean, situation.domain, np.random.default_rng(0), near)[0]
 
-    def _plan(self, context: Context) -> "_Plan":
-        runs = context.horizon if self.runs is None else self.runs
+    def _plan(self, situation: Situation) -> "_Plan":
+        runs = situation.horizon if self.runs is None else self.runs
         if runs is None:
             raise ArgumentError(
                 "NonAdaptive must know beforehand how many runs there will be: give a budget to maximise(), "
                 "horizon= to the study, or NonAdaptive(runs=...)."
             )
         # A stage with some of the controls sees a projection of the design, in which the points of a grid coincide.
-        d, nodes = context.domain.dimension, context.beliefs.network.nodes
+        d, nodes = situation.domain.dimension, situation.beliefs.network.nodes
         grid = all(sum(column < d for column in node.inputs) in (0, d) for node in nodes if node.stage.modelled)
-        kept = context.cache
-        if isinstance(kept, _Plan) and kept.is_for(runs, grid, context.domain, context.candidates):
+        kept = situation.cache
+        if isinstance(kept, _Plan) and kept.is_for(runs, grid, situation.domain, situation.candidates):
             return kept
-        if context.candidates is None:
-            points = design(context.domain, runs, grid=grid)
+        if situation.candidates is None:
+            points = design(situation.domain, runs, grid=grid)
         else:
-            points = design_of_candidates(context.candidates, context.domain, runs, grid=grid)
-        keys = tuple(point_key(context.domain, point) for point in points)
-        return _Plan(runs, grid, context.domain, context.candidates, points, keys)
+            points = design_of_candidates(situation.candidates, situation.domain, runs, grid=grid)
+        keys = tuple(point_key(situation.domain, point) for point in points)
+        return _Plan(runs, grid, situation.domain, situation.candidates, points, keys)
 
     def _within(self, network: Network) -> Boxes | None:
         """The ranges as one box (1, V), infinite where nothing is known; None without any."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cascada.algorithms.algorithm import Context
+from cascada.algorithms.algorithm import Situation
 from cascada.algorithms.grey_box import GreyBox
 from cascada.algorithms.scored import Acquisition, Scored, near_best
 from cascada.arrays import Array, as_positive
@@ -30,17 +30,17 @@ class OptimisticImprovement(Scored):
         """η_{t−1} for the choice of point t = trial + 1."""
         return self.b / (1.0 + math.log(max(trial, 1)))
 
-    def acquisition(self, context: Context, rng: np.random.Generator) -> Acquisition:
+    def acquisition(self, situation: Situation, rng: np.random.Generator) -> Acquisition:
         """The improvement over what is certain, or else the uncertainty."""
-        grey = GreyBox.of(context)
-        if context.candidates is not None:
-            surest = float(grey.at(context.candidates).lower.max())
+        grey = GreyBox.of(situation)
+        if situation.candidates is not None:
+            surest = float(grey.at(situation.candidates).lower.max())
         else:  # over the box, as far as a search finds it
-            found = best_in_box(lambda points: grey.at(points).lower, context.domain, rng, near_best(context))
+            found = best_in_box(lambda points: grey.at(points).lower, situation.domain, rng, near_best(situation))
             surest = float(grey.at(found[0][None]).lower[0])
 
         def score(points: Array) -> Array:
             spread = grey.at(points)
-            return np.maximum(spread.upper - surest, self.eta(context.trial) * spread.sd)
+            return np.maximum(spread.upper - surest, self.eta(situation.trial) * spread.sd)
 
-        return Acquisition(score, grey.kept(context))
+        return Acquisition(score, grey.kept(situation))

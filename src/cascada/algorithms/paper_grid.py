@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from cascada.algorithms.algorithm import Context, Suggestion
+from cascada.algorithms.algorithm import Situation, Suggestion
 from cascada.arrays import Array
 from cascada.confidence import Belief
 from cascada.confidence.range_maximum import range_maximum, sparse_maxima
@@ -32,15 +32,15 @@ class PaperGrid:
     points: int = 100
     radius: float = 1.0
 
-    def suggest(self, context: Context, rng: np.random.Generator) -> Suggestion:
+    def suggest(self, situation: Situation, rng: np.random.Generator) -> Suggestion:
         """argmax of the approximate UCB_{t−1} over the candidates, ties broken by the generator."""
-        if context.candidates is None:
+        if situation.candidates is None:
             raise ArgumentError("PaperGrid is defined over candidates; give candidates= to the study.")
-        if context.beliefs.network.sign < 0:
+        if situation.beliefs.network.sign < 0:
             raise ArgumentError("PaperGrid maximises, as the paper does; negate the last stage to minimise.")
-        kept = self._looked_at(_chain(context), context.candidates, context.cache)
-        point = context.candidates[largest(kept.upper, rng)]
-        return Suggestion(point, cache=context.cache if len(context.pending) else kept)
+        kept = self._looked_at(_chain(situation), situation.candidates, situation.cache)
+        point = situation.candidates[largest(kept.upper, rng)]
+        return Suggestion(point, cache=situation.cache if len(situation.pending) else kept)
 
     def _looked_at(self, chain: list[Belief], candidates: Array, before: object) -> "_Kept":
         """UCB_{t−1} at the candidates, carried on from what the last suggestion left behind where that is of use."""
@@ -52,7 +52,7 @@ class PaperGrid:
             return before  # a repeated point taught nothing
         return _Kept(self, first, chain[1:], self._through(first, chain[1:]))
 
-    def recommend(self, context: Context) -> Array | None:  # noqa: ARG002
+    def recommend(self, situation: Situation) -> Array | None:  # noqa: ARG002
         """None: the best run is the answer."""
         return None
 
@@ -169,9 +169,9 @@ def _lipschitz(belief: Belief) -> float:
     return float(belief.lipschitz[0])
 
 
-def _chain(context: Context) -> list[Belief]:
+def _chain(situation: Situation) -> list[Belief]:
     """The beliefs of a chain of scalar stages; an error for anything else."""
-    beliefs = hallucinated(context.beliefs, context.pending)
+    beliefs = hallucinated(situation.beliefs, situation.pending)
     found = []
     for i, stage in enumerate(beliefs.stages):
         if not isinstance(stage.belief, Belief) or len(stage.node.columns) != 1 or (i and len(stage.node.inputs) != 1):

@@ -7,7 +7,7 @@ outputs are likely to lie outside the bounds.
 
 import numpy as np
 
-from cascada.algorithms.algorithm import Context
+from cascada.algorithms.algorithm import Situation
 from cascada.arrays import Array, BoolArray
 from cascada.confidence import Boxes
 from cascada.errors import CascadaError
@@ -22,21 +22,21 @@ _AWAY = 0.02
 _ROUNDING = 1e-9
 
 
-def probe(context: Context, rng: np.random.Generator) -> Array | None:
-    """The point (d,) farthest from all runs among those that `Context.untested` rules out; None without any.
+def probe(situation: Situation, rng: np.random.Generator) -> Array | None:
+    """The point (d,) farthest from all runs among those that `Situation.untested` rules out; None without any.
 
     It is a candidate that was not run, or a random point.
     """
-    assert context.untested is not None, "only asked when bounds have to be tested"
-    points, d = _tried(context, rng), context.domain.dimension
-    runs = np.concatenate([context.told[:, :d], context.pending[:, :d]])
+    assert situation.untested is not None, "only asked when bounds have to be tested"
+    points, d = _tried(situation, rng), situation.domain.dimension
+    runs = np.concatenate([situation.data[:, :d], situation.pending[:, :d]])
     try:
-        suited = is_probe(context.untested, points, context.best, runs)
+        suited = is_probe(situation.untested, points, situation.best, runs)
     except CascadaError:  # no value is possible somewhere: the bounds are wrong, and the next runs show it
         return None
     if not suited.any():
         return None
-    return points[int(np.where(suited, apart(context.domain, points, runs), -np.inf).argmax())]
+    return points[int(np.where(suited, apart(situation.domain, points, runs), -np.inf).argmax())]
 
 
 def is_probe(beliefs: Beliefs, points: Array, best: float, runs: Array) -> BoolArray:
@@ -48,11 +48,11 @@ def is_probe(beliefs: Beliefs, points: Array, best: float, runs: Array) -> BoolA
     return (upper <= best + _ROUNDING * abs(best)) & (apart(beliefs.network.domain, points, runs) > _AWAY)
 
 
-def _tried(context: Context, rng: np.random.Generator) -> Array:
-    domain = context.domain
-    if context.candidates is not None:
-        free = context.candidates[context.free_candidates()]
+def _tried(situation: Situation, rng: np.random.Generator) -> Array:
+    domain = situation.domain
+    if situation.candidates is not None:
+        free = situation.candidates[situation.free_candidates()]
         return free if len(free) <= _TRIED else free[rng.choice(len(free), _TRIED, replace=False)]
     points = rng.uniform(domain.lower, domain.upper, (_TRIED, domain.dimension))
     points = domain.encode(domain.decode(points))  # whole numbers are whole
-    return np.array([point for point in points if not context.is_taken(point)]).reshape(-1, domain.dimension)
+    return np.array([point for point in points if not situation.is_taken(point)]).reshape(-1, domain.dimension)

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from cascada.algorithms.algorithm import Context, Suggestion
+from cascada.algorithms.algorithm import Situation, Suggestion
 from cascada.algorithms.scored import best_candidate, random_free_point
 from cascada.arrays import Array
 
@@ -16,12 +16,12 @@ class RandomSearch:
 
     adaptive: ClassVar[bool] = False  # what was observed does not matter, so all runs may be under way at once
 
-    def suggest(self, context: Context, rng: np.random.Generator) -> Suggestion:
+    def suggest(self, situation: Situation, rng: np.random.Generator) -> Suggestion:
         """A point drawn uniformly."""
-        if context.candidates is not None:
-            return Suggestion(best_candidate(context, np.zeros(len(context.candidates)), rng))
-        return Suggestion(random_free_point(context, rng))
+        if situation.candidates is not None:
+            return Suggestion(best_candidate(situation, np.zeros(len(situation.candidates)), rng))
+        return Suggestion(random_free_point(situation, rng))
 
-    def recommend(self, context: Context) -> Array | None:  # noqa: ARG002
+    def recommend(self, situation: Situation) -> Array | None:  # noqa: ARG002
         """None: the best run is the answer."""
         return None

@@ -11,7 +11,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from cascada.algorithms import Algorithm, Context, point_key
+from cascada.algorithms import Algorithm, Situation, point_key
 from cascada.arrays import Array
 from cascada.errors import ArgumentError
 from cascada.network import prior_beliefs
@@ -63,7 +63,7 @@ def run(
 ) -> list[float]:
     """The instantaneous regrets g(x*) − g(x_t), t = 1, …, T; the same seed gives the same ones."""
     table = outcomes(problem)
-    return [table.regret(row) for row in _after(table, algorithm, horizon, seed, jitter).told]
+    return [table.regret(row) for row in _after(table, algorithm, horizon, seed, jitter).data]
 
 
 def recommended_regret(
@@ -71,20 +71,20 @@ def recommended_regret(
 ) -> float:
     """The regret of the point recommended after T runs, or of the best run if none is: NonAda's simple regret."""
     table = outcomes(problem)
-    context = _after(table, algorithm, horizon, seed, jitter)
-    point = algorithm.recommend(context)
+    situation = _after(table, algorithm, horizon, seed, jitter)
+    point = algorithm.recommend(situation)
     if point is None:
-        return min(table.regret(row) for row in context.told)
+        return min(table.regret(row) for row in situation.data)
     return table.regret(table.row(point))
 
 
-def _after(table: Outcomes, algorithm: Algorithm, horizon: int, seed: int | Sequence[int], jitter: float) -> Context:
+def _after(table: Outcomes, algorithm: Algorithm, horizon: int, seed: int | Sequence[int], jitter: float) -> Situation:
     """What is known after `horizon` runs."""
     network = table.problem.network
     entropy = [seed] if isinstance(seed, int) else [*seed]
-    context = Context(
+    situation = Situation(
         beliefs=prior_beliefs(network, jitter, tight=False),  # the radius is the paper's B
-        told=np.empty((0, network.width)),
+        data=np.empty((0, network.width)),
         pending=np.empty((0, network.domain.dimension)),
         candidates=table.candidates,
         best=-np.inf,
@@ -92,28 +92,28 @@ def _after(table: Outcomes, algorithm: Algorithm, horizon: int, seed: int | Sequ
         horizon=horizon,
     )
     for trial in range(horizon):
-        suggestion = algorithm.suggest(context, np.random.default_rng([*entropy, trial]))
+        suggestion = algorithm.suggest(situation, np.random.default_rng([*entropy, trial]))
         if suggestion.point is None:
             raise ArgumentError(
                 f"{algorithm} suggested no point at trial {trial} of {horizon}; in the paper's setting every trial is "
                 f"run, so an algorithm must always suggest one."
             )
-        context = _told(table, context, suggestion.point, suggestion.cache)
-    return context
+        situation = _told(table, situation, suggestion.point, suggestion.cache)
+    return situation
 
 
-def _told(table: Outcomes, context: Context, point: Array, cache: object) -> Context:
-    """The context after a run at a point.
+def _told(table: Outcomes, situation: Situation, point: Array, cache: object) -> Situation:
+    """The situation after a run at a point.
 
     A repeat teaches nothing, and the beliefs stay the very same object, so that what an algorithm keeps for them holds.
     """
     row = table.row(point)
-    repeated = bool((context.told == row).all(axis=1).any())
+    repeated = bool((situation.data == row).all(axis=1).any())
     return replace(
-        context,
-        beliefs=context.beliefs if repeated else context.beliefs.append(row[None]),
-        told=np.vstack([context.told, row]),
-        best=max(context.best, float(row[table.problem.network.objective_column])),
-        trial=context.trial + 1,
+        situation,
+        beliefs=situation.beliefs if repeated else situation.beliefs.append(row[None]),
+        data=np.vstack([situation.data, row]),
+        best=max(situation.best, float(row[table.problem.network.objective_column])),
+        trial=situation.trial + 1,
         cache=cache,
     )

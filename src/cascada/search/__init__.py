@@ -2,7 +2,7 @@
 
 from cascada.search.ascent import Joint, ascend
 from cascada.search.box import best_in_box
-from cascada.search.branch_and_bound import Limits, Outcome, search
+from cascada.search.branch_and_bound import Outcome, SearchBudget, search
 from cascada.search.candidates import Candidates, largest
 from cascada.search.certificate import Certificate, GapKind, assumptions, beaten, refutations
 from cascada.search.leaves import Leaves
@@ -13,8 +13,8 @@ __all__ = [
     "GapKind",
     "Joint",
     "Leaves",
-    "Limits",
     "Outcome",
+    "SearchBudget",
     "ascend",
     "assumptions",
     "beaten",

@@ -46,7 +46,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Limits:
+class SearchBudget:
     """When a search stops: a gap that is small enough, a number of cells, a time (which makes it irreproducible)."""
 
     tolerance: float = 0.0
@@ -59,7 +59,7 @@ def search(
     leaves: Leaves,
     best: float,
     version: int,
-    limits: Limits,
+    budget: SearchBudget,
     *,
     prove: bool = False,
     taken: Callable[[Array], bool] | None = None,
@@ -72,7 +72,7 @@ def search(
     cell around it that is lower refutes the assumptions (`RefutedError`).
     """
     box = _Box(beliefs, best, best_run)
-    deadline = None if limits.seconds is None else time.monotonic() + limits.seconds
+    deadline = None if budget.seconds is None else time.monotonic() + budget.seconds
     fallback: tuple[float, Array | None] = (-np.inf, None)
     used = 0
 
@@ -84,7 +84,7 @@ def search(
 
     while True:
         leaves = leaves.take(~(leaves.bound <= best))  # what is not above the best value cannot beat it
-        if max(leaves.highest, best) - best <= limits.tolerance:
+        if max(leaves.highest, best) - best <= budget.tolerance:
             return outcome("tolerance", fallback[1])
         top = np.argsort(-leaves.bound, kind="stable")[:_BATCH]
         stale = top[leaves.version[top] < version]
@@ -112,7 +112,7 @@ def search(
             children = children.rebounded(np.arange(len(children)), bound, slope, version)
             leaves = leaves.joined(children)
             used += len(children)
-        if used >= limits.cells:
+        if used >= budget.cells:
             return outcome("cells", fallback[1])
         if deadline is not None and time.monotonic() > deadline:
             return outcome("seconds", fallback[1])
