@@ -19,8 +19,8 @@ from benchmarks.environment import description, require_one_thread
 from benchmarks.markdown import table, write_section
 from cascada.experiments.bench_run import initial_points
 from cascada.experiments.pool import processes
-from cascada.network import Process
 from cascada.problems import Problem, by_name, certified
+from cascada.process import Process
 from cascada.study import Study
 
 NAME = "benchmarks.batch"

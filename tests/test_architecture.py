@@ -32,10 +32,14 @@ LAYERS = (
     "algorithms",
     "calibration",
     "theory",
+    "process",
+    "store",
+    "execution",
     "study",
     "problems",
     "experiments",
     "report",
+    "specs",
     "integrations",
     "cli",
 )
@@ -186,8 +190,8 @@ def test_the_checker_accepts(tree, file, text):
         ),
         (
             "gp/a.py",
-            "\nfrom cascada.study.store import Store",
-            ":2: layer 'gp' imports 'cascada.study.store.Store'",
+            "\nfrom cascada.store.database import Store",
+            ":2: layer 'gp' imports 'cascada.store.database.Store'",
         ),
         ("gp/a.py", "from cascada import errors, study", ":1: layer 'gp' imports 'cascada.study'"),
         (

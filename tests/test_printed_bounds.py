@@ -17,9 +17,9 @@ from cascada.kernels import SquaredExponential
 from cascada.network import Network, Stage, chain
 from cascada.outwards import no_better
 from cascada.report.page import report_html
-from cascada.search import Certificate
 from cascada.space import Real
 from cascada.study import Study, maximise, minimise
+from cascada.study.certificate import Certificate
 
 UNITS = [
     (1e-6, 0.0),

@@ -1,32 +1,54 @@
 """Optimise multi-stage processes whose every stage can be observed, with a proven gap to the best."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from cascada import algorithms
 from cascada.calibration import Calibration
-from cascada.confidence import BallBelief, Balls, Belief, Boxes, EnvelopeTable, Evidence, cell_bounds, envelope
-from cascada.errors import ArgumentError, CascadaError, ContradictionError, NumericalError, RefutedError
-from cascada.gp import BlockPosterior, Posterior, SeparablePosterior, TrackedPosterior
+from cascada.confidence import Belief, Boxes
+from cascada.errors import ArgumentError, CascadaError, ContradictionError, NumericalError, RefutedError, StoreError
+from cascada.gp import Posterior
 from cascada.kernels import Additive, BlockKernel, Matern, Separable, SquaredExponential
 from cascada.network import Network, Stage, StageError, chain, feed_forward, multi_output_chain
-from cascada.search import Certificate
 from cascada.space import Grid, Integer, Real
-from cascada.study import Recommendation, Result, Study, Trial, maximise, minimise
+from cascada.store.trial import Trial
+from cascada.study import Recommendation, Result, Study, maximise, minimise
+from cascada.study.certificate import Certificate
 
-__version__ = "0.1.0"
+if TYPE_CHECKING:
+    from cascada.process import Command
+    from cascada.specs import load
+    from cascada.study.catalogue import delete_study, rename_study, studies
+
+__version__ = "0.2.0.dev0"
+
+#: Names that are imported when they are first used: they need subprocesses, databases or all built-in problems.
+_LATER = {
+    "Command": "cascada.process",
+    "delete_study": "cascada.study.catalogue",
+    "load": "cascada.specs",
+    "rename_study": "cascada.study.catalogue",
+    "studies": "cascada.study.catalogue",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATER:
+        return getattr(import_module(_LATER[name]), name)
+    raise AttributeError(f"module 'cascada' has no attribute {name!r}")
+
 
 __all__ = [
     "Additive",
     "ArgumentError",
-    "BallBelief",
-    "Balls",
     "Belief",
     "BlockKernel",
-    "BlockPosterior",
     "Boxes",
     "Calibration",
     "CascadaError",
     "Certificate",
+    "Command",
     "ContradictionError",
-    "EnvelopeTable",
-    "Evidence",
     "Grid",
     "Integer",
     "Matern",
@@ -38,19 +60,21 @@ __all__ = [
     "RefutedError",
     "Result",
     "Separable",
-    "SeparablePosterior",
     "SquaredExponential",
     "Stage",
     "StageError",
+    "StoreError",
     "Study",
-    "TrackedPosterior",
     "Trial",
     "__version__",
-    "cell_bounds",
+    "algorithms",
     "chain",
-    "envelope",
+    "delete_study",
     "feed_forward",
+    "load",
     "maximise",
     "minimise",
     "multi_output_chain",
+    "rename_study",
+    "studies",
 ]

@@ -21,7 +21,8 @@ from cascada.algorithms import (
 from cascada.algorithms.non_adaptive import NonAdaptive
 from cascada.arrays import Array
 from cascada.errors import ArgumentError
-from cascada.network import Network, Process, composite_mean, prior_beliefs
+from cascada.network import Network, composite_mean, prior_beliefs
+from cascada.process import Process
 from cascada.space import Grid
 from cascada.study import Study, maximise
 from tests.network.cases import NETWORKS, points, truth, values

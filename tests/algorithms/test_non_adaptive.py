@@ -11,8 +11,9 @@ from cascada.algorithms.non_adaptive import NonAdaptive
 from cascada.arrays import Array
 from cascada.designs import design, design_of_candidates
 from cascada.errors import ArgumentError
-from cascada.network import Network, Process, chain, composite_mean, prior_beliefs
+from cascada.network import Network, chain, composite_mean, prior_beliefs
 from cascada.problems import Problem, certified
+from cascada.process import Process
 from cascada.space import Grid
 from cascada.study import Study, maximise, minimise
 from tests.network.cases import NETWORKS, X, Y, stage, truth, values

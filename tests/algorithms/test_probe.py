@@ -8,7 +8,8 @@ import pytest
 from cascada.algorithms import GPNEI, Situation
 from cascada.algorithms.probe import is_probe
 from cascada.confidence import Boxes
-from cascada.network import Network, Process, Stage, chain, enclose_network
+from cascada.network import Network, Stage, chain, enclose_network
+from cascada.process import Process
 from cascada.space import Grid, Integer, Real
 from cascada.study import Study
 

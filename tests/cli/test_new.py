@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from cascada.cli.main import app
-from cascada.cli.toml_spec import load_toml
+from cascada.specs.toml_file import load_toml
 
 
 def invoke(*arguments: str) -> Any:

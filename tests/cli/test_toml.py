@@ -15,11 +15,11 @@ from typer.testing import CliRunner
 
 import cascada as cd
 from cascada.cli.main import app
-from cascada.cli.spec import load
-from cascada.cli.toml_spec import load_toml
-from cascada.cli.toml_tables import ControlTable, FileTable, MaternTable, StageTable
-from cascada.network.command import Command
-from cascada.study.identity import describe
+from cascada.specs.spec import load
+from cascada.specs.toml_file import load_toml
+from cascada.specs.toml_tables import ControlTable, FileTable, MaternTable, StageTable
+from cascada.process.command import Command
+from cascada.store.description import describe
 
 GOOD = """
 [[stage]]

@@ -10,9 +10,9 @@ from cascada.arrays import Array
 from cascada.errors import ArgumentError
 from cascada.experiments.bench_run import Course, initial_points, run, simple_regret
 from cascada.experiments.contestants import Contestant, contestant
-from cascada.network.evaluation import Outputs
+from cascada.network.outputs import Outputs
 from cascada.problems import Problem, certified
-from cascada.search import Certificate
+from cascada.study.certificate import Certificate
 from tests.experiments.bench_stubs import PLACE, whole_numbers
 
 

@@ -9,7 +9,8 @@ import optuna
 
 from cascada.integrations.optuna import CascadaSampler
 from cascada.kernels import SquaredExponential
-from cascada.network import Network, Outputs, Process, Stage, StageError, chain
+from cascada.network import Network, Outputs, Stage, StageError, chain
+from cascada.process import Process
 from cascada.space import Control, Integer, Real
 from cascada.study import Study, Trial
 

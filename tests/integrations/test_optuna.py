@@ -20,7 +20,8 @@ import optuna
 from cascada.algorithms import RandomSearch
 from cascada.integrations.optuna import CascadaSampler
 from cascada.integrations.optuna_replay import Replay
-from cascada.network import Process, Stage, StageError, chain
+from cascada.network import Stage, StageError, chain
+from cascada.process import Process
 from cascada.space import Integer
 from cascada.study import Study
 from tests.integrations.optuna_cases import (

@@ -14,7 +14,8 @@ import optuna
 
 from cascada.errors import ArgumentError
 from cascada.integrations.optuna import CascadaSampler
-from cascada.network import Process, Stage, StageError, chain
+from cascada.network import Stage, StageError, chain
+from cascada.process import Process
 from cascada.space import Real
 from cascada.study import Study
 from tests.integrations.optuna_cases import FUNCTIONS, created, cure, mix, network, own_study, points

@@ -16,7 +16,8 @@ from cascada.errors import ArgumentError, CascadaError, ContradictionError, Refu
 from cascada.integrations.optuna import CascadaSampler
 from cascada.integrations.optuna_replay import Replay
 from cascada.kernels import SquaredExponential
-from cascada.network import Process, Stage, chain
+from cascada.network import Stage, chain
+from cascada.process import Process
 from cascada.space import Real
 from tests.integrations.optuna_cases import FUNCTIONS, network
 

@@ -24,7 +24,6 @@ from cascada.network import (
     Network,
     Node,
     Outputs,
-    Process,
     Stage,
     chain,
     feed_forward,
@@ -32,6 +31,7 @@ from cascada.network import (
     prior_beliefs,
     run_values,
 )
+from cascada.process import Process
 from cascada.space import Integer, Real
 
 SEED = 3

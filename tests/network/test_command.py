@@ -19,8 +19,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cascada.errors import ArgumentError, CascadaError
-from cascada.network import Process, Stage, StageError, chain, process_group
-from cascada.network.command import MOST_OUTPUT, Command, CommandError, stop_all
+from cascada.network import Stage, StageError, chain, process_group
+from cascada.process import Process
+from cascada.process.command import MOST_OUTPUT, Command, CommandError, stop_all
 from cascada.space import Integer, Real
 from cascada.study import maximise
 from tests.missing import need_program
@@ -358,7 +359,7 @@ def test_stop_all_ends_everything_under_way(tmp_path: Path) -> None:
 
 def script_with(body: str, folder: Path) -> subprocess.Popen[str]:
     """Python of its own, for what would disturb the tests' own process."""
-    head = "import os, signal, sys, threading, time\nfrom cascada.network.command import Command, stop_all\n"
+    head = "import os, signal, sys, threading, time\nfrom cascada.process.command import Command, stop_all\n"
     environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
     return started([sys.executable, "-W", "ignore", "-c", head + body], cwd=folder, env=environment)
 

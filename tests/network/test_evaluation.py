@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from cascada.errors import ArgumentError
-from cascada.network import Network, Process, Stage, StageError, chain
+from cascada.network import Network, Stage, StageError, chain
+from cascada.process import Process
 from cascada.space import Integer
 from tests.network.cases import X, Y, stage
 

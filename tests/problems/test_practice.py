@@ -9,9 +9,9 @@ import pytest
 
 from cascada.errors import ArgumentError
 from cascada.network import Network
-from cascada.network.evaluation import Process
 from cascada.problems import PRACTICE, Optimum, Problem, certified
 from cascada.problems.tabulated import Tabulated
+from cascada.process import Process
 from tests.problems.searching import KERNEL, NORM_BOUND, best_found, practice, sobol
 from tests.test_architecture import loaded_by
 

@@ -16,8 +16,8 @@ import pytest
 from cascada.network import chain
 from cascada.report.live.computing import Computer, answers
 from cascada.report.live.view import Sent, View
+from cascada.store.database import Store
 from cascada.study import Study
-from cascada.study.store import Store
 from tests.report.cases import proven
 from tests.waiting import LONG, wait_until
 

@@ -10,9 +10,10 @@ from cascada.errors import RefutedError
 from cascada.kernels import SquaredExponential
 from cascada.network import Beliefs, Stage, chain, enclose_network, objective_above, prior_beliefs
 from cascada.problems import Problem, certified
-from cascada.search import Joint, Leaves, SearchBudget, beaten, search
+from cascada.search import Joint, Leaves, SearchBudget, search
 from cascada.search.leaves import halves
 from cascada.space import Domain, Integer, Real
+from cascada.study.certificate import beaten
 
 
 def observed(structure: str, runs: int, seed: int = 0) -> tuple[Problem, Beliefs, np.ndarray]:

@@ -8,15 +8,15 @@ import pytest
 
 import cascada as cd
 from cascada.errors import ArgumentError, ContradictionError, RefutedError
-from cascada.network import Network, Process, chain
+from cascada.network import Network, chain
+from cascada.process import Process
 from cascada.study import Study, Trial
-from cascada.study.stored import StoredStudy
 from tests.network.cases import X, stage, truth
 
 CHAIN = chain(stage("f", controls=X), stage("g"))
 PROCESS = Process(CHAIN, truth(CHAIN, 1))
-AnyStudy = Study | StoredStudy
-Open = Callable[..., AnyStudy]
+Reader = Study | Study
+Open = Callable[..., Reader]
 
 
 @pytest.fixture(params=["memory", "sqlite", "postgresql"])
@@ -29,7 +29,7 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Open:
     return lambda network, **options: Study.open(url, "alloy", network, **options)
 
 
-def ran(study: AnyStudy, runs: int) -> AnyStudy:
+def ran(study: Reader, runs: int) -> Reader:
     """The study after so many runs of the process."""
     for _ in range(runs):
         trial = study.ask()
@@ -38,12 +38,12 @@ def ran(study: AnyStudy, runs: int) -> AnyStudy:
     return study
 
 
-def engine_of(study: AnyStudy) -> Study:
+def engine_of(study: Reader) -> Study:
     """What chooses points and judges: the study itself, or one that has learned from all events."""
     return study if isinstance(study, Study) else study._engine
 
 
-def states(study: AnyStudy) -> list[str]:
+def states(study: Reader) -> list[str]:
     return [trial.state for trial in study.trials]
 
 

@@ -11,7 +11,8 @@ import pytest
 
 from cascada.algorithms import GPNUCB, NonAdaptive, RandomSearch
 from cascada.errors import ArgumentError
-from cascada.network import Process, StageError
+from cascada.network import StageError
+from cascada.process import Process
 from cascada.study import Result, Study, Trial, maximise, minimise
 from tests.study.processes import broken, deadly, heat, network, quench, too_hot
 from tests.waiting import LONG

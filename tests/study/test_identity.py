@@ -28,7 +28,7 @@ from cascada.errors import ArgumentError
 from cascada.kernels import Additive, BlockKernel, Matern, OperatorKernel, Separable, SquaredExponential
 from cascada.network import Network, Stage, chain
 from cascada.space import Grid, Integer, Real
-from cascada.study.identity import amendable, canonical, describe, describe_algorithm, differences
+from cascada.store.description import amendable, canonical, describe, describe_algorithm, differences
 from tests.network.cases import NETWORKS, SE, X, Y, stage
 
 TWO = '{"type":"Matern","nu":2.0,"lengthscale":1.0,"variance":1.0}'

@@ -12,9 +12,8 @@ import time
 from collections import Counter
 from pathlib import Path
 
+from cascada.store.database import Store
 from cascada.study import Study, Trial
-from cascada.study.store import Store
-from cascada.study.stored import StoredStudy
 from tests.starting import first_line, started
 from tests.waiting import LONG
 
@@ -62,7 +61,7 @@ def ended(process: subprocess.Popen[str]) -> str:
     return said.strip()
 
 
-def check_log(study: StoredStudy) -> None:
+def check_log(study: Study) -> None:
     """Every trial was begun in its turn, and every output of it was told once."""
     begun = [event.trial for event in study.events if event.kind == "asked"]
     assert list(dict.fromkeys(begun)) == list(range(len(study.trials)))

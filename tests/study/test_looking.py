@@ -1,4 +1,4 @@
-"""Looking at a store changes nothing in it, whatever is found there."""
+"""Follower at a store changes nothing in it, whatever is found there."""
 
 import math
 from dataclasses import dataclass
@@ -11,10 +11,11 @@ from cascada.errors import ArgumentError, StoreError
 from cascada.kernels import SquaredExponential
 from cascada.network import Network, Stage, chain
 from cascada.space import Real
+from cascada.store.database import Store
+from cascada.store.event import Event
 from cascada.study import Study, reading
-from cascada.study.events import Event
-from cascada.study.looking import Looking, look_at
-from cascada.study.store import Store
+from cascada.study.catalogue import follow
+from cascada.study.follower import Follower
 
 
 def sine(x: float) -> float:
@@ -41,8 +42,8 @@ def url(tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path}/lab.db"
 
 
-def looking(url: str, name: str = "lab") -> Looking:
-    return look_at(Store(url, read_only=True), name)
+def looking(url: str, name: str = "lab") -> Follower:
+    return follow(Store(url, read_only=True), name)
 
 
 def test_what_is_seen_is_what_is_stored(url: str) -> None:
@@ -103,7 +104,7 @@ def test_a_formula_comes_from_the_process_that_is_given(url: str) -> None:
     Study.open(url, "lab", made.mirrored(), algorithm="random_search").optimise(budget=2, progress=False)
     with pytest.raises(ArgumentError, match="stage 'h' is a formula"):
         looking(url)
-    seen = look_at(Store(url, read_only=True), "lab", [network(), made])
+    seen = follow(Store(url, read_only=True), "lab", [network(), made])
     assert seen.network.sign == -1
     assert all(trial.value is not None for trial in seen.trials)
 
@@ -164,7 +165,7 @@ def test_a_server_is_looked_at_without_writing_and_without_waiting(
     study = Study.open(postgres_url, "lab", network(), algorithm="random_search")
     study.optimise(budget=2, progress=False)
     store = Store(postgres_url, read_only=True)
-    seen = look_at(store, "lab")
+    seen = follow(store, "lab")
     assert tuple(seen.trials) == study.trials
     with pytest.raises(StoreError, match="read-only"), store.create("another"):
         pass

@@ -9,12 +9,12 @@ import pytest
 from cascada.algorithms import RandomSearch
 from cascada.errors import RefutedError, StoreError
 from cascada.kernels import SquaredExponential
-from cascada.network import Network, Process, Stage, chain
+from cascada.network import Network, Stage, chain
+from cascada.process import Process
 from cascada.space import Grid, Real
+from cascada.store.database import Store
 from cascada.study import Study
-from cascada.study.store import Store
-from cascada.study.stored import StoredStudy
-from cascada.study.transfer import exported, import_log
+from cascada.study.log_file import exported, import_log
 from tests.network.cases import X, stage, truth
 
 CHAIN = chain(stage("f", controls=X), stage("g"))
@@ -45,7 +45,7 @@ def url(tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path}/studies.db"
 
 
-def opened(url: str, network: Network | None = CHAIN, **options: Any) -> StoredStudy:
+def opened(url: str, network: Network | None = CHAIN, **options: Any) -> Study:
     return Study.open(url, "alloy", network, **options)
 
 
@@ -165,7 +165,7 @@ def test_a_lease_that_was_lost_to_a_namesake_is_lost(url: str, monkeypatch: pyte
     trial = study.ask(lease=60.0)
     assert trial is not None
     assert study.beat(trial)
-    monkeypatch.setattr("cascada.study.store.this_process", lambda: "another machine:1")
+    monkeypatch.setattr("cascada.store.database.this_process", lambda: "another machine:1")
     assert not study.beat(trial)
 
 

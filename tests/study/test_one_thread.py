@@ -9,11 +9,11 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from cascada.algorithms import RandomSearch, Situation, Suggestion
+from cascada.execution.blas import on_one_thread
 from cascada.kernels import Matern
 from cascada.network import Network, Stage
 from cascada.space import Real
 from cascada.study import Study
-from cascada.study.one_thread import on_one_thread
 
 
 def threads() -> set[int]:

@@ -8,8 +8,9 @@ import pytest
 from cascada.algorithms import GPNUCB
 from cascada.errors import ArgumentError
 from cascada.kernels import SquaredExponential
-from cascada.network import Network, Process, Stage, chain
+from cascada.network import Network, Stage, chain
 from cascada.problems import certified
+from cascada.process import Process
 from cascada.space import Grid, Integer, Real
 from cascada.study import Result, Study, maximise, minimise
 from tests.network.cases import NETWORKS, Functions, X, Y, stage, truth

@@ -16,7 +16,8 @@ import pytest
 
 from cascada.algorithms import GPNUCB, NonAdaptive, RandomSearch
 from cascada.errors import ArgumentError
-from cascada.network import Command, Network, Stage, chain
+from cascada.network import Network, Stage, chain
+from cascada.process import Command
 from cascada.study import Result, Study, maximise
 from tests.starting import gone, started
 from tests.study.processes import KERNEL, broken, heat, network, quench, too_hot

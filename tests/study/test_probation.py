@@ -9,14 +9,15 @@ import pytest
 
 import cascada as cd
 from cascada.calibration import Calibration
+from cascada.calibration.probation import Probation
 from cascada.confidence import Boxes
-from cascada.network import Network, Process, Stage, StageError, chain, enclose_network
+from cascada.network import Network, Stage, StageError, chain, enclose_network
 from cascada.problems import by_name
+from cascada.process import Process
 from cascada.space import Real
+from cascada.store.trial import Trial
 from cascada.study import Study
-from cascada.study.knowledge import Knowledge
-from cascada.study.probation import Probation
-from cascada.study.trial import State, Trial
+from cascada.study.model import Knowledge
 from tests.thorough import THOROUGH
 
 UNIT = {"x": Real(0, 1)}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cascada.study.processes import is_gone, this_process
+from cascada.store.lease import is_gone, this_process
 
 
 def named(number: int) -> str:

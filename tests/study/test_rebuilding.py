@@ -10,8 +10,7 @@ from cascada.errors import ArgumentError
 from cascada.kernels import Additive, BlockKernel, Matern, Separable, SquaredExponential
 from cascada.network import Network, Stage, chain
 from cascada.space import Control, Integer, Real
-from cascada.study.identity import describe
-from cascada.study.rebuilding import network_from
+from cascada.store.description import describe, network_from
 
 
 def with_kernel(kernel: Any, outputs: int = 1) -> Network:

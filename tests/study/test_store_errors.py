@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 from cascada.calibration import Calibration
 from cascada.errors import ArgumentError, CascadaError, ContradictionError, StoreError
 from cascada.network import Network, chain
+from cascada.store.database import Store
 from cascada.study import Study
-from cascada.study.store import Store
-from cascada.study.stored import StoredStudy
-from cascada.study.transfer import add_runs, exported, import_log
+from cascada.study.log_file import exported, import_log
 from tests.network.cases import X, Y, stage
 from tests.thorough import examples
 
@@ -60,7 +59,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture(scope="module")
-def study(place: str) -> StoredStudy:
+def study(place: str) -> Study:
     """A study with a complete trial, a failed one and one under way."""
     study = Study.open(place, "alloy", NETWORK, algorithm="random_search")
     for _ in range(2):
@@ -72,7 +71,7 @@ def study(place: str) -> StoredStudy:
     return study
 
 
-def refused(study: StoredStudy, act: Callable[[], Any]) -> bool:
+def refused(study: Study, act: Callable[[], Any]) -> bool:
     """Whether an act is refused as it should be: in words, with nothing changed; an act that is not may change it."""
     events, trials = study.events, study.trials
     try:
@@ -92,7 +91,7 @@ def refused(study: StoredStudy, act: Callable[[], Any]) -> bool:
 
 @fuzzed
 @given(outputs=outputs)
-def test_nonsense_told(study: StoredStudy, outputs: Any) -> None:
+def test_nonsense_told(study: Study, outputs: Any) -> None:
     trial = len(study.trials) - 1
     if not refused(study, lambda: study.tell(trial, outputs)):
         assert set(outputs) <= set(study.trials[trial].outputs)
@@ -101,7 +100,7 @@ def test_nonsense_told(study: StoredStudy, outputs: Any) -> None:
 
 @fuzzed
 @given(number=anything)
-def test_nonsense_for_a_trial(study: StoredStudy, number: Any) -> None:
+def test_nonsense_for_a_trial(study: Study, number: Any) -> None:
     known = isinstance(number, int) and not isinstance(number, bool) and 0 <= number < len(study.trials)
     for act in (
         lambda: study.tell(number, {"g": float("nan")}),
@@ -115,21 +114,21 @@ def test_nonsense_for_a_trial(study: StoredStudy, number: Any) -> None:
 
 @fuzzed
 @given(controls=controls)
-def test_nonsense_enqueued(study: StoredStudy, controls: Any) -> None:
+def test_nonsense_enqueued(study: Study, controls: Any) -> None:
     if not refused(study, lambda: study.enqueue_trial(controls)):
         assert study.trials[-1].controls == {name: float(controls[name]) for name in ("x", "y")}
 
 
 @fuzzed
 @given(controls=controls, outputs=outputs)
-def test_nonsense_added(study: StoredStudy, controls: Any, outputs: Any) -> None:
+def test_nonsense_added(study: Study, controls: Any, outputs: Any) -> None:
     refused(study, lambda: study.add_trial({"x": 0.5, "y": 0.5}, outputs))
     refused(study, lambda: study.add_trial(controls, {}))
 
 
 @fuzzed
 @given(lease=anything)
-def test_nonsense_for_a_lease(study: StoredStudy, lease: Any) -> None:
+def test_nonsense_for_a_lease(study: Study, lease: Any) -> None:
     fine = lease is None or (isinstance(lease, int | float) and not isinstance(lease, bool) and 0 < lease <= 1e9)
     if not fine:
         assert refused(study, lambda: study.ask(lease=lease))
@@ -138,7 +137,7 @@ def test_nonsense_for_a_lease(study: StoredStudy, lease: Any) -> None:
 
 @fuzzed
 @given(text=anything)
-def test_any_reason_is_kept_as_text(study: StoredStudy, text: Any) -> None:
+def test_any_reason_is_kept_as_text(study: Study, text: Any) -> None:
     study.fail(1, text)
     study.note(text)
     assert study.trials[1].reason == str(text)
@@ -155,7 +154,7 @@ def names() -> st.SearchStrategy[Any]:
 
 @fuzzed
 @given(name=names())
-def test_a_name_is_taken_exactly_or_refused(place: str, study: StoredStudy, name: Any) -> None:
+def test_a_name_is_taken_exactly_or_refused(place: str, study: Study, name: Any) -> None:
     before = Store(place).studies()
     if not isinstance(name, str) or not name.isprintable() or name != name.strip() or not 0 < len(name) <= 200:
         with pytest.raises(ArgumentError, match="name must be printable text of 1 to 200 characters"):
@@ -212,7 +211,7 @@ def test_bad_urls(url: str, message: str) -> None:
         {"worker": 3},
     ],
 )
-def test_bad_options_create_nothing(place: str, study: StoredStudy, options: dict[str, Any]) -> None:
+def test_bad_options_create_nothing(place: str, study: Study, options: dict[str, Any]) -> None:
     before = Store(place).studies()
     with pytest.raises(ArgumentError, match=r"\w+"):
         Study.open(place, "never", NETWORK, **options)
@@ -378,7 +377,7 @@ def test_a_bad_csv_adds_nothing(tmp_path: Path, lines: list[str], message: str) 
     lines=st.lists(st.text('xyfguv.,"\n\r 019e-', max_size=15) | st.text(max_size=8), max_size=4),
     header=st.sampled_from(["x,y,g", "x,y", "y,x,f.u,f.v", ""]),
 )
-def test_nonsense_as_csv(study: StoredStudy, lines: list[str], header: str) -> None:
+def test_nonsense_as_csv(study: Study, lines: list[str], header: str) -> None:
     refused(study, lambda: add_runs(study, [header, *lines]))
 
 

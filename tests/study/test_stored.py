@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from cascada.errors import ArgumentError, ContradictionError, StoreError
-from cascada.network import Network, Process, Stage, chain
+from cascada.network import Network, Stage, chain
+from cascada.process import Process
 from cascada.space import Grid, Integer, Real
+from cascada.store.database import Log, Store
+from cascada.store.event import Event
 from cascada.study import Study, Trial
-from cascada.study.events import Event
-from cascada.study.store import Log, Store
-from cascada.study.stored import StoredStudy
-from cascada.study.transfer import add_runs, exported, import_log
+from cascada.study.log_file import exported, import_log
 from tests.network.cases import X, Y, stage, truth
 from tests.study.test_calibrated import FUNCTIONS, NETWORK
 from tests.waiting import wait_until
@@ -32,17 +32,17 @@ def url(tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path}/studies.db"
 
 
-def opened(url: str, **options: Any) -> StoredStudy:
+def opened(url: str, **options: Any) -> Study:
     return Study.open(url, "alloy", options.pop("network", CHAIN), **options)
 
 
-def asked(study: StoredStudy, **options: Any) -> Trial:
+def asked(study: Study, **options: Any) -> Trial:
     trial = study.ask(**options)
     assert trial is not None
     return trial
 
 
-def ran(study: StoredStudy, n: int, process: Process = PROCESS) -> StoredStudy:
+def ran(study: Study, n: int, process: Process = PROCESS) -> Study:
     """The study after n more runs."""
     for _ in range(n):
         trial = asked(study)
@@ -132,7 +132,7 @@ def test_stages_are_told_as_they_come_in(url: str) -> None:
     assert [event.kind for event in study.events] == ["created", "asked", "observed", "told"]
 
 
-@pytest.mark.parametrize(("end", "state"), [(StoredStudy.fail, "failed"), (StoredStudy.abandon, "abandoned")])
+@pytest.mark.parametrize(("end", "state"), [(Study.fail, "failed"), (Study.abandon, "abandoned")])
 def test_what_was_seen_of_a_trial_that_ended_is_kept(url: str, end: Callable[..., Trial], state: str) -> None:
     study = opened(url)
     trial = study.enqueue_trial({"x": 0.5})
@@ -200,7 +200,7 @@ def test_the_best_trial(url: str, network: Network, best: int) -> None:
     for x, value in zip((-1.0, 0.0, 1.0, 2.0), [0.5, 1.0, -1.0, 1.0], strict=True):
         study.tell(study.enqueue_trial({"x": x}), {"g": value})
     assert study.best_trial == study.trials[best] == opened(url, network=network).best_trial
-    assert repr(study).startswith("StoredStudy('alloy'")
+    assert repr(study).startswith("Study('alloy'")
 
 
 @pytest.mark.parametrize("limits", [{}, {"cells": 500}])
@@ -320,7 +320,7 @@ CASES = {
 
 
 @contextmanager
-def prepared(url: str, case: str, pending: int) -> Iterator[StoredStudy]:
+def prepared(url: str, case: str, pending: int) -> Iterator[Study]:
     """A study that was run for a while, looked at in between, with this many trials under way."""
     algorithm, process, n = CASES[case]
     study = opened(url, network=process.network, algorithm=algorithm, seed=3)
@@ -583,7 +583,7 @@ def test_a_store_is_opened_and_read_while_another_process_writes(url: str) -> No
 @pytest.mark.parametrize("algorithm", ["random_search", "gpn_ucb"])
 def test_two_at_once_never_get_the_same_point_and_see_what_the_other_told(url: str, algorithm: str) -> None:
     pair = [opened(url, worker=name, algorithm=algorithm) for name in ("one", "two")]
-    under_way: list[tuple[StoredStudy, Trial]] = []
+    under_way: list[tuple[Study, Trial]] = []
     for _ in range(4):
         under_way += [(study, asked(study)) for study in pair]
         for study, trial in under_way[-2:]:
@@ -614,7 +614,7 @@ def test_two_at_once_never_get_the_same_point_and_see_what_the_other_told(url: s
     ids=["ask", "ask under a lease", "tell", "tell_stage", "enqueue", "add", "fail", "take_up", "refute"],
 )
 def test_what_was_not_written_did_not_happen(
-    url: str, monkeypatch: pytest.MonkeyPatch, act: Callable[[StoredStudy], Any], error: BaseException
+    url: str, monkeypatch: pytest.MonkeyPatch, act: Callable[[Study], Any], error: BaseException
 ) -> None:
     study = ran(opened(url), 2)
     asked(study, lease=600.0)

@@ -7,7 +7,8 @@ import pytest
 
 from cascada.algorithms import GPNUCB
 from cascada.errors import ArgumentError, ContradictionError
-from cascada.network import Network, Process, chain
+from cascada.network import Network, chain
+from cascada.process import Process
 from cascada.space import Grid, Integer, Real
 from cascada.study import Study, Trial
 from tests.network.cases import NETWORKS, X, Y, stage, truth

@@ -13,9 +13,8 @@ import pytest
 
 from cascada.errors import StoreError
 from cascada.network import chain
+from cascada.store.database import Store
 from cascada.study import Study
-from cascada.study.store import Store
-from cascada.study.stored import StoredStudy
 from tests.network.cases import X, Y, stage
 from tests.starting import first_line, started
 from tests.thorough import THOROUGH
@@ -81,7 +80,7 @@ def ended(process: subprocess.Popen[str]) -> int:
     return int(said.split()[-1])
 
 
-def check(study: StoredStudy) -> None:
+def check(study: Study) -> None:
     """So many points, all different, each told once and as it was run."""
     trials, events = study.trials, study.events
     assert [event.number for event in events] == list(range(len(events)))

@@ -1,13 +1,12 @@
 """`cascada add`: runs of the past, from a CSV file."""
 
-from io import StringIO
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from cascada.cli.output import print_json
-from cascada.cli.stored import Json, Spec, Storage, StudyName, opened, text_of
+from cascada.cli.stored import Json, Spec, Storage, StudyName, network_of, opened, text_of
 
 
 def add(
@@ -15,17 +14,24 @@ def add(
     study: StudyName,
     storage: Storage = None,
     spec: Spec = None,
+    ignore_unknown: Annotated[
+        bool, typer.Option("--ignore-unknown", help="Leave out columns that are neither controls nor outputs.")
+    ] = False,
     json_output: Json = False,
 ) -> None:
     """Add runs of the past, all of them or, if a line is wrong, none.
 
     The first line names the columns: the controls, and outputs as "stage.output", or "stage" where it has one output.
-    An empty cell was not observed. With --spec, a study that is not there yet is created.
+    An empty cell was not observed. Cells are separated by commas, or by semicolons or tabs; then numbers may have
+    decimal commas. `cascada trials --csv` writes such a file. With --spec, a study that is not there yet is created.
     """
-    from cascada.study.transfer import add_runs
+    from cascada.study.tabular import read_runs
 
-    lines = StringIO(text_of(file), newline="")
-    added = add_runs(opened(storage, study, spec, create=True), lines)
+    text = text_of(file)
+    if spec is not None:
+        read_runs(network_of(spec), text, ignore_unknown=ignore_unknown)  # an invalid file creates no study
+    found = opened(storage, study, spec, create=True)
+    added = len(found.add_trials(read_runs(found.network, text, ignore_unknown=ignore_unknown)))
     if json_output:
         print_json({"study": study, "added": added})
     else:

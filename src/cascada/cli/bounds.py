@@ -44,7 +44,7 @@ def bounds(
         stray = [f"--{name}" for name, value in (given | {"lengthscale": lengthscale}).items() if value is not None]
         if stray:
             raise ArgumentError(f"SPEC says all of the network: leave out {', '.join(stray)}, or leave out {spec}.")
-        from cascada.cli.spec import load
+        from cascada.specs.spec import load
 
         if spec == "sampled-chain":
             raise ArgumentError(

@@ -13,7 +13,6 @@ from cascada.errors import ArgumentError
 from cascada.outwards import rounded_down
 from cascada.problems import certified
 from cascada.study import Study
-from cascada.study.stored import StoredStudy
 
 
 def demo(
@@ -32,7 +31,7 @@ def demo(
     folder = _emptied(out)
     study = Study.open(f"sqlite:///{folder / 'demo.db'}", "demo", problem.network, seed=seed, tolerance=tolerance)
 
-    def show(study: StoredStudy) -> None:
+    def show(study: Study) -> None:
         trial, best, certificate = study.trials[-1], study.best_trial, study.certificate()
         settings = "".join(f"{value:8.3f}" for value in trial.controls.values())
         gap = "" if certificate.shown is None else f"{certificate.shown.gap:>14}"
@@ -71,7 +70,7 @@ def _emptied(out: Path | None) -> Path:
     return out
 
 
-def _report(study: StoredStudy, path: Path) -> str | None:
+def _report(study: Study, path: Path) -> str | None:
     if find_spec("plotly") is None:
         return None
     from cascada.report import write_report

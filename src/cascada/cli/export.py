@@ -21,7 +21,7 @@ def export(
 
     --json prints the lines as one array, or, with --out, how many there are.
     """
-    from cascada.study.transfer import exported
+    from cascada.study.log_file import exported
 
     store = store_at(storage)
     try:

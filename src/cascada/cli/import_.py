@@ -23,8 +23,8 @@ def import_(
 
     The store is created if it is not there.
     """
-    from cascada.study.store import checked_name
-    from cascada.study.transfer import import_log
+    from cascada.store.database import checked_name
+    from cascada.study.log_file import import_log
 
     if study is None and str(file) == "-":
         raise ArgumentError("give --study NAME: standard input has no name.")

@@ -34,7 +34,7 @@ def serve_here(
     """Serve a store until a signal comes or `ended` returns; `ready` is called with the address."""
     check_installed()
     from cascada.report.live.serving import listening, serve_store  # what figures need is imported after it listens
-    from cascada.study.store import checked_url
+    from cascada.store.address import checked_url
 
     checked_url(storage)
     networks = _networks(spec)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from cascada.cli.output import print_json
-from cascada.cli.stored import Json, Spec, Storage, TheOnlyOne, given, one_study, opened, without_password
+from cascada.cli.stored import Json, Spec, Storage, TheOnlyOne, given, one_study, opened
 from cascada.errors import StoreError
 
 
@@ -27,10 +27,11 @@ def report(
     For example: cascada report --storage sqlite:///alloy.db --study alloy -o alloy.html
     """
     from cascada.report import write_report
+    from cascada.store.address import printable_url
 
     name = one_study(storage, study)
     found = opened(storage, name, spec)
-    parts = ["cascada", "report", "--storage", without_password(given(storage)), "--study", name]
+    parts = ["cascada", "report", "--storage", printable_url(given(storage)), "--study", name]
     parts += ["-o", str(out)] + ([] if spec is None else ["--spec", spec])
     command = shlex.join(parts)
     try:

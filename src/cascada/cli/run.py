@@ -1,6 +1,5 @@
 """`cascada run SPEC`: optimise a process and print the best run, its gap and what it rests on."""
 
-import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import PurePath
@@ -10,10 +9,10 @@ import typer
 
 from cascada.algorithms import NAMES
 from cascada.cli.running import Dask, Jobs, at_work, print_result
-from cascada.cli.spec import load
-from cascada.cli.stored import Json, Storage, described, given
+from cascada.cli.stored import Json, Storage, given, process_of, store_at
 from cascada.errors import ArgumentError
-from cascada.study import Study, maximise
+from cascada.study import maximise
+from cascada.study.catalogue import open_study
 
 
 def run(
@@ -62,8 +61,8 @@ def run(
 
     For example: cascada run my_process.py:network --tolerance 0.01 --jobs 4
     """
-    sys.path.insert(0, "")  # an algorithm "module:Class" may live in this folder
-    network = load(spec)
+    process = process_of(spec)
+    network = process.network
     if minimize and network.sign > 0:
         network = network.mirrored()
     if serve and storage is None:
@@ -75,6 +74,7 @@ def run(
                 given(storage)
             found = maximise(
                 network,
+                process,
                 algorithm=algorithm or "auto",
                 tolerance=tolerance,
                 stop_on_estimated=stop_on_estimated,
@@ -85,14 +85,13 @@ def run(
             return
         name = study or _name(spec)
         announce = beside.enter_context(_page(storage, spec, name, json_output)) if serve else None
-        stored = described(storage, name, create=True)
-        opened = Study.open(
-            storage,
+        opened = open_study(
+            store_at(storage, create=True),
             name,
             network,
             algorithm=algorithm,
             seed=seed,
-            horizon=budget if stored is None else None,  # a later budget may be larger: what was planned for stands
+            planned=budget,  # a later budget may be larger: the first one stays
             tolerance=tolerance,
             stop_on_estimated=stop_on_estimated,
             worker=worker,
@@ -100,14 +99,14 @@ def run(
         )
         if announce is not None:
             announce()
-        print_result(opened.optimise(**options), name, json_output)
+        print_result(opened.optimise(process, **options), name, json_output)
 
 
 def _page(storage: str, spec: str, name: str, quiet: bool) -> AbstractContextManager[Callable[[], None]]:
     """The live page beside this; started before the study is opened, as both take a second."""
     from cascada.cli.live import check_installed, page_beside
     from cascada.cli.serve import PORT
-    from cascada.study.store import checked_url
+    from cascada.store.address import checked_url
 
     check_installed()
     checked_url(storage)

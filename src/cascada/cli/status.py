@@ -1,7 +1,7 @@
 """`cascada status`: the studies of a store, or how one of them stands."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, get_args
@@ -10,26 +10,15 @@ import typer
 
 from cascada.cli.output import number_text, print_json, print_table, settings, trial_json
 from cascada.cli.stored import Json, OneOrAll, Spec, Storage, opened, store_at
-from cascada.errors import StoreError
-from cascada.study.trial import State
+from cascada.store.summary import summarised
+from cascada.store.trial import TrialState
 
 if TYPE_CHECKING:
-    from cascada.search import Certificate
-    from cascada.study.events import Event
-    from cascada.study.store import Store
-    from cascada.study.stored import StoredStudy
+    from cascada.store.event import Event
+    from cascada.study import Study
+    from cascada.study.certificate import Certificate
 
-STATES: tuple[State, ...] = get_args(State)
-
-#: The state of a trial after an event of a kind, where that changes it.
-_AFTER: Mapping[str, State] = {
-    "enqueued": "waiting",
-    "expired": "waiting",
-    "asked": "running",
-    "told": "complete",
-    "failed": "failed",
-    "abandoned": "abandoned",
-}
+STATES: tuple[TrialState, ...] = get_args(TrialState)
 
 
 def status(study: OneOrAll = None, storage: Storage = None, spec: Spec = None, json_output: Json = False) -> None:
@@ -40,7 +29,7 @@ def status(study: OneOrAll = None, storage: Storage = None, spec: Spec = None, j
     if study is None:
         store = store_at(storage)
         try:
-            rows = [_listed(store, name) for name in store.studies()]
+            rows = [_listed(name, store.get(name)[1]) for name in store.studies()]
         finally:
             store.close()
         _print_list(rows, json_output)
@@ -54,29 +43,18 @@ def status(study: OneOrAll = None, storage: Storage = None, spec: Spec = None, j
         typer.echo(_text(found, content, certificate))
 
 
-def _listed(store: "Store", name: str) -> dict[str, Any]:
+def _listed(name: str, events: "Sequence[Event]") -> dict[str, Any]:
     """A row of the list; from the log alone, for studies whose formulas are not at hand."""
-    key = store.id_of(name)
-    events = [] if key is None else store.events(key)
-    if not events or events[0].kind != "created":
-        raise StoreError(f"the log of the study {name!r} does not begin with its creation: it is no log of cascada.")
+    found = summarised(name, events)
     return {
         "study": name,
-        "objective": events[0].data["objective"],
-        "trials": _states(events),
-        "last_event": events[-1].at,
+        "objective": dict(found.objective),
+        "trials": dict(found.trials),
+        "last_event": found.last_event,
     }
 
 
-def _states(events: Iterable["Event"]) -> dict[str, int]:
-    last: dict[int | None, State] = {}
-    for event in events:
-        if event.kind in _AFTER:
-            last[event.trial] = _AFTER[event.kind]
-    return _counted(last.values())
-
-
-def _counted(states: Iterable[State]) -> dict[str, int]:
+def _counted(states: Iterable[TrialState]) -> dict[str, int]:
     count = Counter(states)
     return {state: count[state] for state in STATES}
 
@@ -97,7 +75,7 @@ def _print_list(rows: list[dict[str, Any]], json_output: bool) -> None:
     print_table(["study", "objective", *STATES, "last event"], table)
 
 
-def _content(study: "StoredStudy", certificate: "Certificate") -> dict[str, Any]:
+def _content(study: "Study", certificate: "Certificate") -> dict[str, Any]:
     trials, best = study.trials, study.best_trial
     asked = {event.trial: event for event in study.events if event.kind == "asked"}
     known = certificate.gap is not None or certificate.kind == "refuted"
@@ -118,7 +96,7 @@ def _content(study: "StoredStudy", certificate: "Certificate") -> dict[str, Any]
     }
 
 
-def _text(study: "StoredStudy", content: Mapping[str, Any], certificate: "Certificate") -> str:
+def _text(study: "Study", content: Mapping[str, Any], certificate: "Certificate") -> str:
     states = ", ".join(f"{count} {state}" for state, count in content["trials"].items() if count)
     lines = [f"study       {study.name}", f"trials      {states or 'none'}"]
     best, shown = content["best"], certificate.shown

@@ -1,8 +1,8 @@
-"""What the commands on a store share: their options, and how a study is opened from them."""
+"""Options of the commands on a store, and how they open a study."""
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,10 +10,11 @@ from cascada.errors import ArgumentError, StoreError
 
 if TYPE_CHECKING:
     from cascada.network import Network
-    from cascada.study.store import Store
-    from cascada.study.stored import StoredStudy
+    from cascada.process import Process
+    from cascada.store.database import Store
+    from cascada.study import Study
 
-#: Who asks, in the log: not the worker of `cascada run`, which takes up again what it left running.
+#: The worker in the log; another one than that of `cascada run`, which takes up again what it left running.
 WORKER = "command line"
 
 Storage = Annotated[
@@ -50,7 +51,7 @@ def given(storage: str | None) -> str:
 
 def store_at(storage: str | None, *, create: bool = False) -> "Store":
     """The store; one that is not there is an error, unless it is to be created: a mistyped name makes no new file."""
-    from cascada.study.store import Store
+    from cascada.store.database import Store
 
     url = given(storage)
     missing = None if create else missing_file(url)
@@ -79,51 +80,15 @@ def one_study(storage: str | None, study: str | None) -> str:
     return names[0]
 
 
-def opened(
-    storage: str | None,
-    study: str,
-    spec: str | None = None,
-    *,
-    create: bool = False,
-    worker: str = WORKER,
-    horizon: int | None = None,
-) -> "StoredStudy":
-    """A study that is in the store; with `create` and a SPEC also one that is not yet."""
-    from cascada.study import Study
+def opened(storage: str | None, study: str, spec: str | None = None, *, create: bool = False) -> "Study":
+    """A study in the store; with `create` and a SPEC, one that is not there is created."""
+    from cascada.study.catalogue import open_study
 
     create = create and spec is not None
-    sys.path.insert(0, "")  # an algorithm "module:Class" may live in this folder
+    sys.path.insert(0, "")  # an algorithm "module:Class" may be in this folder
     network = None if spec is None else network_of(spec)
-    stored = described(storage, study, create=create)
-    if stored is not None and network is not None:
-        network = _as_stored(network, stored["objective"]["sense"])
-    return Study.open(given(storage), study, network, worker=worker, horizon=horizon)
-
-
-def described(storage: str | None, study: str, *, create: bool = False) -> dict[str, Any] | None:
-    """What a study is, by its log; None if it is not there and is to be created."""
-    from cascada.study.opening import stored_description
-
     store = store_at(storage, create=create)
-    try:
-        found, names = stored_description(store, study), store.studies()
-    finally:
-        store.close()
-    if found is None and not create:
-        raise StoreError(f"there is no study {study!r} in this store; it has {', '.join(names) or 'none'}.")
-    return found
-
-
-def without_password(url: str) -> str:
-    """The URL of a store as it may be shown to anybody."""
-    import sqlalchemy as sa
-
-    return sa.make_url(url).render_as_string(hide_password=True)
-
-
-def _as_stored(network: "Network", sense: str) -> "Network":
-    """The network, minimised or maximised as the stored study is."""
-    return network if (network.sign > 0) == (sense == "maximise") else network.mirrored()
+    return open_study(store, study, network, worker=WORKER, create=create, any_sense=True)
 
 
 def text_of(file: Path) -> str:
@@ -137,8 +102,16 @@ def text_of(file: Path) -> str:
         raise ArgumentError(f"cannot read {file}: {error.strerror or error}.") from None
 
 
+def process_of(spec: str) -> "Process":
+    """The process that a SPEC names, ready to run: `ArgumentError` if a stage has no function."""
+    from cascada.process import Process
+
+    sys.path.insert(0, "")  # an algorithm "module:Class" may be in this folder
+    return Process(network_of(spec))
+
+
 def network_of(spec: str) -> "Network":
     """The process that a SPEC names."""
-    from cascada.cli.spec import load  # all built-in problems: only where one is named
+    from cascada.specs.spec import load  # all built-in problems: only where one is named
 
     return load(spec)

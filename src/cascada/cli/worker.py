@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from cascada.cli.running import Dask, Jobs, at_work, print_result
-from cascada.cli.stored import Json, Storage, StudyName, described, opened
+from cascada.cli.stored import Json, Storage, StudyName, process_of, store_at
+from cascada.study.catalogue import open_study
 
 _BUDGET = 100  # as that of `cascada run`
 
@@ -44,16 +45,15 @@ def worker(
 
     For example: cascada worker process.toml --storage postgresql://lab/studies --study alloy
     """
-    stored = described(storage, study, create=True)
-    planned = None if stored is None else stored["settings"]["horizon"]
-    budget = budget or planned or _BUDGET
-    found = opened(
-        storage,
+    process = process_of(spec)
+    found = open_study(
+        store_at(storage, create=True),
         study,
-        spec,
-        create=True,
+        process.network,
         worker=name or f"{socket.gethostname()}:{os.getpid()}",
-        horizon=None if stored is not None else budget,
+        any_sense=True,
+        planned=budget or _BUDGET,
     )
     with at_work(jobs, dask) as workers:
-        print_result(found.optimise(budget=budget, progress=not json_output, **workers), study, json_output)
+        budget = budget or found.horizon or _BUDGET
+        print_result(found.optimise(process, budget=budget, progress=not json_output, **workers), study, json_output)

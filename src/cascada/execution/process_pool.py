@@ -107,7 +107,7 @@ class Pool:
 
     def _send(self, run: _Run) -> None:
         worker = None
-        while self._idle and (worker is None or not worker.alive):  # a worker that died while idle does not count against this run
+        while self._idle and (worker is None or not worker.alive):  # it died while idle: not this run's fault
             worker = self._idle.pop()
         if worker is None or not worker.alive:
             worker = _Worker(self._payload, self._messages)

@@ -15,8 +15,8 @@ import numpy as np
 from cascada.arrays import Array
 from cascada.errors import ArgumentError
 from cascada.experiments.contestants import Contestant, objective_of
-from cascada.network import Process
 from cascada.problems import Problem
+from cascada.process import Process
 from cascada.space import Domain
 
 _TRIES = 1000  # draws of a new point: a box of few whole numbers may be used up

@@ -5,9 +5,9 @@ from typing import Protocol
 from cascada.arrays import Array
 from cascada.experiments.peers import PEERS, Peer, require
 from cascada.network import Network
-from cascada.network.evaluation import Outputs
-from cascada.search import Certificate
+from cascada.network.outputs import Outputs
 from cascada.study import Study, Trial
+from cascada.study.certificate import Certificate
 
 
 class Contestant(Protocol):

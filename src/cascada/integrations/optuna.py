@@ -16,10 +16,10 @@ from cascada.integrations.optuna_objective import StagewiseObjective
 from cascada.integrations.optuna_replay import Replay, Snapshot
 from cascada.integrations.optuna_runs import POINT, is_at, read
 from cascada.network import Network
-from cascada.network.evaluation import Functions
-from cascada.search import Certificate
+from cascada.process import Functions
 from cascada.space import Domain
 from cascada.study import Study
+from cascada.study.certificate import Certificate
 
 if TYPE_CHECKING:
     import optuna

@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING
 
 from cascada.integrations.optuna_runs import PREFIX
-from cascada.network import Network, Outputs, Process, StageError
-from cascada.network.evaluation import Functions
+from cascada.network import Network, Outputs, StageError
+from cascada.process import Functions, Process
 
 if TYPE_CHECKING:
     from optuna.trial import Trial

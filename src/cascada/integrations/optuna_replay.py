@@ -7,7 +7,6 @@ thrown away. So the same trials give the same point in every process, whenever i
 import re
 import warnings
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -53,7 +52,7 @@ class Replay:
         ended = sorted((trial for trial in trials if trial.state.is_finished()), key=_when)
         others = [trial for trial in trials if not trial.state.is_finished() and trial.number != asking]
         known = self._known(network, [run for trial in ended if (run := self._run(network, trial))])
-        study = _copied(known)
+        study = known.branch()
         under_way = [run for trial in others if (run := read(network, trial).run)]
         for run in under_way:
             _teach(study, run)
@@ -102,9 +101,3 @@ def _teach(study: Study, run: Run) -> None:
         study.refute(f"Trial {trial.number}: {str(error).removeprefix(f'trial {trial.number}: ')}")
     if run.state not in ("RUNNING", "WAITING") and trial.state != "complete":
         study.fail(trial, f"its state in Optuna is {run.state}")
-
-
-def _copied(study: Study) -> Study:
-    """A study that can be changed without the other: with all that never changes, and what is the user's, in common."""
-    own = [part for stage in study.network.stages for part in (stage.function, stage.interval)]
-    return deepcopy(study, {id(part): part for part in (study.network, study.algorithm, study.beliefs, *own)})

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from cascada.errors import ArgumentError, CascadaError, ContradictionError
 from cascada.network import Network
-from cascada.network.evaluation import UnusableResult, as_outputs_of
+from cascada.network.outputs import UnusableResult, as_outputs_of
 
 if TYPE_CHECKING:
     from optuna.trial import FrozenTrial

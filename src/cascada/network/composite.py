@@ -19,8 +19,8 @@ from cascada.gp import OperatorPrediction, Prediction
 from cascada.gp.line import predict_on_line
 from cascada.network.beliefs import Beliefs, StageBelief
 from cascada.network.enclosure import enclose_stage, in_user_units
-from cascada.network.outputs import StageError
 from cascada.network.mean import forward
+from cascada.network.outputs import StageError
 
 # Sums of some ten terms, each rounded: bounds are widened by this much, relatively.
 _ROUNDING = 1e-13

@@ -21,8 +21,8 @@ from cascada.confidence.cells import cut, enclose
 from cascada.errors import ArgumentError, RefutedError
 from cascada.gp.rounding import SMALLEST_JITTER
 from cascada.network.beliefs import Beliefs, StageBelief, logarithmic_inputs
-from cascada.network.outputs import StageError, as_outputs_of, failure_text
 from cascada.network.network import Network
+from cascada.network.outputs import StageError, as_outputs_of, failure_text
 
 Form = Literal["union", "hull"]
 
@@ -230,8 +230,8 @@ def _interval(stage: StageBelief, low: Array, high: Array) -> tuple[list[float],
         given = stage.node.stage.interval(**pairs)
     except Exception as error:  # the function is the user's: it may raise anything
         raise ArgumentError(
-            f"the interval function of stage {stage.node.stage.name!r} failed for {pairs}: {failure_text(error)}. It must "
-            f"bound the formula over any such intervals, also where the process itself never goes."
+            f"the interval function of stage {stage.node.stage.name!r} failed for {pairs}: {failure_text(error)}. "
+            f"It must bound the formula over any such intervals, also where the process itself never goes."
         ) from error
     try:
         result = np.array(given, dtype=np.float64).reshape(-1, 2)

@@ -110,6 +110,11 @@ class Network:
         """The names of the controls, in the order of a candidate's columns."""
         return self.domain.names
 
+    def objective_of(self, outputs: Mapping[str, Sequence[float]]) -> float | None:
+        """The objective among the outputs of stages; None if its stage has none."""
+        stage, output = self.objective
+        return outputs[stage][self.node(stage).stage.outputs.index(output)] if stage in outputs else None
+
     @property
     def estimated(self) -> bool:
         """Whether the kernel or the norm of some stage has to be estimated from data."""

@@ -7,7 +7,7 @@ import numpy as np
 
 from cascada.arrays import Array
 from cascada.network import Network
-from cascada.network.evaluation import as_outputs_of
+from cascada.network.outputs import as_outputs_of
 
 Column = Any  # what a stage's function works on: a number, or an array (n,) of them
 

@@ -10,15 +10,15 @@ from cascada.errors import ArgumentError
 from cascada.outwards import rounded_down, rounded_up
 from cascada.report.promising import coordinates_of, optimistic, promising_point
 from cascada.report.theme import BLUE, ORANGE, SCALE, escaped, figure, number, plotly_objects
-from cascada.study.runner import AnyStudy
-from cascada.study.trial import Trial
+from cascada.store.trial import Trial
+from cascada.study.reader import Reader
 
 _LINE, _SIDE = 201, 41
 _DIGITS = 5  # of a bound that is pointed at
 _FLAT = 0.02  # of what the bound is above the best run: less than that from place to place says nothing
 
 
-def plot_acquisition(study: AnyStudy, controls: Sequence[str] | None = None) -> Any:
+def plot_acquisition(study: Reader, controls: Sequence[str] | None = None) -> Any:
     """The mean of the objective and the best it can be, over one control, or the latter over two.
 
     The other controls are as in the best run, or before it where the objective may be best.
@@ -45,7 +45,7 @@ def plot_acquisition(study: AnyStudy, controls: Sequence[str] | None = None) -> 
     return shown
 
 
-def caption_of_acquisition(study: AnyStudy) -> str:
+def caption_of_acquisition(study: Reader) -> str:
     """What the figure shows if nobody chose controls: over which, and what the others are."""
     names, domain = _chosen(study, None), study.network.domain
     values = domain.decode(_middle(study)[None])[0]
@@ -57,7 +57,7 @@ def caption_of_acquisition(study: AnyStudy) -> str:
     return f"{said}. Dots are runs, whatever their other controls were, and the star is the best run."
 
 
-def _chosen(study: AnyStudy, controls: Sequence[str] | None) -> tuple[str, ...]:
+def _chosen(study: Reader, controls: Sequence[str] | None) -> tuple[str, ...]:
     domain = study.network.domain
     names = tuple(domain.names[:2]) if controls is None else tuple(controls)
     if not 1 <= len(names) <= 2 or not set(names) <= set(domain.names) or len(set(names)) != len(names):
@@ -65,14 +65,14 @@ def _chosen(study: AnyStudy, controls: Sequence[str] | None) -> tuple[str, ...]:
     return names
 
 
-def _middle(study: AnyStudy) -> Array:
+def _middle(study: Reader) -> Array:
     """Coordinates (d,) of the point that the figure goes through."""
     best, domain = study.best_trial, study.network.domain
     middle = promising_point(study) if best is None else coordinates_of(study, best.controls)[0]
     return (domain.lower + domain.upper) / 2 if middle is None else middle
 
 
-def _add_lines(shown: Any, study: AnyStudy, x: Array, mean: Array, upper: Array) -> None:
+def _add_lines(shown: Any, study: Reader, x: Array, mean: Array, upper: Array) -> None:
     go = plotly_objects()
     shown.add_trace(go.Scatter(x=x, y=mean, mode="lines", name="expected", line={"color": BLUE, "width": 2}))
     word = "at most" if study.network.sign > 0 else "at least"
@@ -81,7 +81,7 @@ def _add_lines(shown: Any, study: AnyStudy, x: Array, mean: Array, upper: Array)
     shown.add_trace(go.Scatter(x=x, y=upper, mode="lines", name=word, line=line, text=text, hovertemplate=over))
 
 
-def _add_map(shown: Any, study: AnyStudy, names: Sequence[str], axes: Sequence[Array], upper: Array) -> None:
+def _add_map(shown: Any, study: Reader, names: Sequence[str], axes: Sequence[Array], upper: Array) -> None:
     """Colours, unless they are all the same; the runs, and the best of them."""
     go, best = plotly_objects(), study.best_trial
     if flat(upper, None if best is None else best.value):
@@ -108,7 +108,7 @@ def _add_map(shown: Any, study: AnyStudy, names: Sequence[str], axes: Sequence[A
     shown.update_layout(showlegend=False)
 
 
-def _outwards(study: AnyStudy, bounds: Array) -> list[str]:
+def _outwards(study: Reader, bounds: Array) -> list[str]:
     """The best that the objective can be at points (n,), as texts to be shown where they are pointed at."""
     return [(rounded_up if study.network.sign > 0 else rounded_down)(bound, _DIGITS) for bound in bounds]
 

@@ -9,13 +9,13 @@ from cascada.errors import RefutedError
 from cascada.report.promising import promising_point
 from cascada.report.theme import BLUE, escaped, figure, plotly_objects
 from cascada.search import Joint
-from cascada.study.runner import AnyStudy
+from cascada.study.reader import Reader
 
 _TRIED = 2_000
 _SEED = 20240501  # any: the same study gives the same figure
 
 
-def gap_contributions(study: AnyStudy) -> dict[str, float]:
+def gap_contributions(study: Reader) -> dict[str, float]:
     """By stage, what its uncertainty adds to the best that the objective can be, at the most promising setting.
 
     An estimate, found by trying what the modelled outputs can be; 0 for stages that are known or add nothing.
@@ -38,7 +38,7 @@ def gap_contributions(study: AnyStudy) -> dict[str, float]:
     return found
 
 
-def plot_gap_contributions(study: AnyStudy, contributions: Mapping[str, float] | None = None) -> Any:
+def plot_gap_contributions(study: Reader, contributions: Mapping[str, float] | None = None) -> Any:
     """Bars: which stage should be measured better? From `gap_contributions`, or those at hand."""
     go, found = plotly_objects(), gap_contributions(study) if contributions is None else contributions
     shown = figure("What each stage's uncertainty adds", study.network.objective[1], "", showlegend=False)
@@ -72,5 +72,5 @@ def _most(joint: Joint, point: Any, eta: Any) -> float:
     return float(joint.values(np.hstack([np.tile(point, (len(eta), 1)), eta])).max())
 
 
-def _owner(study: AnyStudy, column: int) -> str:
+def _owner(study: Reader, column: int) -> str:
     return next(node.stage.name for node in study.network.nodes if column in node.columns)

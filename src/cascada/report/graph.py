@@ -11,8 +11,8 @@ from typing import Any
 
 from cascada.network import Network, Node
 from cascada.report.theme import BLUE, GREEN, GREY, escaped, figure, number
-from cascada.study.runner import AnyStudy
-from cascada.study.trial import Trial
+from cascada.store.trial import Trial
+from cascada.study.reader import Reader
 
 # In pixels.
 _NARROW = 296  # what a page of 360 leaves for a drawing
@@ -78,7 +78,7 @@ class _Row:
         return self.tall(len(stage.outputs)) + (0.0 if self.first else self.tall(len(stage.controls)))
 
 
-def plot_network(study: AnyStudy, trial: Trial | None = None) -> Any:
+def plot_network(study: Reader, trial: Trial | None = None) -> Any:
     """Stages from top to bottom, with the values of a trial, by default of the best."""
     trial = study.best_trial if trial is None else trial
     rows = _rows(study.network, trial)

@@ -10,9 +10,9 @@ from cascada.errors import CascadaError
 from cascada.network import Network
 from cascada.outwards import rounded_down, rounded_up
 from cascada.report.theme import BLUE, GREY, ORANGE, escaped, figure, number, plotly_objects
-from cascada.study.runner import AnyStudy
+from cascada.store.trial import Trial
+from cascada.study.reader import Reader
 from cascada.study.study import Study
-from cascada.study.trial import Trial
 
 # Looks at the bound along the way; an estimated one needs all kernels fitted anew each time.
 _LOOKS, _ESTIMATED_LOOKS = 24, 8
@@ -55,7 +55,7 @@ class Looks:
         self.found.append(Look(last, bound, certificate.kind))
 
 
-def looks_along(study: AnyStudy, most: int | None = None) -> list[Look]:
+def looks_along(study: Reader, most: int | None = None) -> list[Look]:
     """The bound after some of the runs, computed anew; none at all where `bounds_hold` says so."""
     trials = [trial for trial in study.trials if trial.outputs]
     if not bounds_hold(study):
@@ -75,7 +75,7 @@ def looked_at(network: Network, runs: int, most: int | None = None) -> set[int]:
     return {round(float(after)) - 1 for after in np.geomspace(1, runs, most)}
 
 
-def bounds_hold(study: AnyStudy) -> bool:
+def bounds_hold(study: Reader) -> bool:
     """Whether bounds along the way may be shown: not where something speaks against what they would be computed from,
     nor where bounds of norms were raised because of it.
     """
@@ -92,7 +92,7 @@ def best_so_far(trials: Sequence[Trial], sign: int) -> list[tuple[int, float]]:
     return found
 
 
-def plot_optimization_history(study: AnyStudy, looks: Sequence[Look] | None = None) -> Any:
+def plot_optimization_history(study: Reader, looks: Sequence[Look] | None = None) -> Any:
     """Values, best value and bound over the runs: the gap is the distance between the two lines."""
     looks = looks_along(study) if looks is None else looks
     shown = history_of(study.network, study.trials, looks)

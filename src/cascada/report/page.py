@@ -7,10 +7,10 @@ from typing import Any
 
 from cascada.report.payload import payload
 from cascada.report.theme import plotly_objects
-from cascada.study.runner import AnyStudy
+from cascada.study.reader import Reader
 
 
-def report_html(study: AnyStudy, name: str, command: str | None = None) -> str:
+def report_html(study: Reader, name: str, command: str | None = None) -> str:
     """A page that needs nothing else: it can be mailed, printed, and opened in ten years."""
     plotly_objects()  # says how to install it
     import plotly  # type: ignore[import-untyped, unused-ignore]
@@ -22,7 +22,7 @@ def report_html(study: AnyStudy, name: str, command: str | None = None) -> str:
     return page.replace("<!-- scripts -->", "\n".join(scripts))
 
 
-def write_report(study: AnyStudy, name: str, path: Path, command: str | None = None) -> None:
+def write_report(study: Reader, name: str, path: Path, command: str | None = None) -> None:
     """Write the page to a file."""
     path.write_text(report_html(study, name, command), encoding="utf-8")
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from cascada.network import Network
 from cascada.report.theme import GREY, ORANGE, escaped, figure, plotly_objects
-from cascada.study.runner import AnyStudy
-from cascada.study.trial import Trial, best_of
+from cascada.store.trial import Trial, best_of
+from cascada.study.reader import Reader
 
 # From the worst fifth to the best: to be told apart on light and on dark paper, in the order of their lightness.
 _COLOURS = ("#77779A", "#3B6FB0", "#1F9E89", "#6CBF4B", "#D0A700")
@@ -49,7 +49,7 @@ class _Axis:
         )
 
 
-def plot_parallel_coordinate(study: AnyStudy) -> Any:
+def plot_parallel_coordinate(study: Reader) -> Any:
     """One line for every complete run, coloured by its objective, from controls to outputs; the best on top."""
     go, network = plotly_objects(), study.network
     complete = [trial for trial in study.trials if trial.value is not None]

@@ -15,12 +15,12 @@ from cascada.report.parallel import plot_parallel_coordinate
 from cascada.report.runs import facts_of_runs, table
 from cascada.report.stages import caption_of_stage, figures_of_stages
 from cascada.report.words import summary
-from cascada.study.runner import AnyStudy
+from cascada.study.reader import Reader
 
 _VERSIONS = ("numpy", "scipy", "plotly")
 
 
-def payload(study: AnyStudy, name: str, command: str | None = None) -> dict[str, Any]:
+def payload(study: Reader, name: str, command: str | None = None) -> dict[str, Any]:
     """What `page.js` shows."""
     contributions = gap_contributions(study)
     judged = judgement(study, contributions)
@@ -39,7 +39,7 @@ def versions() -> dict[str, str]:
     return {"cascada": __version__, "Python": platform.python_version()} | {name: version(name) for name in _VERSIONS}
 
 
-def judgement(study: AnyStudy, contributions: dict[str, float]) -> dict[str, Any]:
+def judgement(study: Reader, contributions: dict[str, float]) -> dict[str, Any]:
     """How good the best run is, in numbers and in words, and what that rests on."""
     certificate = study.certificate()
     shown, known = certificate.shown, certificate.gap is not None or certificate.kind == "refuted"
@@ -54,7 +54,7 @@ def judgement(study: AnyStudy, contributions: dict[str, float]) -> dict[str, Any
     }
 
 
-def figures(study: AnyStudy, looks: Sequence[Look], contributions: Mapping[str, float]) -> list[dict[str, Any]]:
+def figures(study: Reader, looks: Sequence[Look], contributions: Mapping[str, float]) -> list[dict[str, Any]]:
     """Figures with an id, and a text that says what is to be seen for those who cannot see it."""
     some = any(trial.value is not None for trial in study.trials)
     history = "Every run and the best value so far."

@@ -11,12 +11,12 @@ from cascada.designs import design
 from cascada.errors import RefutedError
 from cascada.network import enclose_network, objective_above
 from cascada.network.mean import composite_mean
-from cascada.study.runner import AnyStudy
+from cascada.study.reader import Reader
 
 _POINTS = 512
 
 
-def optimistic(study: AnyStudy, coordinates: Array) -> tuple[Array, Array] | None:
+def optimistic(study: Reader, coordinates: Array) -> tuple[Array, Array] | None:
     """The mean of the objective and the best that it can be, each (n,), in the user's sign; None if it is refuted."""
     network, beliefs = study.network, study.beliefs
     mean = composite_mean(beliefs, coordinates)[:, network.objective_column]
@@ -27,19 +27,19 @@ def optimistic(study: AnyStudy, coordinates: Array) -> tuple[Array, Array] | Non
     return mean, network.sign * upper
 
 
-def promising_point(study: AnyStudy) -> Array | None:
+def promising_point(study: Reader) -> Array | None:
     """Coordinates (d,) among a few hundred where the objective may be best; None where nothing can be said."""
     domain = study.network.domain
     found = optimistic(study, points := np.vstack([design(domain, _POINTS), *_best(study)]))
     return None if found is None else points[int(np.argmax(study.network.sign * found[1]))]
 
 
-def coordinates_of(study: AnyStudy, controls: Mapping[str, Any]) -> Array:
+def coordinates_of(study: Reader, controls: Mapping[str, Any]) -> Array:
     """Coordinates (1, d) of named controls in user units."""
     domain = study.network.domain
     return domain.encode(domain.row(controls)[None])
 
 
-def _best(study: AnyStudy) -> list[Array]:
+def _best(study: Reader) -> list[Array]:
     best = study.best_trial
     return [] if best is None else [coordinates_of(study, best.controls)]

@@ -5,7 +5,7 @@ from typing import Any
 
 from cascada.network import Network
 from cascada.outwards import no_better
-from cascada.study.trial import Trial, best_of
+from cascada.store.trial import Trial, best_of
 
 
 def columns(network: Network) -> list[str]:

@@ -11,14 +11,14 @@ from cascada.errors import ArgumentError, RefutedError
 from cascada.network import StageBelief, enclose_network
 from cascada.report.promising import coordinates_of, promising_point
 from cascada.report.theme import BAND, BLUE, GREEN, ORANGE, PURPLE, SCALE, SKY, escaped, figure, plotly_objects
-from cascada.study.runner import AnyStudy
+from cascada.study.reader import Reader
 
 _LINE, _SIDE = 201, 61  # points of a line, and of the side of a map
 _MARGIN = 0.1  # of what was seen of a parent's output, beyond it
 _COLOURS = (BLUE, ORANGE, GREEN, PURPLE, SKY)  # of lines, one for each input
 
 
-def plot_stage(study: AnyStudy, stage: str, output: str | None = None, at: Mapping[str, Any] | None = None) -> Any:
+def plot_stage(study: Reader, stage: str, output: str | None = None, at: Mapping[str, Any] | None = None) -> Any:
     """Mean, bounds and data of an output; the region that its inputs may fall into at some controls is marked.
 
     `at` is by default where the objective may be best. With one input a line, with two a map, with more one line for
@@ -57,7 +57,7 @@ def plot_stage(study: AnyStudy, stage: str, output: str | None = None, at: Mappi
     return shown
 
 
-def caption_of_stage(study: AnyStudy, stage: str, output: str, shown: Any) -> str:
+def caption_of_stage(study: Reader, stage: str, output: str, shown: Any) -> str:
     """What the figure of an output shows, and no more."""
     part, _ = _part(study, stage, output)
     inputs, believed = len(part.node.input_names), f"What is believed of {output} of {stage}"
@@ -73,7 +73,7 @@ def caption_of_stage(study: AnyStudy, stage: str, output: str, shown: Any) -> st
     return f"{believed}: {drawn} and measured values (dots){green}."
 
 
-def figures_of_stages(study: AnyStudy) -> list[tuple[str, str, Any]]:
+def figures_of_stages(study: Reader) -> list[tuple[str, str, Any]]:
     """Stage, output and figure of all that is modelled."""
     found = []
     for node in study.network.nodes:
@@ -84,7 +84,7 @@ def figures_of_stages(study: AnyStudy) -> list[tuple[str, str, Any]]:
     return found
 
 
-def _part(study: AnyStudy, stage: str, output: str | None) -> tuple[StageBelief, int]:
+def _part(study: Reader, stage: str, output: str | None) -> tuple[StageBelief, int]:
     names = [node.stage.name for node in study.network.nodes]
     if stage not in names:
         raise ArgumentError(f"there is no stage {stage!r}; the stages are {', '.join(names)}.")
@@ -99,7 +99,7 @@ def _part(study: AnyStudy, stage: str, output: str | None) -> tuple[StageBelief,
     return found
 
 
-def _found(study: AnyStudy, stage: str, output: str) -> tuple[StageBelief, int] | None:
+def _found(study: Reader, stage: str, output: str) -> tuple[StageBelief, int] | None:
     """The belief that an output belongs to, and its place there; a calibrated stage has one for every output."""
     node = study.network.node(stage)
     column = node.columns[node.stage.outputs.index(output)]
@@ -109,16 +109,16 @@ def _found(study: AnyStudy, stage: str, output: str) -> tuple[StageBelief, int] 
     return None
 
 
-def _log(study: AnyStudy, name: str) -> bool:
+def _log(study: Reader, name: str) -> bool:
     control = study.network.domain.controls.get(name)
     return control is not None and control.log
 
 
-def _shown(study: AnyStudy, name: str, values: Array) -> Array:
+def _shown(study: Reader, name: str, values: Array) -> Array:
     return np.exp(values) if _log(study, name) else values
 
 
-def _ranges(study: AnyStudy, part: StageBelief, inputs: Array) -> list[tuple[float, float]]:
+def _ranges(study: Reader, part: StageBelief, inputs: Array) -> list[tuple[float, float]]:
     domain = study.network.domain
     ranges = []
     for i, column in enumerate(part.node.inputs):
@@ -131,7 +131,7 @@ def _ranges(study: AnyStudy, part: StageBelief, inputs: Array) -> list[tuple[flo
     return ranges
 
 
-def _middle(study: AnyStudy, part: StageBelief, ranges: list[tuple[float, float]]) -> Array:
+def _middle(study: Reader, part: StageBelief, ranges: list[tuple[float, float]]) -> Array:
     """The stage's inputs (d,) in the best run, or in the middle."""
     best = study.best_trial
     values = [sum(r) / 2 for r in ranges]
@@ -143,7 +143,7 @@ def _middle(study: AnyStudy, part: StageBelief, ranges: list[tuple[float, float]
     return np.array(values)
 
 
-def _region(study: AnyStudy, part: StageBelief, at: Mapping[str, Any] | None) -> Array | None:
+def _region(study: Reader, part: StageBelief, at: Mapping[str, Any] | None) -> Array | None:
     """What the inputs of a stage can be at some controls, (2, d)."""
     point = promising_point(study) if at is None else coordinates_of(study, at)[0]
     if point is None:
@@ -190,7 +190,7 @@ def _add_data(shown: Any, x: Array, y: Array) -> None:
 
 
 def _map(
-    study: AnyStudy,
+    study: Reader,
     part: StageBelief,
     belief: Belief,
     j: int,

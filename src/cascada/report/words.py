@@ -2,14 +2,14 @@
 
 from cascada.outwards import as_given
 from cascada.report.theme import number
-from cascada.search import Certificate
-from cascada.study.runner import AnyStudy
+from cascada.study.certificate import Certificate
+from cascada.study.reader import Reader
 
 _DECISIVE = 2.0  # times as much as the next: then one stage is worth naming,
 _FAIR_PART = 0.2  # if it is so much of the gap
 
 
-def summary(study: AnyStudy, certificate: Certificate, contributions: dict[str, float]) -> list[str]:
+def summary(study: Reader, certificate: Certificate, contributions: dict[str, float]) -> list[str]:
     """A few paragraphs."""
     best, stage, output = study.best_trial, *study.network.objective
     name = output if output == stage else f"{stage}.{output}"
@@ -24,14 +24,14 @@ def summary(study: AnyStudy, certificate: Certificate, contributions: dict[str, 
     return [found, _gap(study, certificate), _next(study, certificate, contributions)]
 
 
-def _others(study: AnyStudy) -> str:
+def _others(study: Reader) -> str:
     states = [trial.state for trial in study.trials]
     counts = {state: states.count(state) for state in ("failed", "abandoned", "running", "waiting")}
     said = ", ".join(f"{count} {state}" for state, count in counts.items() if count)
     return f" (besides {said})" if said else ""
 
 
-def _gap(study: AnyStudy, certificate: Certificate) -> str:
+def _gap(study: Reader, certificate: Certificate) -> str:
     if certificate.kind == "refuted":
         return f"The data refute an assumption, so nothing is proven. {' '.join(certificate.evidence)}"
     shown = certificate.shown
@@ -49,7 +49,7 @@ def _gap(study: AnyStudy, certificate: Certificate) -> str:
     )
 
 
-def _next(study: AnyStudy, certificate: Certificate, contributions: dict[str, float]) -> str:
+def _next(study: Reader, certificate: Certificate, contributions: dict[str, float]) -> str:
     if certificate.kind == "refuted":
         return (
             "Next: look at the evidence below, then go on with a larger norm bound, another kernel, or a mended "
@@ -65,7 +65,7 @@ def _next(study: AnyStudy, certificate: Certificate, contributions: dict[str, fl
     return f"Next: more runs, if a smaller gap is worth them.{which}{waits}"
 
 
-def _stage_to_know(study: AnyStudy, gap: float, contributions: dict[str, float]) -> str:
+def _stage_to_know(study: Reader, gap: float, contributions: dict[str, float]) -> str:
     """Which stage to know better, if that is one, and what is not known of it is a fair part of the gap."""
     ranked = sorted(contributions, key=contributions.__getitem__, reverse=True)
     if len(ranked) < 2 or contributions[ranked[0]] <= _DECISIVE * contributions[ranked[1]]:

@@ -1,25 +1,19 @@
-"""Looking for the largest upper bound: over candidates, and over boxes by branch and bound or ascent."""
+"""Follower for the largest upper bound: over candidates, and over boxes by branch and bound or ascent."""
 
 from cascada.search.ascent import Joint, ascend
 from cascada.search.box import best_in_box
 from cascada.search.branch_and_bound import Outcome, SearchBudget, search
 from cascada.search.candidates import Candidates, largest
-from cascada.search.certificate import Certificate, GapKind, assumptions, beaten, refutations
 from cascada.search.leaves import Leaves
 
 __all__ = [
     "Candidates",
-    "Certificate",
-    "GapKind",
     "Joint",
     "Leaves",
     "Outcome",
     "SearchBudget",
     "ascend",
-    "assumptions",
-    "beaten",
     "best_in_box",
     "largest",
-    "refutations",
     "search",
 ]

@@ -214,9 +214,7 @@ class Store:
             raise self.missing(name)
         if self._engine.dialect.name != "sqlite":
             connection.execute(sa.select(STUDIES.c.id).where(STUDIES.c.id == study).with_for_update())
-        rows = connection.execute(
-            sa.select(LEASES).where(LEASES.c.study == study, LEASES.c.until >= _now(connection))
-        )
+        rows = connection.execute(sa.select(LEASES).where(LEASES.c.study == study, LEASES.c.until >= _now(connection)))
         busy = [row for row in rows if not is_gone(row.process)]
         if busy:
             raise StoreError(

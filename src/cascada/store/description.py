@@ -207,7 +207,7 @@ def _plain(value: Any, path: str, whole: bool = False) -> Any:
         return {key: _plain(entry, f"{path}.{key}", whole) for key, entry in value.items()}
     if type(value) is BlockKernel:
         return {"type": "BlockKernel", "name": value.name}  # the name stands for the function
-    if "__dataclass_fields__" in vars(type(value)):  # not inherited: a subclass that is not a dataclass may have more fields
+    if "__dataclass_fields__" in vars(type(value)):  # a subclass may have more fields
         named = {field.name: getattr(value, field.name) for field in fields(value)}
         return {"type": type(value).__name__} | _plain(named, path, whole)
     raise ArgumentError(f"{path} of a stored study must be finite numbers, texts or dataclasses; got {value!r}.")
@@ -246,7 +246,8 @@ def network_from(description: Mapping[str, Any]) -> Network:
     """The network of a description, without functions; `ArgumentError` if it has formulas, which need them."""
     description = completed(description)
     objective = description["objective"]
-    network = Network([_stage_from(stage) for stage in description["stages"]], f"{objective['stage']}.{objective['output']}")
+    stages = [_stage_from(stage) for stage in description["stages"]]
+    network = Network(stages, f"{objective['stage']}.{objective['output']}")
     return network if objective["sense"] == "maximise" else network.mirrored()
 
 

@@ -25,7 +25,7 @@ class Transaction(Protocol):
         """End the lease of a trial."""
 
     def alive(self, worker: str) -> list[int]:
-        """The trials that a live process of this name runs: the lease has not run out, nor is the process known dead."""
+        """The trials that a process of this name runs, as far as is known: their leases have not run out."""
 
     def leased(self) -> set[int]:
         """The trials whose lease has not run out."""
@@ -113,7 +113,7 @@ class _MemoryTransaction:
     def release(self, trial: int) -> None:
         self.leases.pop(trial, None)
 
-    def alive(self, worker: str) -> list[int]:
+    def alive(self, worker: str) -> list[int]:  # noqa: ARG002
         return []  # leases of a study in memory are those of this process, which is not at work when it asks
 
     def leased(self) -> set[int]:

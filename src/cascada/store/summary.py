@@ -24,7 +24,7 @@ class StudySummary:
     """A study as its log shows it, without computing a bound."""
 
     name: str
-    objective: str  #: "maximise stage.output", or "minimise …"
+    objective: Mapping[str, str]  #: its "stage", "output" and "sense"
     trials: Mapping[str, int]  #: how many there are in each state
     best: float | None  #: the best value; None if there is none, or if it is a formula, which is not in the log
     gap_kind: str  #: what a gap would be: proven, estimated, or refuted
@@ -55,7 +55,7 @@ def summarised(name: str, events: Sequence[Event]) -> StudySummary:
     )
     return StudySummary(
         name=name,
-        objective="{sense} {stage}.{output}".format(**objective),
+        objective=objective,
         trials={state: sum(found == state for found in states.values()) for state in get_args(TrialState)},
         best=pick(values, default=None),
         gap_kind="refuted" if _refuted(events, described) else "estimated" if estimated else "proven",

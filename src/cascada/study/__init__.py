@@ -1,10 +1,9 @@
-"""The only stateful part: studies, and the loops made of their ask and tell."""
+"""Studies, the only stateful part: ask and tell, certificates, and the loop that runs a process."""
 
+from cascada.store.trial import Trial
 from cascada.study.optimise import maximise, minimise
 from cascada.study.recommendation import Recommendation
 from cascada.study.result import Result
-from cascada.study.runner import Callback
-from cascada.study.study import Study
-from cascada.study.trial import Trial
+from cascada.study.study import Callback, Study
 
 __all__ = ["Callback", "Recommendation", "Result", "Study", "Trial", "maximise", "minimise"]

@@ -28,7 +28,7 @@ from cascada.study.study import Study
 
 
 def open_study(
-    url: str,
+    storage: str | Store,
     name: str,
     network: Network | None = None,
     *,
@@ -42,13 +42,19 @@ def open_study(
     stop_on_estimated: bool = False,
     worker: str = "main",
     amend: bool = False,
+    create: bool = True,
+    any_sense: bool = False,
+    planned: int | None = None,
 ) -> Study:
-    """The study `name` in the store at `url`.
+    """The study `name` in a store, given by its URL or opened before; the study owns it from then on.
 
     What is not given is as it is stored; for a new study it is what `Study` takes by default, and `network` is needed.
     A network or option that differs from what is stored is refused, and the error says where; with `amend=True`, other
     kernels, norm bounds, Lipschitz constants and offsets are taken from now on, and the log says so. `tolerance` and
     `stop_on_estimated` say when to stop, change no result and may differ each time.
+
+    `create`: whether a study that is not there is created. `any_sense`: the network may be given maximised or
+    minimised, and the stored sense counts. `planned`: the horizon of a study that is created.
     """
     checked_name(name)
     checked_name(worker)
@@ -66,10 +72,11 @@ def open_study(
         "calibration": calibration,
         "horizon": horizon,
     }
-    stop = {"tolerance": tolerance, "stop_on_estimated": stop_on_estimated}
-    store = Store(url)
+    store = storage if isinstance(storage, Store) else Store(storage)
     try:
         found = store.find(name)
+        if found is None and not create:
+            raise store.missing(name)
         stored = None if found is None else last_description(name, found[1])[1]
         settings = dict(SETTINGS if stored is None else stored["settings"])
         settings |= {key: value for key, value in given.items() if value is not None}
@@ -80,11 +87,16 @@ def open_study(
                     f"create it, give its network."
                 )
             network = network_from(stored)
+        if any_sense and stored is not None and (network.sign > 0) != (stored["objective"]["sense"] == "maximise"):
+            network = network.mirrored()
+        if stored is None and planned is not None:
+            settings["horizon"] = planned
         if stored is None and isinstance(settings["algorithm"], str):
             settings["algorithm"] = resolved_name(settings["algorithm"], network)
         description = describe(network, settings)
         options = study_options(settings, algorithm, calibration)
-        validated = Settings.of(network, **options, **stop, shared=True)  # before anything is written
+        options |= {"tolerance": tolerance, "stop_on_estimated": stop_on_estimated}
+        validated = Settings.of(network, **options, shared=True)  # before anything is written
         if found is None:
             found = _created(store, name, description) or store.get(name)  # another process may have been quicker
         journal, events = found
@@ -134,9 +146,7 @@ def study_options(
     return options | {"calibration": calibration}
 
 
-def _created(
-    store: Store, name: str, description: dict[str, Any]
-) -> tuple[StoredJournal, list[Event]] | None:
+def _created(store: Store, name: str, description: dict[str, Any]) -> tuple[StoredJournal, list[Event]] | None:
     """A new study; None if there is one of this name by now."""
     with store.create(name) as made:
         if made is None:

@@ -129,7 +129,8 @@ class Change:
 
         A trial without a lease is left as it is: it may be a week's work in a lab.
         """
-        mine = [n for n, holder in self._draft.holders.items() if holder == worker and (numbers is None or n in numbers)]
+        held = [number for number, holder in self._draft.holders.items() if holder == worker]
+        mine = [number for number in held if numbers is None or number in numbers]
         self._give_back(mine)
         return len(mine)
 

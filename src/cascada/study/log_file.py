@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from cascada.errors import ArgumentError, CascadaError, StoreError
+from cascada.errors import CascadaError, StoreError
 from cascada.network import Network
 from cascada.store.database import Store
 from cascada.store.description import amendable, completed, describe, differences, network_from

@@ -22,7 +22,7 @@ from cascada.study.certificate import Certificate
 from cascada.study.progress import progress_bar
 from cascada.study.recommendation import Recommendation
 from cascada.study.result import Result, Status
-from cascada.study.study import Study
+from cascada.study.study import Callback, Study
 
 LEASE = 60.0  # seconds without a sign of life after which another worker may take a trial
 _LOOKS = 60  # how often per lease it is checked whether other workers have finished or released a trial
@@ -32,8 +32,6 @@ _FAILURES_IN_A_ROW = 5
 # Cell budget of the final certificate if none was computed earlier, and after an interrupt, when it must be quick.
 _FINAL_CELLS = 20_000
 _QUICK_CELLS = 500
-
-Callback = Callable[[Study], bool | None]  # called after every run; True stops
 
 
 def optimise(
@@ -80,9 +78,7 @@ def check_run(budget: Any, jobs: Any, executor: Any) -> None:
         raise ArgumentError(f"executor must be a concurrent.futures.Executor, or None; got {executor!r}.")
 
 
-def _workers(
-    study: Study, process: Process, budget: int, jobs: int | None, executor: Executor | None
-) -> Workers:
+def _workers(study: Study, process: Process, budget: int, jobs: int | None, executor: Executor | None) -> Workers:
     """The executor if one is given, a pool of processes for several jobs, else this thread."""
     if executor is not None:
         # An executor has its own queue: points that need no results to be chosen are submitted at once.
@@ -218,7 +214,7 @@ def _refuted(study: Study, *, looking: bool) -> bool:
     """Whether the data refute an assumption; the gap is computed for it where it matters now.
 
     A design continues whatever the gap is, an estimated one stops nothing, and computing it after every run may take
-    longer than the runs. Not `looking`: it would have to be computed besides the next point, which rests on pending runs.
+    longer than the runs. Not `looking`: it would be computed in addition to the next point, which has pending runs.
     """
     if (looking and study.adaptive and not study.network.estimated) or study.tolerance is not None:
         return study.certificate().kind == "refuted"

@@ -140,9 +140,7 @@ class Model:
         data = np.concatenate([self.data, values])
         enlarging = settings.on_violation == "enlarge"
         if self.calibrated is not None:
-            after = calibrate(
-                network, data, settings.calibration, settings.jitter, self.calibrated, enlarge=enlarging
-            )
+            after = calibrate(network, data, settings.calibration, settings.jitter, self.calibrated, enlarge=enlarging)
             self.probation = self._tested(trial, values, bool(after.changes))
             self.calibrated, self.data = after, data
             self._trials = (*self._trials, trial.number)

@@ -1,33 +1,35 @@
 """`maximise` and `minimise`: ask, run the process, tell, until the gap is proven small or the budget is used up."""
 
 from collections.abc import Iterable
-from concurrent.futures import Executor
-from typing import Literal
+from typing import TYPE_CHECKING
 
 from cascada.algorithms import Algorithm
 from cascada.calibration import Calibration
-from cascada.network import Network, Process
-from cascada.network.evaluation import Functions
+from cascada.network import Network
 from cascada.space import CandidatesLike
-from cascada.study.driving import check_run, optimise
 from cascada.study.result import Result
-from cascada.study.runner import Callback
-from cascada.study.study import Study
+from cascada.study.settings import OnViolation
+from cascada.study.study import Callback, Study
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+    from cascada.process import Functions, Process
 
 
 def maximise(
     network: Network,
-    functions: Functions | Process = None,
+    functions: "Functions | Process" = None,
     *,
     budget: int,
     algorithm: str | Algorithm = "auto",
     candidates: CandidatesLike | None = None,
     tolerance: float | None = None,
     stop_on_estimated: bool = False,
-    on_violation: Literal["stop", "enlarge"] = "stop",
+    on_violation: OnViolation = "stop",
     seed: int = 0,
     jobs: int | None = None,
-    executor: Executor | None = None,
+    executor: "Executor | None" = None,
     calibration: Calibration | None = None,
     callbacks: Iterable[Callback] = (),
     progress: bool = True,
@@ -51,6 +53,8 @@ def maximise(
 
     An exact duplicate is never run. A stage that fails ends only its own run; what was observed before is used.
     """
+    from cascada.study.loop import check_run  # what runs processes is imported where it is used
+
     check_run(budget, jobs, executor)
     study = Study(
         network,
@@ -63,8 +67,7 @@ def maximise(
         horizon=budget,
         calibration=calibration,
     )
-    return optimise(
-        study,
+    return study.optimise(
         functions,
         budget=budget,
         jobs=jobs,
@@ -76,17 +79,17 @@ def maximise(
 
 def minimise(
     network: Network,
-    functions: Functions | Process = None,
+    functions: "Functions | Process" = None,
     *,
     budget: int,
     algorithm: str | Algorithm = "auto",
     candidates: CandidatesLike | None = None,
     tolerance: float | None = None,
     stop_on_estimated: bool = False,
-    on_violation: Literal["stop", "enlarge"] = "stop",
+    on_violation: OnViolation = "stop",
     seed: int = 0,
     jobs: int | None = None,
-    executor: Executor | None = None,
+    executor: "Executor | None" = None,
     calibration: Calibration | None = None,
     callbacks: Iterable[Callback] = (),
     progress: bool = True,

@@ -4,11 +4,11 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from cascada.study.runner import AnyStudy
+from cascada.study.reader import Reader
 
 
 @contextmanager
-def progress_bar(wanted: bool, budget: int) -> Iterator[Callable[[AnyStudy], None]]:
+def progress_bar(wanted: bool, budget: int) -> Iterator[Callable[[Reader], None]]:
     """A function to call after every run; it does nothing when no bar is wanted or nobody looks at the terminal."""
     if not wanted or not sys.stderr.isatty():
         yield lambda _: None
@@ -20,7 +20,7 @@ def progress_bar(wanted: bool, budget: int) -> Iterator[Callable[[AnyStudy], Non
     with Progress(*columns, console=Console(stderr=True)) as bar:
         task = bar.add_task("", total=budget, state="")
 
-        def show(study: AnyStudy) -> None:
+        def show(study: Reader) -> None:
             best = study.best_trial
             value = "none" if best is None or best.value is None else f"{best.value:.6g}"
             gap = "at the end"

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from cascada.algorithms import Algorithm
-from cascada.calibration import by_stage
+from cascada.calibration import together
 from cascada.errors import StoreError
 from cascada.execution.blas import on_one_thread
 from cascada.network import Beliefs, StagePrediction
@@ -13,12 +13,12 @@ from cascada.store.event import Event
 from cascada.store.journal import Journal
 from cascada.store.trial import Trial
 from cascada.study.certificate import Certificate
-from cascada.study.tabular import trials_dataframe
 from cascada.study.judge import certify
 from cascada.study.model import Model
 from cascada.study.recommendation import Recommendation, recommend, recommended
 from cascada.study.settings import Settings
 from cascada.study.state import State
+from cascada.study.tabular import trials_dataframe
 
 _Found = TypeVar("_Found")
 
@@ -37,7 +37,8 @@ class Reader:
     def __repr__(self) -> str:
         best, count = self.best_trial, len(self._state.trials)
         where = "" if self.name is None else f"{self.name!r}, "
-        return f"{type(self).__name__}({where}{self.network!r}; {count} trials, best {None if best is None else best.value})"
+        value = None if best is None else best.value
+        return f"{type(self).__name__}({where}{self.network!r}; {count} trials, best {value})"
 
     def close(self) -> None:
         """Close the connection to the store; what was written stays."""
@@ -84,6 +85,11 @@ class Reader:
         return self._settings.adaptive
 
     @property
+    def horizon(self) -> int | None:
+        """The planned number of runs."""
+        return self._settings.horizon
+
+    @property
     def tolerance(self) -> float | None:
         """The gap that is small enough."""
         return self._settings.tolerance
@@ -112,7 +118,7 @@ class Reader:
     @on_one_thread
     def predict(self, controls: Mapping[str, Any]) -> dict[str, StagePrediction]:
         """Mean, sd and bounds of every stage at some controls."""
-        return by_stage(self.network, self.beliefs.predict(controls))
+        return together(self.network, self.beliefs.predict(controls))
 
     def certificate(
         self, *, tolerance: float | None = None, cells: int | None = None, seconds: float | None = None

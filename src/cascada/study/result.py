@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from cascada.search import Certificate, GapKind
+from cascada.store.trial import Trial
+from cascada.study.certificate import Certificate, GapKind
 from cascada.study.recommendation import Recommendation
-from cascada.study.trial import Trial
 
 Status = Literal[
     "tolerance", "budget", "exhausted", "refuted", "contradiction", "failing", "interrupted", "broken", "stopped"

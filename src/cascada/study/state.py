@@ -240,9 +240,7 @@ class Draft:
         self._revision += 1
 
 
-def _relearned(
-    lessons: Iterable[Trial | Refutation], after: Trial, network: Network
-) -> Iterator[Trial | Refutation]:
+def _relearned(lessons: Iterable[Trial | Refutation], after: Trial, network: Network) -> Iterator[Trial | Refutation]:
     """The lessons with a corrected trial: each as far as it was observed then, and each only where it teaches more."""
     last: Mapping[str, Any] = {}
     for lesson in lessons:

@@ -2,41 +2,33 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from cascada.algorithms import Algorithm
-from cascada.arrays import whole_number
-from cascada.calibration import Calibration, by_stage
+from cascada.arrays import as_whole_number
+from cascada.calibration import Calibration
 from cascada.errors import ArgumentError, ContradictionError, RefutedError, StoreError
 from cascada.execution.blas import on_one_thread
 from cascada.gp.rounding import SMALLEST_JITTER
-from cascada.network import Beliefs, Network, StagePrediction
-from cascada.search import SearchBudget
+from cascada.network import Network
 from cascada.space import CandidatesLike
 from cascada.store.description import described_fits
-from cascada.store.event import Event
 from cascada.store.journal import Journal, MemoryJournal
 from cascada.store.lease import LONGEST_LEASE, checked_lease, signs_of_life
 from cascada.store.trial import Trial, trial_number
 from cascada.study import advisor
-from cascada.study.certificate import Certificate
 from cascada.study.change import Change
 from cascada.study.judge import certify
-from cascada.study.model import Model
-from cascada.study.recommendation import Recommendation, recommend, recommended
+from cascada.study.reader import Reader
 from cascada.study.settings import OnViolation, Settings
 from cascada.study.state import State
-from cascada.study.table import trials_dataframe
 from cascada.study.validation import stage_name
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from cascada.process import Functions, Process
-    from cascada.study.loop import Callback
     from cascada.study.result import Result
-
-_Found = TypeVar("_Found")
 
 
 class Study(Reader):
@@ -155,7 +147,7 @@ class Study(Reader):
         many trials, all of them written or none. `limit`: no new trial if the study has so many.
         """
         lease = self._lease if lease is None else checked_lease(lease)
-        wanted = 1 if n is None else whole_number(n, "ask for a whole number of trials, at least 1; got {got}.")
+        wanted = 1 if n is None else as_whole_number(n, "n")
         if self._settings.tolerance is not None:
             self.certificate()  # a contradiction that it shows is written down, whatever comes next
         try:
@@ -381,3 +373,7 @@ class Study(Reader):
             raise RefutedError(" ".join(found))
         suggestion = advisor.suggest(model, state, settings)
         return None if suggestion.point is None else advisor.named(suggestion.point, self.network, settings)
+
+
+#: Called with the study after every run; one that returns True stops it.
+Callback = Callable[[Study], bool | None]

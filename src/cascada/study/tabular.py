@@ -125,8 +125,8 @@ def _header(cells: Sequence[str], network: Network, ignore_unknown: bool) -> lis
         wrong += [f"unknown column {_with_near(name, [*controls, *places])}" for name in unknown if not ignore_unknown]
         ignore = " To leave the unknown columns out, say --ignore-unknown." if unknown and not missing else ""
         raise ArgumentError(
-            f"line 1: {'; '.join(wrong)}. Columns are the controls {', '.join(sorted(controls))} and any of the outputs "
-            f"{', '.join(places)}; got {', '.join(names)}.{ignore} Nothing was added."
+            f"line 1: {'; '.join(wrong)}. Columns are the controls {', '.join(sorted(controls))} and any of the "
+            f"outputs {', '.join(places)}; got {', '.join(names)}.{ignore} Nothing was added."
         )
     known = [name for name in names if name not in unknown]
     found = [name if name in controls else places[name] for name in known]
@@ -145,9 +145,7 @@ def _with_near(name: str, names: Sequence[str]) -> str:
 
 def _run(header: Sequence[_Column], cells: Sequence[str], line: int, decimal_commas: bool) -> Run:
     if len(cells) != len(header):
-        raise ArgumentError(
-            f"line {line}: {len(cells)} cells where the header has {len(header)}. Nothing was added."
-        )
+        raise ArgumentError(f"line {line}: {len(cells)} cells where the header has {len(header)}. Nothing was added.")
     controls: dict[str, float] = {}
     observed: dict[str, dict[int, float]] = {}
     for column, cell in zip(header, cells, strict=True):

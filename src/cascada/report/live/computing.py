@@ -13,15 +13,17 @@ from contextlib import suppress
 from typing import IO, Any
 
 from cascada.errors import CascadaError, StoreError
+from cascada.execution.blas import one_thread_environment
 from cascada.network import Network
 from cascada.report.contributions import gap_contributions
 from cascada.report.history import Looks, bounds_hold, looked_at
 from cascada.report.payload import figures, judgement
-from cascada.study.looking import Looking, look_at
-from cascada.study.store import Store
+from cascada.store.database import Store
+from cascada.study.catalogue import follow
+from cascada.study.follower import Follower
+from cascada.study.reader import Reader
 
 _KEPT = 4  # studies, the last ones looked at, that need not be learned anew
-_ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 
 #: Called with what a part is (or what went wrong) and the part itself.
 Heard = Callable[[dict[str, Any], str], None]
@@ -50,7 +52,6 @@ class Computer:
             process.wait()
 
     def _start(self) -> None:
-        environment = dict.fromkeys(_ONE_THREAD, "1") | dict(os.environ)
         self._process = subprocess.Popen(
             self._command,
             stdin=subprocess.PIPE,
@@ -58,7 +59,7 @@ class Computer:
             stderr=subprocess.DEVNULL,
             text=True,
             encoding="ascii",
-            env=environment,
+            env=one_thread_environment(),
             start_new_session=True,  # Ctrl-C in a terminal is for the server alone, which ends this
         )
         threading.Thread(target=self._listen, args=(self._process,), name="cascada figures", daemon=True).start()
@@ -108,40 +109,43 @@ class _Known:
     def __init__(self, name: str) -> None:
         self._name = name
         self._created: float | None = None
-        self._looking: Looking | None = None
+        self._revision = -1  # corrections of the study that the looks know of
+        self._follower: Follower | None = None
 
     def parts(self, store: Store, networks: Sequence[Network]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
         """First how good the best run is, then the figures."""
-        looking = self._followed(store, networks)
-        study = looking.learned()
-        about = {"created": self._created, "described": looking.described, "changes": looking.changes}
+        follower = self._followed(store, networks)
+        study: Reader = follower
+        about = {"created": self._created, "described": follower.assumed, "changes": follower.state.changes}
         after = {"after": sum(trial.value is not None for trial in study.trials)}
         contributions = gap_contributions(study)
         yield about | {"kind": "judged"}, judgement(study, contributions) | after
-        self._look(looking)
+        self._look(follower)
         found = self._looks.found if bounds_hold(study) else []
         yield about | {"kind": "figures"}, {"figures": figures(study, found, contributions)} | after
 
-    def _followed(self, store: Store, networks: Sequence[Network]) -> Looking:
+    def _followed(self, store: Store, networks: Sequence[Network]) -> Follower:
         head = store.heads().get(self._name)
         if head is None:
             raise CascadaError(f"there is no study named {self._name!r} in this store any more.")
-        looking = self._looking
-        if looking is not None and self._created == head.created and head.events >= looking.count:
-            looking.refresh()
+        follower = self._follower
+        if follower is not None and self._created == head.created and head.events >= follower.state.count:
+            follower.refresh()
         else:
-            looking = None
-        if looking is None or looking.outdated:
-            looking = look_at(store, self._name, networks)
-            self._looks, self._seen = Looks(looking.network), set[int]()
-        self._looking, self._created = looking, head.created
-        return looking
+            follower = None
+        if follower is None or follower.outdated:
+            follower = follow(store, self._name, networks)
+            self._revision = -1
+        if follower.state.revision != self._revision:  # a correction changes what was known at any time
+            self._looks, self._seen, self._revision = Looks(follower.network), set[int](), follower.state.revision
+        self._follower, self._created = follower, head.created
+        return follower
 
-    def _look(self, looking: Looking) -> None:
+    def _look(self, follower: Follower) -> None:
         """Look at the bound after runs that ended since the last time: after some of them, and after the last."""
-        ended = [t for t in looking.trials if t.outputs and t.state in ("complete", "failed", "abandoned")]
+        ended = [t for t in follower.trials if t.outputs and t.state in ("complete", "failed", "abandoned")]
         fresh = [trial for trial in ended if trial.number not in self._seen]
-        at = looked_at(looking.network, len(fresh)) if not self._seen else {len(fresh) - 1}
+        at = looked_at(follower.network, len(fresh)) if not self._seen else {len(fresh) - 1}
         for i, trial in enumerate(fresh):
             self._looks.add(trial, i in at)
             self._seen.add(trial.number)

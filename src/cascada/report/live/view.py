@@ -13,9 +13,10 @@ from cascada.network import Network
 from cascada.report.history import history_of
 from cascada.report.payload import versions
 from cascada.report.runs import best_number, columns, facts_of_runs, objective_at, row
-from cascada.study.looking import Looking, look_at
-from cascada.study.store import Head, Store
-from cascada.study.trial import Trial
+from cascada.store.database import Head, Store
+from cascada.store.trial import Trial
+from cascada.study.catalogue import follow
+from cascada.study.follower import Follower
 
 _HISTORY = "Every run and the best value so far."  # as long as no bound is computed
 _AGAIN = 1.0  # seconds before a log that could not be read is read again
@@ -46,9 +47,9 @@ class View:
         self._trouble: str | None = None  # what is wrong with its log
         self._slow_trouble: str | None = None  # with what is computed from it
         self._not_before = 0.0  # when to try again to read a log that cannot be read
-        self._looking: Looking | None = None
+        self._follower: Follower | None = None
         self._head: Head | None = None
-        self._trials: list[Trial] = []
+        self._trials: tuple[Trial, ...] = ()
         self._rows: list[list[Any]] = []
         self._changed: list[int] = []  # by row: the version in which it changed
         self._epoch, self._version = "", 0
@@ -57,7 +58,7 @@ class View:
         self._slow: dict[str, str] = {}  # by kind of message, as they came
         self._computed: int | None = None  # from a log with so many changes
         self._valid_from = 0  # what was computed from fewer changes is wrong by now
-        self._refuted = False
+        self._refuted = (False, 0)  # whether the log refutes an assumption, and its corrections so far
 
     @property
     def known(self) -> bool:
@@ -78,22 +79,22 @@ class View:
         """
         if head is None:
             return self._in_trouble(f"There is no study named {self.name!r} in this store (yet).")
-        before, looking = self._head, self._looking
+        before, follower = self._head, self._follower
         same = before is not None and (before.study, before.created) == (head.study, head.created)
         try:
-            if looking is None or not same or head.events < looking.count or looking.outdated:
+            if follower is None or not same or head.events < follower.state.count or follower.outdated:
                 if time.monotonic() < self._not_before:
                     return None
-                self._looking = None
-                looking = look_at(store, self.name, networks)
-                self._looking, self._head = looking, head
-                return partial(self._begin, looking, _about(looking.network))
-            if head.events > looking.count:
-                looking.refresh()
-                return partial(self._update, looking)
+                self._follower = None
+                follower = follow(store, self.name, networks)
+                self._follower, self._head = follower, head
+                return partial(self._begin, follower, _about(follower.network))
+            if head.events > follower.state.count:
+                follower.refresh()
+                return partial(self._update, follower)
             return None if self._trouble is None else self._well
         except Exception as error:  # a log may be damaged in any way, and that is this study's trouble alone
-            self._looking, self._not_before = None, time.monotonic() + _AGAIN
+            self._follower, self._not_before = None, time.monotonic() + _AGAIN
             said = str(error) if isinstance(error, CascadaError) else f"{type(error).__name__}: {error}"
             hint = " Start `cascada serve` with --spec SPEC." if isinstance(error, ArgumentError) else ""
             return self._in_trouble(f"{said}{hint}")
@@ -105,31 +106,32 @@ class View:
     def _well(self) -> None:
         self._trouble = None
 
-    def _begin(self, looking: Looking, about: dict[str, Any]) -> None:
+    def _begin(self, follower: Follower, about: dict[str, Any]) -> None:
         self._epoch, self._version, self._about = uuid.uuid4().hex, 0, about
-        self._trials, self._rows, self._changed = [], [], []
+        self._trials, self._rows, self._changed = (), [], []
         self._slow, self._slow_trouble, self._computed = {}, None, None
-        self._valid_from, self._refuted = 0, False
-        self._update(looking)
+        self._valid_from, self._refuted = 0, (False, 0)
+        self._update(follower)
 
-    def _update(self, looking: Looking) -> None:
+    def _update(self, follower: Follower) -> None:
         self._trouble = None
         self._version += 1
-        trials, before = looking.trials, len(self._trials)
+        trials, before = follower.trials, len(self._trials)
         for i, trial in enumerate(trials):
             if i >= before:
-                self._rows.append(row(looking.network, trial))
+                self._rows.append(row(follower.network, trial))
                 self._changed.append(self._version)
             elif trial is not self._trials[i]:
-                self._rows[i], self._changed[i] = row(looking.network, trial), self._version
+                self._rows[i], self._changed[i] = row(follower.network, trial), self._version
         self._trials = trials
         self._quick = {
-            "facts": facts_of_runs(looking.network, trials),
-            "best": best_number(looking.network, trials),
+            "facts": facts_of_runs(follower.network, trials),
+            "best": best_number(follower.network, trials),
         }
-        if looking.refuted and not self._refuted:  # nothing that was proven before is shown any longer
-            self._refuted, self._valid_from, self._slow = True, looking.changes, {}
-        if self._refuted and "judged" not in self._slow:
+        refuted = follower.known_refuted, follower.state.revision
+        if refuted != self._refuted:  # what was proven before a refutation or a correction is not shown any longer
+            self._refuted, self._valid_from, self._slow = refuted, follower.state.changes, {}
+        if follower.known_refuted and "judged" not in self._slow:
             self._quick["facts"] += [["gap", "none"], ["the gap is", "refuted"]]
             self._quick["refuted"] = True
 
@@ -138,17 +140,17 @@ class View:
     @property
     def wants(self) -> bool:
         """Whether there is something new to compute for somebody who looks."""
-        looking = self._looking
-        if looking is None or not self.lookers:
+        follower = self._follower
+        if follower is None or not self.lookers:
             return False
-        return self._computed is None or self._computed < looking.changes
+        return self._computed is None or self._computed < follower.state.changes
 
     def computed(self, about: Mapping[str, Any], text: str) -> None:
         """A part that was computed; not taken if it is of another study, or rests on what is not assumed any more."""
-        head, looking = self._head, self._looking
-        if head is None or looking is None or looking.outdated:
+        head, follower = self._head, self._follower
+        if head is None or follower is None or follower.outdated:
             return
-        if (head.created, looking.described) != (about["created"], about["described"]):
+        if (head.created, follower.assumed) != (about["created"], about["described"]):
             return
         if about["changes"] < self._valid_from:
             return
@@ -159,8 +161,8 @@ class View:
     def cannot(self, message: str, again: bool) -> None:
         """Say that something cannot be computed from what there is now; `again`, if it is worth another try."""
         self._slow_trouble = f"The gap and the figures cannot be computed: {message}"
-        if self._looking is not None and not again:
-            self._computed = self._looking.changes
+        if self._follower is not None and not again:
+            self._computed = self._follower.state.changes
 
     # ---- sending
 

@@ -11,7 +11,7 @@ from cascada.errors import CascadaError
 from cascada.network import Network
 from cascada.report.live.computing import Computer
 from cascada.report.live.view import Sent, View, message
-from cascada.study.store import Head, Store
+from cascada.store.database import Head, Store
 
 PACE = 0.1  # seconds between two looks at the store, each of two milliseconds
 _AFTER_TROUBLE = 0.5  # seconds until a store that could not be read is tried again

@@ -4,7 +4,12 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from cascada.cli.toml_tables import (
+from cascada.errors import ArgumentError
+from cascada.kernels import Additive, Matern, Radial, SquaredExponential, Stationary
+from cascada.network import Network, Stage, chain
+from cascada.process.command import Command
+from cascada.space import Control, Integer, Real
+from cascada.specs.toml_tables import (
     KERNELS,
     ControlTable,
     FileTable,
@@ -14,11 +19,6 @@ from cascada.cli.toml_tables import (
     as_key,
     shown,
 )
-from cascada.errors import ArgumentError
-from cascada.kernels import Additive, Matern, Radial, SquaredExponential, Stationary
-from cascada.network import Network, Stage, chain
-from cascada.network.command import Command
-from cascada.space import Control, Integer, Real
 
 _LARGEST = 1 << 20  # bytes; a process of a hundred stages takes a twentieth of it
 

@@ -18,7 +18,7 @@ from cascada.problems import PROBLEMS, Problem, by_name
 def load(spec: str) -> Network:
     """The network that a SPEC names: a Network with all functions, a Problem, a callable that returns one, a file."""
     if spec.lower().endswith(".toml"):
-        from cascada.cli.toml_spec import load_toml  # pydantic: only where it is needed
+        from cascada.specs.toml_file import load_toml  # pydantic: only where it is needed
 
         return load_toml(Path(spec))
     place, colon, name = spec.rpartition(":")
