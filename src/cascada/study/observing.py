@@ -10,9 +10,9 @@ from cascada.confidence import Boxes
 from cascada.errors import ArgumentError, ContradictionError
 from cascada.network import Beliefs, Network, run_values
 from cascada.network.consistency import formula_outputs
-from cascada.network.enclosure import known_values
 from cascada.network.evaluation import UnusableResult, as_outputs_of
-from cascada.network.slack import told_slack
+from cascada.network.formula import known_values
+from cascada.network.slack import output_slack
 from cascada.study.trial import Trial
 
 
@@ -92,7 +92,7 @@ def _formula_values(
             continue
         right, told = known_values(stage, inputs)[0], np.array(outputs[name])
         larger = np.maximum(np.abs(right), np.abs(told))
-        if np.any(np.abs(right - told) > told_slack(stage, Boxes(inputs, inputs), larger)):
+        if np.any(np.abs(right - told) > output_slack(stage, Boxes(inputs, inputs), larger)):
             raise ContradictionError(
                 f"trial {trial.number}: the known stage {name!r} was told as {tuple(told.tolist())}, but its formula "
                 f"gives {tuple(right.tolist())}. Leave it out: it follows from its inputs."

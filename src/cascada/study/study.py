@@ -10,7 +10,7 @@ import numpy as np
 
 from cascada.algorithms import GPNEI, GPNUCB, Algorithm, NonAdaptive, Situation, Suggestion, by_name
 from cascada.arrays import Array
-from cascada.calibration import Calibration, together
+from cascada.calibration import Calibration, stage_predictions
 from cascada.errors import RefutedError
 from cascada.gp.rounding import SMALLEST_JITTER
 from cascada.network import Beliefs, Network, Process, StagePrediction
@@ -183,7 +183,7 @@ class Study:
     @on_one_thread
     def predict(self, controls: Mapping[str, Any]) -> dict[str, StagePrediction]:
         """Mean, sd and bounds of every stage at some controls."""
-        return together(self.network, self.beliefs.predict(controls))
+        return stage_predictions(self.network, self.beliefs.predict(controls))
 
     @property
     def gap(self) -> float | None:
