@@ -15,6 +15,7 @@ from cascada.algorithms import (
     RandomSearch,
     Situation,
     Suggestion,
+    bound_certifies,
     by_name,
     point_key,
 )
@@ -357,3 +358,22 @@ def test_an_algorithm_is_itself_and_a_module_has_others() -> None:
 def test_what_is_no_algorithm_is_refused(given: Any, message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         by_name(given)
+
+
+class _Subclass(GPNUCB):
+    """Overrides nothing, but could."""
+
+
+class _Claims(RandomSearch):
+    """An algorithm from elsewhere that claims more than it may."""
+
+    certifies = True
+
+
+class _ClaimingSubclass(GPNUCB):
+    certifies = True
+
+
+def test_only_bounds_of_gpn_ucb_itself_serve_as_certificates() -> None:
+    assert [type(a) for a in ALGORITHMS if bound_certifies(a)] == [GPNUCB, GPNUCB]
+    assert not any(bound_certifies(a) for a in (_Subclass(), _Claims(), _ClaimingSubclass(), PaperGrid()))

@@ -1,12 +1,14 @@
 """Beliefs of networks without kernels or norms: every part in its place, and bounds as wide as they should be."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from cascada.arrays import Array
-from cascada.calibration import Calibrated, Calibration, calibrate, together
+from cascada.calibration import Calibrated, Calibration, calibrate, stage_predictions
 from cascada.calibration.beliefs import held_out
-from cascada.confidence import BallBelief, Belief
+from cascada.confidence import BallBelief, Belief, BeliefBase
 from cascada.errors import ContradictionError
 from cascada.gp import Posterior
 from cascada.gp.rounding import SMALLEST_JITTER
@@ -38,7 +40,7 @@ def calibrated(network: Network, rows: Array, before: Calibrated | None = None, 
     return calibrate(network, rows, Calibration(**options), SMALLEST_JITTER, before)  # type: ignore[arg-type]
 
 
-def scalar(found: Belief | BallBelief | None) -> Belief:
+def scalar(found: BeliefBase[Any] | None) -> Belief:
     assert isinstance(found, Belief)
     return found
 
@@ -150,7 +152,7 @@ def test_a_lipschitz_constant_is_kept() -> None:
 def test_predictions_of_parts_are_predictions_of_stages() -> None:
     found = calibrated(TWO_OUTPUTS, told(TWO_OUTPUTS, 14))
     parts = found.judging.predict({"x": 0.3, "y": -0.2})
-    whole = together(TWO_OUTPUTS, parts)
+    whole = stage_predictions(TWO_OUTPUTS, parts)
     assert list(whole) == ["f", "g"]
     assert (whole["f"].mean.shape, whole["g"].mean.shape) == ((2,), (1,))
     np.testing.assert_array_equal(whole["f"].mean, [parts["f.u"].mean[0], parts["f.v"].mean[0]])
@@ -234,7 +236,7 @@ def test_more_safety_is_wider() -> None:
 def test_few_runs(n: int) -> None:
     found = calibrated(TWO_OUTPUTS, told(TWO_OUTPUTS, n))
     for beliefs in (found.acting, found.judging):
-        prediction = together(TWO_OUTPUTS, beliefs.predict({"x": 0.1, "y": 0.1}))
+        prediction = stage_predictions(TWO_OUTPUTS, beliefs.predict({"x": 0.1, "y": 0.1}))
         assert all(np.isfinite(p.mean).all() and np.all(p.lower <= p.upper) for p in prediction.values())
     assert found.changes == ()
 

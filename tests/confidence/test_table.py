@@ -51,14 +51,16 @@ def test_table_of_a_belief_agrees_with_the_envelope_at_its_nodes() -> None:
     belief = Belief(Posterior.fit(function.kernel, X, function(X)), 2.0, lipschitz=3.0)
     direct = envelope(belief, nodes[:, None], anchors=nodes[:, None])
     for output in range(2):
-        bounds = EnvelopeTable.of(belief, nodes, output).over(Boxes(nodes[:, None], nodes[:, None]))
+        bounds = EnvelopeTable.of_outputs(belief, nodes)[output].over(Boxes(nodes[:, None], nodes[:, None]))
         np.testing.assert_allclose(bounds.upper[:, 0], direct.upper[:, output], atol=1e-9)
         assert np.all(bounds.upper[:, 0] <= belief.bounds(nodes[:, None]).upper[:, output] + 1e-12)
 
 
 def test_data_enter_with_their_exact_values() -> None:
     belief = Belief(Posterior.fit(SquaredExponential(1.0), [[0.3]], [0.7]), 2.0)
-    bounds = EnvelopeTable.of(belief, np.linspace(-1, 1, 5)).over(Boxes(np.full((1, 1), 0.3), np.full((1, 1), 0.3)))
+    bounds = EnvelopeTable.of_outputs(belief, np.linspace(-1, 1, 5))[0].over(
+        Boxes(np.full((1, 1), 0.3), np.full((1, 1), 0.3))
+    )
     assert bounds.upper.item() == pytest.approx(0.7, abs=1e-13)
     assert bounds.lower.item() == pytest.approx(0.7, abs=1e-13)
 
@@ -66,11 +68,11 @@ def test_data_enter_with_their_exact_values() -> None:
 def test_what_a_table_cannot_do_is_said() -> None:
     flat = Posterior.fit(SquaredExponential(1.0), [[0.0, 0.0]], [0.0])
     with pytest.raises(ArgumentError, match="this one has 2"):
-        EnvelopeTable.of(Belief(flat, 1.0), [0.0])
+        EnvelopeTable.of_outputs(Belief(flat, 1.0), [0.0])
     with pytest.raises(ArgumentError, match="Lipschitz"):
-        EnvelopeTable.of(Belief(Posterior.fit(Matern(0.5), [[0.0]], [0.0]), 1.0), [0.0])
+        EnvelopeTable.of_outputs(Belief(Posterior.fit(Matern(0.5), [[0.0]], [0.0]), 1.0), [0.0])
     with pytest.raises(ArgumentError, match="at least one node"):
-        EnvelopeTable.of(Belief(Posterior.empty(SquaredExponential(1.0), 1), 1.0), [])
+        EnvelopeTable.of_outputs(Belief(Posterior.empty(SquaredExponential(1.0), 1), 1.0), [])
     table = EnvelopeTable.build(np.zeros(1), Boxes(np.zeros((1, 1)), np.zeros((1, 1))), 1.0)
     with pytest.raises(ArgumentError, match="not empty"):
         table.over(Boxes(np.ones((1, 1)), np.zeros((1, 1))))

@@ -9,7 +9,7 @@ from cascada.confidence import Boxes
 from cascada.kernels import SquaredExponential
 from cascada.network import Beliefs, Network, Stage, chain, enclose_network
 from cascada.network.consistency import impossible
-from cascada.network.enclosure import prior_beliefs
+from cascada.network.prior import prior_beliefs
 from cascada.space import Real
 from cascada.study import Study
 

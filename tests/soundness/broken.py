@@ -17,7 +17,7 @@ from cascada.confidence import BallBelief, Belief, Boxes, belief, cells
 from cascada.confidence.radius import tight_radius
 from cascada.gp import SeparablePosterior, block_posterior, posterior, separable_posterior
 from cascada.kernels import Stationary
-from cascada.network import beliefs, consistency, run_values, slack
+from cascada.network import beliefs, consistency, prior, run_values, slack
 from cascada.search import branch_and_bound, leaves
 from cascada.study import knowledge, observing
 from tests.soundness import crowds, extremes, histories, matrices, neighbours, refusals, scales
@@ -91,7 +91,7 @@ def _without_last_leaf(self: Any, rows: Any) -> Any:
     return kept if len(kept) < 2 else _take(kept, kept.bound < kept.bound.max())
 
 
-_slack, _widened = slack.told_slack, Boxes.widened
+_slack, _widened = slack.output_slack, Boxes.widened
 _run_values, _take = run_values, leaves.Leaves.take
 
 BROKEN: tuple[Broken, ...] = (
@@ -140,7 +140,7 @@ BROKEN: tuple[Broken, ...] = (
     Broken(
         "told values may lie 1e-9 outside of their bounds in any units",
         "refusals",
-        tuple((module, "told_slack", _absolute_slack) for module in (consistency, observing, slack)),
+        tuple((module, "output_slack", _absolute_slack) for module in (consistency, observing, slack)),
         partial(refusals.run, 4, 1),
     ),
     Broken(
@@ -152,7 +152,7 @@ BROKEN: tuple[Broken, ...] = (
     Broken(
         "settings that share one floating-point logarithm are one setting",
         "neighbours",
-        ((beliefs, "logarithmic_inputs", always([])),),
+        ((beliefs, "logarithmic_inputs", always([])), (prior, "logarithmic_inputs", always([]))),
         partial(neighbours.run, 4, 1),
     ),
     Broken(

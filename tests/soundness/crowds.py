@@ -123,5 +123,5 @@ def check_block(ledger: Ledger, points: int, rng: np.random.Generator) -> None:
     Z = near(X, points, 2, rng)
     ledger["block kernel: balls"].try_balls(lambda: belief.balls(Z), f(Z), truths.NORM, "")
     ledger["block kernel: ellipsoids"].try_margins(
-        lambda: (belief.radius - belief.distances(Z, f(Z))) / truths.NORM, len(Z), ""
+        lambda: (belief.radius - truths.ellipsoid_distances(belief, Z, f(Z))) / truths.NORM, len(Z), ""
     )

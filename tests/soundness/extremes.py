@@ -125,7 +125,7 @@ def check_scalar(ledger: Ledger, kernel: Stationary, crowded: bool, rng: np.rand
         bounds["envelope"] = lambda: envelope(steep, Z, X + 0.1)
         if d == 1:
             nodes = np.sort(rng.uniform(-truths.BOX, truths.BOX, 20))
-            bounds["table"] = lambda: EnvelopeTable.of(belief, nodes).over(cells)
+            bounds["table"] = lambda: EnvelopeTable.of_outputs(belief, nodes)[0].over(cells)
     for f in extreme.functions:
         truth = f(Z)
         for name, compute in bounds.items():
@@ -181,7 +181,7 @@ def check_joint(ledger: Ledger, kernel: Stationary, family: str, rng: np.random.
 
 def _left(belief: BallBelief, Z: Array, truth: Array) -> Array:
     """What is left of the radius at the truth, in units of B."""
-    return (belief.radius - belief.distances(Z, truth)) / belief.norm_bound
+    return (belief.radius - truths.ellipsoid_distances(belief, Z, truth)) / belief.norm_bound
 
 
 def check_chain(ledger: Ledger, kernel: Stationary, rng: np.random.Generator) -> None:

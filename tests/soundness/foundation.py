@@ -65,7 +65,7 @@ def check_table(ledger: Ledger, belief: Belief, f: Expansion, points: int, rng: 
     inside = truths.points_in(intervals, 8, rng)
     values = f(inside.reshape(-1, 1)).reshape(*inside.shape[:2], -1)
     for output in range(2):
-        table = EnvelopeTable.of(belief, nodes, output)
+        table = EnvelopeTable.of_outputs(belief, nodes)[output]
         ledger["table over intervals"].boxes(table.over(intervals), values[..., [output]], truths.NORM)
 
 
@@ -87,7 +87,7 @@ def check_operator(
     truth = f(Z)
     ledger["balls, radius B"].balls(paper.balls(Z), truth, B)
     ledger["balls, radius ρ"].balls(tight.balls(Z), truth, B)
-    distances = tight.distances(Z, truth)
+    distances = truths.ellipsoid_distances(tight, Z, truth)
     ledger["ellipsoids"].add((tight.radius - distances) / B, np.full(1, tight.radius / B))
     radius = np.where(rng.uniform(size=n) < 0.2, 0.0, 10 ** rng.uniform(-4, 0.3, n))
     balls = Balls(Z[:n], radius)

@@ -103,7 +103,7 @@ class Tally:
         """truth (n, p) or (n, k, p): one or k vectors that ball i must contain."""
         values = truth if truth.ndim == 3 else truth[:, None, :]
         distances = np.linalg.norm(values - regions.centre[:, None, :], axis=2)
-        self.add((regions.radius[:, None] - distances) / scale, regions.diameter / scale, note)
+        self.add((regions.radius[:, None] - distances) / scale, 2.0 * np.maximum(regions.radius, 0.0) / scale, note)
 
 
 class Ledger:

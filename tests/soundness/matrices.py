@@ -158,7 +158,7 @@ def check_stage(ledger: Ledger, family: str, scene: Scene, runs: Array, truth: A
     scale = float(np.linalg.norm(scene.sizes))
     ledger[f"{family}: balls"].try_balls(lambda: belief.balls(Z), values, scale, note)
     ledger[f"{family}: ellipsoids"].try_margins(
-        lambda: (belief.radius - belief.distances(Z, values)) / scene.norm, len(Z), note
+        lambda: (belief.radius - truths.ellipsoid_distances(belief, Z, values)) / scene.norm, len(Z), note
     )
     radius = 10 ** rng.uniform(-6, 0, len(Z))
     turn = rng.standard_normal(Z.shape)

@@ -191,5 +191,5 @@ def check_beyond(ledger: Ledger, rng: np.random.Generator) -> None:
         except Exception as error:  # anything else tells the user nothing
             tally.verdict(False, f"{note}: {type(error).__name__}: {error}")
             continue
-        right = np.all(np.isfinite(bounds.upper)) and bool(np.all(bounds.contains(factor * f(Z))))
+        right = np.all(np.isfinite(bounds.upper)) and bool(np.all(truths.contained(bounds, factor * f(Z))))
         tally.verdict(bool(right), note)

@@ -119,7 +119,7 @@ def test_harness_catches_a_table_without_padding() -> None:
         function = random_expansion(SquaredExponential(0.5), [-2], [2], norm=2.0, rng=rng)
         X = rng.uniform(-2, 2, (30, 1))
         belief = Belief(Posterior.fit(function.kernel, X, function(X)), 2.0)
-        table = EnvelopeTable.of(belief, np.linspace(-2, 2, 25))
+        table = EnvelopeTable.of_outputs(belief, np.linspace(-2, 2, 25))[0]
         left = rng.uniform(-2, 1.5, 40)
         intervals = Boxes(left[:, None], left[:, None] + rng.uniform(0.2, 0.5, (40, 1)))
         inside = np.linspace(intervals.lower[:, 0], intervals.upper[:, 0], 50).T

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cascada.arrays import Array
+from cascada.arrays import Array, BoolArray
 from cascada.confidence import BallBelief, Belief, Boxes
 from cascada.kernels import (
     Additive,
@@ -106,6 +106,26 @@ def output_boxes(beliefs: Beliefs, cells: Boxes, form: Form = "union") -> Boxes:
     """Bounds of all outputs of a network over cells of controls, without the columns of the controls."""
     boxes, d = enclose_network(beliefs, cells, form).boxes, beliefs.network.domain.dimension
     return Boxes(boxes.lower[:, d:], boxes.upper[:, d:])
+
+
+def contained(boxes: Boxes, points: Array) -> BoolArray:
+    """Whether box i contains row i, (n,)."""
+    return np.all((boxes.lower <= points) & (points <= boxes.upper), axis=1)
+
+
+def ellipsoid_distances(belief: BallBelief, Z: Array, values: Array) -> Array:
+    """‖Γ_t(z, z)^{−1/2}(value − μ_t(z))‖₂ for every row, (n,): at most ρ_t for f(z), up to rounding.
+
+    The region {distance ≤ ρ_t} is the ellipsoid μ_t + ρ_t·Γ_t^{1/2}·(unit ball), which the ball contains. Rounding
+    is allowed for by raising the eigenvalues of Γ_t as `balls` raises its radius.
+    """
+    belief.check()
+    prediction = belief.posterior.predict(Z)
+    eigenvalues, vectors = np.linalg.eigh(prediction.covariance)
+    raised = belief.sd_above(np.sqrt(np.maximum(eigenvalues, 0.0)), prediction.prior_sd[:, None])
+    error = np.sqrt(belief.posterior.spent) * prediction.prior_sd * belief.posterior.inflation
+    turned = np.abs(np.einsum("nij,ni->nj", vectors, values - prediction.mean))
+    return np.linalg.norm(np.maximum(turned - error[:, None], 0.0) / raised, axis=1)
 
 
 def each(belief: BallBelief) -> Belief:

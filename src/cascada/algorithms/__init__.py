@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import Any
 
-from cascada.algorithms.algorithm import Algorithm, Situation, Suggestion, point_key
+from cascada.algorithms.algorithm import Algorithm, Situation, Suggestion, bound_certifies, point_key
 from cascada.algorithms.cascaded_ei import CascadedEI
 from cascada.algorithms.cucb import CUCB
 from cascada.algorithms.expected_improvement import ExpectedImprovement
@@ -63,6 +63,7 @@ __all__ = [
     "RandomSearch",
     "Situation",
     "Suggestion",
+    "bound_certifies",
     "by_name",
     "point_key",
 ]

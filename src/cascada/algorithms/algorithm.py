@@ -79,7 +79,12 @@ class Suggestion:
 
 @runtime_checkable
 class Algorithm(Protocol):
-    """Suggests points."""
+    """Suggests points.
+
+    Two class attributes are optional. `adaptive = False` says that observed outputs do not matter, so that all runs may
+    be under way at once. `certifies = True` says that `Suggestion.bound` may serve as a certificate's bound; it counts
+    only for the algorithms of this library (see `bound_certifies`).
+    """
 
     def suggest(self, situation: Situation, rng: np.random.Generator) -> Suggestion:
         """The next point. The same situation and generator state give the same answer."""
@@ -88,6 +93,18 @@ class Algorithm(Protocol):
     def recommend(self, situation: Situation) -> Array | None:
         """A point (d,) to use in the end, if it is not simply the best run; else None."""
         ...
+
+
+def bound_certifies(algorithm: Algorithm) -> bool:
+    """Whether `Suggestion.bound` of this algorithm may serve as the bound of a certificate.
+
+    True if its class itself declares `certifies = True` and is a class of this library.
+    """
+    # A certificate is called proven, and nothing can check a bound that an algorithm states. So the declaration is not
+    # inherited: a subclass may override what makes the bound hold. And a class from elsewhere cannot make it: the study
+    # then computes a bound of its own.
+    kind = type(algorithm)
+    return vars(kind).get("certifies") is True and kind.__module__.partition(".")[0] == "cascada"
 
 
 def point_key(domain: Domain, point: Array) -> bytes:

@@ -7,7 +7,7 @@ import numpy as np
 from cascada.algorithms.algorithm import Situation
 from cascada.arrays import Array
 from cascada.errors import ArgumentError
-from cascada.gp import BlockPosterior, Posterior, Prediction, SeparablePosterior, TrackedPosterior
+from cascada.gp import Posterior, Prediction, TrackedPosterior
 from cascada.gp.rounding import SMALLEST_JITTER
 from cascada.kernels import Additive, Matern, Stationary
 from cascada.network import Network, Node
@@ -112,11 +112,5 @@ def _offset(network: Network) -> float:
 
 def _jitter(situation: Situation) -> float:
     """That of the stages, so that all algorithms of a study compute alike."""
-    found = [SMALLEST_JITTER]
-    for stage in situation.beliefs.stages:
-        posterior = None if stage.belief is None else stage.belief.posterior
-        if isinstance(posterior, SeparablePosterior):
-            posterior = posterior.scalar
-        if isinstance(posterior, Posterior | BlockPosterior):
-            found.append(posterior.jitter)
-    return max(found)
+    known = [stage.belief.jitter for stage in situation.beliefs.stages if stage.belief is not None]
+    return max([SMALLEST_JITTER, *known])

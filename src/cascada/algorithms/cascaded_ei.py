@@ -13,7 +13,6 @@ from cascada.algorithms.algorithm import Situation
 from cascada.algorithms.grey_box import GreyBox
 from cascada.algorithms.scored import Acquisition, Scored
 from cascada.arrays import Array
-from cascada.confidence import Belief
 from cascada.errors import ArgumentError
 from cascada.gp import Prediction
 from cascada.network.chain_sampling import ChainSampler, is_scalar_chain
@@ -64,5 +63,6 @@ class CascadedEI(Scored):
 def _first(grey: GreyBox, points: Array) -> Prediction:
     """The first stage of a chain at points (n, d)."""
     stage = grey.beliefs.stages[0]
-    assert isinstance(stage.belief, Belief), "a scalar chain's stages have independent outputs"
-    return stage.belief.posterior.predict(points[:, list(stage.node.inputs)])
+    belief = stage.per_output
+    assert belief is not None, "a scalar chain's stages have independent outputs"
+    return belief.posterior.predict(points[:, list(stage.node.inputs)])

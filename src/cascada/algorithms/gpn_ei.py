@@ -24,8 +24,6 @@ from cascada.algorithms.expected_improvement import log_expected_improvement
 from cascada.algorithms.probe import probe
 from cascada.algorithms.scored import near_best, random_free_point
 from cascada.arrays import Array
-from cascada.confidence import BallBelief, Belief
-from cascada.gp import BlockPosterior
 from cascada.network import Beliefs, StageBelief, composite_mean, hallucinated
 from cascada.network.sampling import draw_count, sample_objective
 from cascada.search import ascend
@@ -119,20 +117,14 @@ def _runs(situation: Situation) -> Array:
 
 def _has_no_ascent(stage: StageBelief) -> bool:
     """Whether a stage's bounds have no gradients: a general operator-valued kernel."""
-    return isinstance(stage.belief, BallBelief) and isinstance(stage.belief.posterior, BlockPosterior)
+    return stage.belief is not None and not stage.belief.has_output_beliefs
 
 
 def of_width(beliefs: Beliefs, width: float) -> Beliefs:
     """The same beliefs with bounds μ ± width·σ, whatever their norms."""
 
     def changed(stage: StageBelief) -> StageBelief:
-        belief = stage.belief
-        if isinstance(belief, Belief):
-            bound = np.sqrt(belief.posterior.spent + width**2)
-            return replace(stage, belief=Belief(belief.posterior, bound, belief.lipschitz))
-        if isinstance(belief, BallBelief):
-            return replace(stage, belief=replace(belief, norm_bound=float(np.sqrt(belief.posterior.spent + width**2))))
-        return stage
+        return stage if stage.belief is None else replace(stage, belief=stage.belief.with_width(width))
 
     return Beliefs(beliefs.network, tuple(changed(stage) for stage in beliefs.stages))
 

@@ -7,9 +7,8 @@ import numpy as np
 
 from cascada.algorithms.algorithm import Situation
 from cascada.arrays import Array
-from cascada.confidence import Belief
 from cascada.gp import Prediction
-from cascada.network import Beliefs, hallucinated
+from cascada.network import Beliefs, StageBelief, hallucinated
 from cascada.network.composite import accumulated, along_means, scaled_by_norms
 from cascada.search import Candidates
 
@@ -63,7 +62,7 @@ class GreyBox:
         assert self.candidates is not None, "only asked when there are candidates"
         stages = self.beliefs.stages
         found = self.candidates.tracked.items()
-        return {i: tracked.prediction for i, tracked in found if isinstance(stages[i].belief, Belief)}
+        return {i: tracked.prediction for i, tracked in found if not _joint(stages[i])}
 
     def are_candidates(self, points: Array) -> bool:
         """Whether these points are the candidates, where much is known already."""
@@ -88,3 +87,7 @@ class GreyBox:
         mean, width, sd = network.sign * along.mean[:, column], width[:, column], sd[:, column]
         defined = np.isfinite(mean) & np.isfinite(width) & np.isfinite(sd)  # else a formula says nothing there
         return Spread(np.where(defined, mean, -np.inf), np.where(defined, width, 0.0), np.where(defined, sd, 0.0))
+
+
+def _joint(stage: StageBelief) -> bool:
+    return stage.belief is not None and stage.belief.joint

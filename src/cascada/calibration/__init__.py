@@ -1,7 +1,7 @@
 """Kernels and norm bounds from data, for stages that were given none."""
 
-from cascada.calibration.beliefs import Calibrated, calibrate, together
+from cascada.calibration.beliefs import Calibrated, calibrate, stage_predictions
 from cascada.calibration.fit import Fit
 from cascada.calibration.settings import Calibration
 
-__all__ = ["Calibrated", "Calibration", "Fit", "calibrate", "together"]
+__all__ = ["Calibrated", "Calibration", "Fit", "calibrate", "stage_predictions"]

@@ -22,9 +22,9 @@ from cascada.errors import RefutedError
 from cascada.gp import OperatorPosterior, Posterior
 from cascada.kernels import Additive
 from cascada.network import Beliefs, Network, Node, StageBelief, StagePrediction, enclose_network
-from cascada.network.beliefs import empty_posterior, stage_prior, stretch
-from cascada.network.beliefs import told as learned
+from cascada.network.beliefs import stretch
 from cascada.network.enlarge import raised
+from cascada.network.prior import empty_posterior, stage_prior
 
 # Below so many observations every new one leads to a new fit; beyond, every tenth part more.
 _ALWAYS = 30
@@ -52,7 +52,7 @@ class Calibrated:
 
 def calibrate(
     network: Network,
-    told: Array,
+    data: Array,
     settings: Calibration,
     jitter: float,
     before: Calibrated | None = None,
@@ -63,35 +63,35 @@ def calibrate(
 
     `enlarge` raises bounds that were given for some of the stages and that the runs refute.
     """
-    found = _calibrated(network if before is None else before.network, told, settings, jitter, before)
+    found = _calibrated(network if before is None else before.network, data, settings, jitter, before)
     changes = list(found.changes)
     while enlarge and found.judging.evidence:
         assumed, more = raised(found.network, found.judging)
         changes += more
-        found = _calibrated(assumed, told, settings, jitter, found)
+        found = _calibrated(assumed, data, settings, jitter, found)
     return replace(found, changes=tuple(changes))
 
 
 def _calibrated(
-    network: Network, told: Array, settings: Calibration, jitter: float, before: Calibrated | None
+    network: Network, data: Array, settings: Calibration, jitter: float, before: Calibrated | None
 ) -> Calibrated:
     acting: list[StageBelief] = []
     judging: list[StageBelief] = []
     fits: dict[tuple[str, str], Fit] = {}
     for node in network.nodes:
         for part in _parts(node):
-            inputs, outputs = _data(part, told)
+            inputs, outputs = _data(part, data)
             likely = cautious = part
             if part.stage.modelled and part.stage.kernel is None:
                 key = node.stage.name, part.stage.outputs[0]
                 known = None if before is None else before.fits.get(key)
-                fit = _fitted(inputs, outputs[:, 0], _ranges(network, part, told), settings, known)
+                fit = _fitted(inputs, outputs[:, 0], _ranges(network, part, data), settings, known)
                 fits[key] = fit = _without_a_sum_that_misses(fit, part, inputs, outputs, jitter)
                 likely, cautious = (
                     replace(part, stage=part.stage.fitted(m.kernel, m.offset)) for m in (fit.likely, fit.cautious)
                 )
             if not likely.stage.estimated:  # nothing is missing: believed as it is in any other network
-                given = learned(StageBelief(likely, stage_prior(likely, jitter)), told)
+                given = StageBelief(likely, stage_prior(likely, jitter)).append(data)
                 acting.append(given)
                 judging.append(given)
                 continue
@@ -104,7 +104,7 @@ def _calibrated(
     return Calibrated(network, _spanned(network, acting), _spanned(network, judging), fits, changes)
 
 
-def together(network: Network, parts: Mapping[str, StagePrediction]) -> dict[str, StagePrediction]:
+def stage_predictions(network: Network, parts: Mapping[str, StagePrediction]) -> dict[str, StagePrediction]:
     """Predictions of the parts of stages as predictions of the stages."""
     result = {}
     for node in network.nodes:
@@ -129,20 +129,19 @@ def _parts(node: Node) -> list[Node]:
     ]
 
 
-def _data(part: Node, told: Array) -> tuple[Array, Array]:
+def _data(part: Node, data: Array) -> tuple[Array, Array]:
     """The inputs (n, d) and modelled outputs (n, p) of the runs in which all of them were observed, each once.
 
     A run that is told stage by stage has a row in `told` for every time something was told of it.
     """
-    columns = [part.columns[part.stage.outputs.index(output)] for output in part.stage.modelled]
-    X, Y = told[:, list(part.inputs)], told[:, columns]
+    X, Y = data[:, list(part.inputs)], data[:, part.modelled_columns]
     seen = np.isfinite(X).all(axis=1) & np.isfinite(Y).all(axis=1)
     X, Y = X[seen], Y[seen]
     once = np.sort(np.unique(np.hstack([X, Y]), axis=0, return_index=True)[1])
     return X[once], Y[once]
 
 
-def _ranges(network: Network, part: Node, told: Array) -> Array:
+def _ranges(network: Network, part: Node, data: Array) -> Array:
     """What a unit of each input is (d,): a control's range, the observed range of a parent's output."""
     domain = network.domain
     sides = domain.upper - domain.lower
@@ -151,7 +150,7 @@ def _ranges(network: Network, part: Node, told: Array) -> Array:
         if column < domain.dimension:
             ranges.append(sides[column])
             continue
-        seen = told[np.isfinite(told[:, column]), column]
+        seen = data[np.isfinite(data[:, column]), column]
         spread = float(np.ptp(seen)) if len(seen) else 0.0
         ranges.append(spread if spread > 0 else 1.0)
     return np.array(ranges)
@@ -159,7 +158,7 @@ def _ranges(network: Network, part: Node, told: Array) -> Array:
 
 def _fitted(inputs: Array, outputs: Array, ranges: Array, settings: Calibration, before: Fit | None) -> Fit:
     if before is not None:
-        same = 0 < len(inputs) == before.count  # what was told is of other stages
+        same = 0 < len(inputs) == before.count  # what was data is of other stages
         if same or _ALWAYS <= len(inputs) < _GROWTH * before.count:
             return before
     return fit_output(inputs, outputs, ranges, settings, before)
@@ -250,19 +249,21 @@ def _changes(before: Beliefs, now: list[StageBelief]) -> tuple[str, ...]:
     """Bounds that the newest data refute, in words."""
     found: list[str] = []
     for old, new in zip(before.stages, now, strict=True):
-        estimated = isinstance(old.belief, Belief) and old.node.stage.norm_bound is None
-        if not estimated or not isinstance(old.belief, Belief) or not isinstance(new.belief, Belief):
+        if old.belief is None or old.belief.joint or old.node.stage.norm_bound is not None:
             continue
-        posterior = new.belief.posterior
-        fresh = posterior.rows >= old.belief.posterior.told
-        if not fresh.any() or old.belief.posterior.count < 2 * (posterior.dimension + 1):
+        earlier, later = old.per_output, new.per_output
+        assert earlier is not None, "independent outputs"
+        assert later is not None, "independent outputs"
+        posterior = later.posterior
+        fresh = posterior.rows >= earlier.posterior.told
+        if not fresh.any() or earlier.posterior.count < 2 * (posterior.dimension + 1):
             continue  # from so few, nobody would have believed it
-        prediction = old.belief.posterior.predict(posterior.inputs[fresh])
+        prediction = earlier.posterior.predict(posterior.inputs[fresh])
         seen = posterior.outputs[fresh] + new.node.stage.offset - old.node.stage.offset
-        away = np.abs(seen - prediction.mean) / np.maximum(old.belief.sd_above(prediction.sd), 1e-300)[:, None]
+        away = np.abs(seen - prediction.mean) / np.maximum(earlier.sd_above(prediction.sd), 1e-300)[:, None]
         found += [
-            f"norm_bound of {new.node.stage.name!r}, estimated as {old.belief.norm_bound[j]:.4g}, was refuted by a run "
-            f"{away[:, j].max():.1f} sds away; with the kernel as it is now, {new.belief.norm_bound[j]:.4g}"
-            for j in np.flatnonzero((away > old.belief.radius * (1 + 1e-9)).any(axis=0))
+            f"norm_bound of {new.node.stage.name!r}, estimated as {earlier.norm_bound[j]:.4g}, was refuted by a run "
+            f"{away[:, j].max():.1f} sds away; with the kernel as it is now, {later.norm_bound[j]:.4g}"
+            for j in np.flatnonzero((away > earlier.radius * (1 + 1e-9)).any(axis=0))
         ]
     return tuple(found)

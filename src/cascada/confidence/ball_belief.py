@@ -1,5 +1,6 @@
 """What is believed of a stage with several outputs and one joint norm: regions are balls (`eq:cz` to `eq:cbarz`)."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -8,17 +9,19 @@ from numpy.typing import ArrayLike
 
 from cascada.arrays import SMALLEST_SCALE, UNIT_ROUNDOFF, Array, as_points, as_positive, as_scale
 from cascada.confidence.belief import Belief
+from cascada.confidence.belief_base import BeliefBase
 from cascada.confidence.evidence import Evidence, lipschitz_evidence, norm_evidence
 from cascada.confidence.radius import tight_radius
 from cascada.confidence.regions import Balls
-from cascada.errors import ArgumentError, RefutedError
+from cascada.errors import ArgumentError
+from cascada.gp.block_posterior import BlockPosterior
 from cascada.gp.operator_posterior import OperatorPosterior, OperatorPrediction
-from cascada.gp.rounding import variance_rounding
+from cascada.gp.rounding import NORM_ROUNDING, variance_rounding
 from cascada.gp.separable_posterior import SeparablePosterior
 
 
 @dataclass(frozen=True, eq=False)
-class BallBelief:
+class BallBelief(BeliefBase[OperatorPrediction]):
     """A posterior with ‖f‖_Γ ≤ B, ‖f(x) − f(x')‖₂ ≤ L‖x − x'‖₂ (if L is given), and the balls that follow."""
 
     posterior: OperatorPosterior
@@ -41,6 +44,48 @@ class BallBelief:
     def with_output_error(self, error: Array) -> "BallBelief":
         """The same belief with observed outputs that may be off by this much, (p,)."""
         return replace(self, output_error=error)
+
+    def with_lipschitz(self, constants: Mapping[int | None, float]) -> "BallBelief":
+        """The same belief with another Lipschitz constant, that of the key None."""
+        return replace(self, lipschitz=constants[None])
+
+    def with_width(self, width: float) -> "BallBelief":
+        """The same belief with bounds of so many posterior sds, whatever its norm bound."""
+        return replace(self, norm_bound=float(np.sqrt(self.posterior.spent + width**2)))
+
+    @property
+    def joint(self) -> bool:
+        """True: all outputs share one norm."""
+        return True
+
+    @property
+    def has_output_beliefs(self) -> bool:
+        """Whether the kernel is separable: a general one has no scalar kernel for an output."""
+        return isinstance(self.posterior, SeparablePosterior)
+
+    @property
+    def jitter(self) -> float:
+        """λ of the posterior, relative to the prior variance."""
+        posterior = self.posterior
+        if isinstance(posterior, SeparablePosterior):
+            return posterior.scalar.jitter
+        assert isinstance(posterior, BlockPosterior), "an operator-valued posterior is of one of two kinds"
+        return posterior.jitter
+
+    @property
+    def largest_sd(self) -> float:
+        """The largest prior sd of the outputs; infinite for a kernel given as a function."""
+        posterior = self.posterior
+        if not isinstance(posterior, SeparablePosterior):
+            return np.inf
+        return float(np.sqrt(posterior.kernel.kernel.variance) * posterior.output_roots.max())
+
+    @property
+    def largest_values(self) -> Array:
+        """B·s, the largest |f| of every output (p,); 0 for a kernel given as a function, which need not have one."""
+        if self.per_output is None:
+            return np.zeros(self.posterior.output_count)
+        return self.per_output.largest_values
 
     @cached_property
     def budget(self) -> float:
@@ -79,11 +124,6 @@ class BallBelief:
             return ""
         return " The outputs leave the range of the separable kernel's singular matrix: use one of full rank."
 
-    def check(self) -> None:
-        """Raise `RefutedError` when the data refute B or L."""
-        if self.evidence:
-            raise RefutedError(" ".join(str(e) for e in self.evidence))
-
     def balls(self, Z: ArrayLike) -> Balls:
         """Balls that contain f at the rows of Z: centre μ_t(z), radius ρ_t·‖Γ_t(z, z)‖₂^{1/2}, rounded outwards.
 
@@ -93,19 +133,12 @@ class BallBelief:
         prediction = self.posterior.predict(Z)
         return Balls(prediction.mean, self.widths(prediction))  # eq:cz, lem:mul
 
-    def distances(self, Z: ArrayLike, values: Array) -> Array:
-        """‖Γ_t(z, z)^{−1/2}(value − μ_t(z))‖₂ for every row, (n,): at most ρ_t for f(z), up to rounding.
-
-        The region {distance ≤ ρ_t} is the ellipsoid μ_t + ρ_t·Γ_t^{1/2}·(unit ball), which the ball contains. Rounding
-        is allowed for by raising the eigenvalues of Γ_t as `balls` raises its radius.
-        """
-        self.check()
-        prediction = self.posterior.predict(Z)
-        eigenvalues, vectors = np.linalg.eigh(prediction.covariance)
-        raised = self._raised(np.sqrt(np.maximum(eigenvalues, 0.0)), prediction.prior_sd[:, None])
-        error = np.sqrt(self.posterior.spent) * prediction.prior_sd * self.posterior.inflation
-        turned = np.abs(np.einsum("nij,ni->nj", vectors, values - prediction.mean))
-        return np.linalg.norm(np.maximum(turned - error[:, None], 0.0) / raised, axis=1)
+    def image(self, inputs: Balls, offset: Array) -> Balls:
+        """Balls that contain f + offset over balls of inputs."""
+        image = self.region(inputs)
+        centre = image.centre + offset
+        radius = image.radius * (1 + NORM_ROUNDING) + 4 * UNIT_ROUNDOFF * np.linalg.norm(centre, axis=1)
+        return Balls(centre, np.where(image.empty, -1.0, radius))
 
     def region(self, inputs: Balls, anchors: int = 3) -> Balls:
         """Balls that contain f over whole balls of inputs; with radius 0 this is `eq:cbarz` over chosen anchors.
@@ -117,7 +150,7 @@ class BallBelief:
             raise ArgumentError("the input balls must not be empty: a radius is negative.")
         centre = as_points(inputs.centre, "inputs", self.posterior.dimension)
         own = self.balls(centre)
-        region = Balls(own.centre, (own.radius + self.modulus(inputs.radius)) * (1 + 8 * UNIT_ROUNDOFF))
+        region = Balls(own.centre, (own.radius + self.distance_modulus(inputs.radius)) * (1 + 8 * UNIT_ROUNDOFF))
         data, values = self.posterior.inputs, self.posterior.outputs
         if not len(data):
             return region
@@ -125,7 +158,7 @@ class BallBelief:
         nearest = np.argsort(apart, axis=1, kind="stable")[:, :anchors]
         for column in nearest.T:
             reach = (apart[np.arange(len(centre)), column] + inputs.radius) * (1 + 8 * UNIT_ROUNDOFF)
-            around = Balls(values[column], self.modulus(reach) + self.error_norm)
+            around = Balls(values[column], self.distance_modulus(reach) + self.error_norm)
             region = region.intersect(around)  # eq:czz, eq:cbarz
         return region
 
@@ -150,7 +183,7 @@ class BallBelief:
             output_error=self.output_error,
         )
 
-    def modulus(self, distances: Array) -> Array:
+    def distance_modulus(self, distances: Array) -> Array:
         """The most that ‖f(x) − f(x')‖₂ can be for points that are raw ℓ2 `distances` apart, rounded up."""
         bounds = []
         if isinstance(self.posterior, SeparablePosterior):
@@ -166,7 +199,7 @@ class BallBelief:
             )
         return np.minimum.reduce(bounds) * (1 + 8 * UNIT_ROUNDOFF)
 
-    def output_modulus(self, differences: Array) -> Array:
+    def modulus(self, differences: Array) -> Array:
         """The most that every output can change over the differences along the last axis, (…, p), rounded up.
 
         Under a separable kernel each output has its own unit, sqrt(A_jj).
@@ -174,7 +207,7 @@ class BallBelief:
         distances = np.linalg.norm(differences, axis=-1)
         posterior = self.posterior
         if not isinstance(posterior, SeparablePosterior):
-            return np.repeat(self.modulus(distances)[..., None], posterior.output_count, axis=-1)
+            return np.repeat(self.distance_modulus(distances)[..., None], posterior.output_count, axis=-1)
         kernel = posterior.kernel.kernel
         bound = kernel.distance(kernel.scaled_norm(differences))[..., None] * (self.norm_bound * posterior.output_roots)
         if self.lipschitz is not None:
@@ -193,12 +226,32 @@ class BallBelief:
                 known.append(float(self.norm_bound * root * kernel.lipschitz_factor / shortest))
         return min(known, default=None)
 
+    def predict_quickly(self, inputs: Array) -> OperatorPrediction:
+        """The posterior's prediction: there is no interpolation of operator-valued ones."""
+        return self.posterior.predict(inputs)
+
+    def output_sds(self, prediction: OperatorPrediction) -> Array:
+        """The posterior sd of every output, (n, p)."""
+        return prediction.output_sds
+
+    def half_widths(self, prediction: OperatorPrediction, rounding: Array) -> Array:
+        """How far f can be from a mean that is off by `rounding` (n, p), rounded up, (n, 1)."""
+        return self.widths(prediction)[:, None] + np.linalg.norm(rounding, axis=1, keepdims=True)
+
+    def drawn(self, prediction: OperatorPrediction, shape: tuple[int, ...], xi: Array) -> Array:
+        """Samples μ + Γ_t^{1/2}·ξ, (n, S, p); see `BeliefBase.drawn`."""
+        p = xi.shape[1]
+        mean = prediction.mean.reshape(*shape, p)
+        return mean + np.einsum(
+            "nspq,sq->nsp", np.broadcast_to(prediction.root.reshape(*shape, p, p), (len(mean), len(xi), p, p)), xi
+        )
+
     def widths(self, prediction: OperatorPrediction) -> Array:
         """How far f can be from its mean where this was predicted, (n,), rounded up."""
         error = np.sqrt(self.posterior.spent) * prediction.prior_sd * self.posterior.inflation
-        return (self.radius * self._raised(prediction.sd, prediction.prior_sd) + error) * (1 + 8 * UNIT_ROUNDOFF)
+        return (self.radius * self.sd_above(prediction.sd, prediction.prior_sd) + error) * (1 + 8 * UNIT_ROUNDOFF)
 
-    def _raised(self, sd: Array, prior: Array) -> Array:
+    def sd_above(self, sd: Array, prior: Array) -> Array:
         """A computed posterior sd raised by all that rounding may have taken from it."""
         entries = self.posterior.count * self.posterior.output_count
         rounding = variance_rounding(entries) + self.posterior.covariance_rounding

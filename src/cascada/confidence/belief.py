@@ -3,6 +3,7 @@
 Letters: B norm bounds (p,), L Lipschitz constants (p,) in raw ℓ2 distance, ρ_t radius (p,), s prior sd, ε inflation.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,17 +11,20 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cascada.arrays import UNIT_ROUNDOFF, Array, as_positive_per_output, check_scale
+from cascada.confidence.belief_base import BeliefBase
+from cascada.confidence.cells import cell_bounds
 from cascada.confidence.evidence import Evidence, lipschitz_evidence, norm_evidence
 from cascada.confidence.radius import tight_radius
-from cascada.confidence.regions import Boxes
-from cascada.errors import ArgumentError, RefutedError
+from cascada.confidence.regions import Balls, Boxes
+from cascada.errors import ArgumentError
+from cascada.gp.line import predict_on_line
 from cascada.gp.posterior import Posterior, Prediction
-from cascada.gp.rounding import variance_rounding
+from cascada.gp.rounding import INTERVAL_OFFSET_ROUNDING, NORM_ROUNDING, variance_rounding
 from cascada.kernels.stationary import Stationary
 
 
 @dataclass(frozen=True, eq=False, init=False)
-class Belief:
+class Belief(BeliefBase[Prediction]):
     """A posterior with ‖f_j‖_k ≤ B_j, |f_j(x) − f_j(x')| ≤ L_j‖x − x'‖₂ (if L is given), and what follows.
 
     `tight` chooses the radius: ρ_t (default), or the paper's B. A joint norm of all outputs leaves each less room
@@ -74,6 +78,37 @@ class Belief:
             squares = (np.sqrt(squares) + more) ** 2
         return Belief(self.posterior, self.norm_bound, self.lipschitz, self.tight, self.joint_radius, error, squares)
 
+    def with_lipschitz(self, constants: Mapping[int | None, float]) -> "Belief":
+        """The same belief with other Lipschitz constants for some outputs, by their position."""
+        assert self.lipschitz is not None, "only a given constant can be replaced"
+        lipschitz = [constants.get(j, given) for j, given in enumerate(self.lipschitz)]
+        kept = self.tight, None, self.output_error, self.squared_errors
+        return Belief(self.posterior, self.norm_bound, lipschitz, *kept)
+
+    def with_width(self, width: float) -> "Belief":
+        """The same belief with the bounds μ ± width·σ, whatever its norm bound."""
+        return Belief(self.posterior, np.sqrt(self.posterior.spent + width**2), self.lipschitz)
+
+    @property
+    def joint(self) -> bool:
+        """False: every output has its own norm."""
+        return False
+
+    @property
+    def has_output_beliefs(self) -> bool:
+        """True: `per_output` is this belief."""
+        return True
+
+    @property
+    def per_output(self) -> "Belief":
+        """This belief itself."""
+        return self
+
+    @property
+    def jitter(self) -> float:
+        """λ of the posterior, relative to the prior variance."""
+        return self.posterior.jitter
+
     @property
     def kernel(self) -> Stationary:
         """The kernel of the posterior."""
@@ -113,11 +148,6 @@ class Belief:
             found += lipschitz_evidence(*data, self.lipschitz, self.output_error)
         return found
 
-    def check(self) -> None:
-        """Raise `RefutedError` when the data refute B or L: no bound means anything then."""
-        if self.evidence:
-            raise RefutedError(" ".join(str(e) for e in self.evidence))
-
     # ---- pointwise
 
     def sd_above(self, sd: Array, scale: Array | float = 1.0) -> Array:
@@ -142,6 +172,45 @@ class Belief:
         return Boxes(
             prediction.mean - half, prediction.mean + half
         ).widened()  # eq:LCB_orig, eq:UCB_orig, eq:ucb_ij_final
+
+    @property
+    def largest_sd(self) -> float:
+        """The prior sd s of the outputs."""
+        return float(np.sqrt(self.kernel.variance))
+
+    @property
+    def largest_values(self) -> Array:
+        """B·s, the largest |f| of every output, (p,)."""
+        return self.norm_bound * np.sqrt(self.kernel.variance)
+
+    def predict_quickly(self, inputs: Array) -> Prediction:
+        """The posterior's prediction, interpolated where many inputs lie on a line: not for proofs."""
+        return predict_on_line(self.posterior, inputs)
+
+    def output_sds(self, prediction: Prediction) -> Array:
+        """The posterior sd, which is the same for every output, (n, p)."""
+        return np.repeat(prediction.sd[:, None], self.posterior.output_count, axis=1)
+
+    def half_widths(self, prediction: Prediction, rounding: Array) -> Array:
+        """How far f can be from a mean that is off by `rounding` (n, p), rounded up, (n, p)."""
+        bounds = self.bounds_of(prediction)
+        return np.maximum(bounds.upper - prediction.mean, prediction.mean - bounds.lower) + rounding
+
+    def drawn(self, prediction: Prediction, shape: tuple[int, ...], xi: Array) -> Array:
+        """Samples μ + σ·ξ, (n, S, p); see `BeliefBase.drawn`."""
+        mean = prediction.mean.reshape(*shape, xi.shape[1])
+        return mean + prediction.sd.reshape(*shape, 1) * xi
+
+    def region(self, inputs: Balls) -> Balls:
+        """Balls that contain f over whole balls of inputs, for a single output: a ball in ℝ¹ is an interval."""
+        interval = cell_bounds(self, inputs.box_hull())
+        return Balls(interval.centre, interval.half[:, 0])
+
+    def image(self, inputs: Balls, offset: Array) -> Balls:
+        """Balls that contain f + offset over whole balls of inputs, for a single output."""
+        region = self.region(inputs)
+        rounding = INTERVAL_OFFSET_ROUNDING * np.abs(offset).max(initial=0.0)
+        return Balls(region.centre + offset, region.radius * (1 + NORM_ROUNDING) + rounding)
 
     # ---- how fast f can change
 

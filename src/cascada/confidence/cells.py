@@ -13,20 +13,23 @@ when it is told how z moves with the coordinates of a cell.
 """
 
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cascada.arrays import UNIT_ROUNDOFF, Array
 from cascada.confidence.affine import Affine
-from cascada.confidence.belief import Belief
 from cascada.confidence.envelope import anchor_bounds
 from cascada.confidence.regions import Boxes
 from cascada.errors import ArgumentError
 from cascada.gp.posterior import Jet
 from cascada.gp.rounding import square_rounding
 
+if TYPE_CHECKING:  # beliefs use these bounds
+    from cascada.confidence.belief import Belief
 
-def cell_bounds(belief: Belief, cells: Boxes, pieces: int = 1) -> Boxes:
+
+def cell_bounds(belief: "Belief", cells: Boxes, pieces: int = 1) -> Boxes:
     """Bounds of every output over every cell, boxes in ℝ^p.
 
     `pieces` > 1 cuts each cell into that many parts along its longest side, measured in lengthscales, and returns the
@@ -37,7 +40,7 @@ def cell_bounds(belief: Belief, cells: Boxes, pieces: int = 1) -> Boxes:
     return Boxes(lower, upper)
 
 
-def enclose(belief: Belief, cells: Boxes, inputs: Affine | None) -> tuple[Boxes, Affine | None]:
+def enclose(belief: "Belief", cells: Boxes, inputs: Affine | None) -> tuple[Boxes, Affine | None]:
     """Bounds of every output over every cell, and how the outputs move with the coordinates of the inputs.
 
     `inputs` says how the points of `cells` move, if that is known; without it only boxes come back.
@@ -75,7 +78,7 @@ def enclose(belief: Belief, cells: Boxes, inputs: Affine | None) -> tuple[Boxes,
     return bounds.intersect(affine.hull()), affine
 
 
-def _first_order(belief: Belief, half: Array, jet: Jet) -> tuple[float, Array]:
+def _first_order(belief: "Belief", half: Array, jet: Jet) -> tuple[float, Array]:
     """A factor above 1 that covers the rounding of sums over the inputs, and what is left of slacks 2 and 3 (n, p)."""
     kernel, d = belief.kernel, half.shape[1]
     remainder, factor = kernel.remainder(kernel.scaled_norm(half)), kernel.lipschitz_factor
@@ -92,7 +95,7 @@ def _first_order(belief: Belief, half: Array, jet: Jet) -> tuple[float, Array]:
     return 1 + 8 * (d + 4) * UNIT_ROUNDOFF, np.minimum(second, third) + rounding
 
 
-def cut(belief: Belief, cells: Boxes, pieces: int) -> list[Boxes]:
+def cut(belief: "Belief", cells: Boxes, pieces: int) -> list[Boxes]:
     """Every cell cut into equal parts that cover it, along its longest side in lengthscales."""
     if pieces == 1:
         return [cells]
@@ -107,7 +110,7 @@ def cut(belief: Belief, cells: Boxes, pieces: int) -> list[Boxes]:
     return parts
 
 
-def _check_cells(belief: Belief, cells: Boxes) -> None:
+def _check_cells(belief: "Belief", cells: Boxes) -> None:
     if cells.lower.shape[1] != belief.posterior.dimension:
         raise ArgumentError(
             f"cells must have {belief.posterior.dimension} dimensions, as the inputs of the stage; "

@@ -4,18 +4,22 @@ The paper minimises over all z'. A minimum over fewer anchors is larger, hence s
 exact values, z itself, and any further points that are given.
 """
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from cascada.arrays import Array, as_points
-from cascada.confidence.belief import Belief
 from cascada.confidence.regions import Boxes
+
+if TYPE_CHECKING:  # beliefs use these bounds
+    from cascada.confidence.belief import Belief
 
 # Queries are worked on in blocks whose (n, anchors, d) differences have about this many entries.
 _BLOCK_ENTRIES = 1 << 21
 
 
-def envelope(belief: Belief, Z: ArrayLike, anchors: ArrayLike | None = None) -> Boxes:
+def envelope(belief: "Belief", Z: ArrayLike, anchors: ArrayLike | None = None) -> Boxes:
     """Lower and upper bounds of every output at the rows of Z, boxes in ℝ^p."""
     points = as_points(Z, "Z", belief.posterior.dimension)
     own = belief.bounds(points)  # z' = z
@@ -29,7 +33,7 @@ def envelope(belief: Belief, Z: ArrayLike, anchors: ArrayLike | None = None) -> 
     return own.intersect(anchor_bounds(belief, places, values, points, np.zeros_like(points)))
 
 
-def anchor_bounds(belief: Belief, places: Array, values: Boxes, centre: Array, half: Array) -> Boxes:
+def anchor_bounds(belief: "Belief", places: Array, values: Boxes, centre: Array, half: Array) -> Boxes:
     """What anchors say of cells: f_j(z) ≤ upper_s + (how far f can rise from place s to the cell's farthest corner).
 
     `places` (a, d) with bounds `values` of f there; cells by centre and half-width (n, d). Boxes in ℝ^p.

@@ -46,24 +46,11 @@ class Boxes:
         """Which boxes are empty, shape (n,)."""
         return np.any(self.lower > self.upper, axis=1)
 
-    @property
-    def diameter(self) -> Array:
-        """The longest distance between two points of a box, shape (n,)."""
-        return np.linalg.norm(self.upper - self.lower, axis=1)
-
     def widened(self) -> "Boxes":
         """Ends moved outwards by what rounding in a short sum may have moved them inwards."""
         return Boxes(
             self.lower - 8 * UNIT_ROUNDOFF * np.abs(self.lower), self.upper + 8 * UNIT_ROUNDOFF * np.abs(self.upper)
         )
-
-    def contains(self, points: Array) -> BoolArray:
-        """Whether box i contains row i, shape (n,)."""
-        return np.all((self.lower <= points) & (points <= self.upper), axis=1)
-
-    def hull(self, other: "Boxes") -> "Boxes":
-        """The smallest boxes that contain both."""
-        return Boxes(np.minimum(self.lower, other.lower), np.maximum(self.upper, other.upper))
 
     def intersect(self, other: "Boxes") -> "Boxes":
         """What both contain."""
@@ -91,15 +78,6 @@ class Balls:
     def empty(self) -> BoolArray:
         """Which balls are empty, shape (n,)."""
         return self.radius < 0
-
-    @property
-    def diameter(self) -> Array:
-        """Twice the radius, 0 for an empty ball."""
-        return 2.0 * np.maximum(self.radius, 0.0)
-
-    def contains(self, points: Array) -> BoolArray:
-        """Whether ball i contains row i, shape (n,)."""
-        return np.linalg.norm(points - self.centre, axis=1) <= self.radius
 
     def box_hull(self) -> Boxes:
         """The smallest boxes that contain the balls."""

@@ -31,11 +31,6 @@ class EnvelopeTable:
     _lowest: Array  # sparse table of minus the lowest values
 
     @classmethod
-    def of(cls, belief: Belief, nodes: ArrayLike, output: int = 0) -> "EnvelopeTable":
-        """Tabulate one output of a belief; see `of_outputs`."""
-        return cls.of_outputs(belief, nodes)[output]
-
-    @classmethod
     def of_outputs(cls, belief: Belief, nodes: ArrayLike) -> "tuple[EnvelopeTable, ...]":
         """Tabulate a belief at these nodes (any order) and at its data, which enter with their exact values."""
         if belief.posterior.dimension != 1:

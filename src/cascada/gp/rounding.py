@@ -21,6 +21,18 @@ from cascada.errors import ArgumentError
 
 SMALLEST_JITTER = 1e-10
 
+# Outward rounding of what is computed from bounds. Each constant is a relative error, well above what the sums it is
+# for can lose: k operations lose at most k·u of the largest numbers in them, u ≈ 1.1e-16.
+#
+# A computed ℓ2 norm, such as that of the half-widths of a cell: some ten operations for each of up to ten inputs.
+NORM_ROUNDING = 1e-14
+# A value plus a constant offset, relative to the sum of their magnitudes: the sum, and the value's own last digit.
+OFFSET_ROUNDING = 4e-16
+# The same for the midpoint of an interval and its offset, relative to the offset alone.
+INTERVAL_OFFSET_ROUNDING = 1e-15
+# An error carried through all stages of a network: sums of some ten terms per stage, each a norm times a constant.
+CARRIED_ROUNDING = 1e-13
+
 
 def as_jitter(jitter: float) -> float:
     """λ, checked."""

@@ -8,13 +8,13 @@ from cascada.network.enclosure import (
     enclose_network,
     enclose_stage,
     objective_above,
-    prior_beliefs,
     tabulated,
 )
 from cascada.network.enlarge import enlarged
 from cascada.network.mean import StagePrediction, composite_mean, hallucinated, predict
 from cascada.network.network import Network, Node, chain, feed_forward, multi_output_chain
 from cascada.network.outputs import Outputs, StageError
+from cascada.network.prior import prior_beliefs
 from cascada.network.stage import Stage
 
 __all__ = [

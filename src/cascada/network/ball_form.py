@@ -7,8 +7,9 @@ slopes, and bounds each output by the joint radius.
 import numpy as np
 
 from cascada.arrays import UNIT_ROUNDOFF, Array
-from cascada.confidence import BallBelief, Balls, Boxes, cell_bounds
+from cascada.confidence import Balls, Boxes
 from cascada.errors import ArgumentError
+from cascada.gp.rounding import NORM_ROUNDING
 from cascada.network.beliefs import Beliefs, StageBelief
 
 
@@ -26,7 +27,9 @@ def ball_regions(beliefs: Beliefs, cells: Boxes) -> list[Balls]:
             )
         box = Boxes(cells.lower[:, controls], cells.upper[:, controls])
         around = (
-            Balls(box.centre, np.linalg.norm(box.half, axis=1) * (1 + 1e-14)) if not i else regions[-1].product(box)
+            Balls(box.centre, np.linalg.norm(box.half, axis=1) * (1 + NORM_ROUNDING))
+            if not i
+            else regions[-1].product(box)
         )
         regions.append(_image(stage, around))
     return regions
@@ -42,12 +45,6 @@ def ball_upper(beliefs: Beliefs, cells: Boxes) -> Array:
 def _image(stage: StageBelief, inputs: Balls) -> Balls:
     """Δ^(i+1) from Δ^(i) (`eq:del`)."""
     offset = stage.node.stage.offset
-    if isinstance(stage.belief, BallBelief):
-        image = stage.belief.region(inputs)
-        centre = image.centre + offset
-        radius = image.radius * (1 + 1e-14) + 4 * UNIT_ROUNDOFF * np.linalg.norm(centre, axis=1)
-        return Balls(centre, np.where(image.empty, -1.0, radius))
-    if stage.belief is None or len(stage.node.columns) != 1:
+    if stage.belief is None or not (stage.belief.joint or len(stage.node.columns) == 1):
         raise ArgumentError(f"stage {stage.node.stage.name!r} needs a joint norm (Separable) to be bounded by balls.")
-    interval = cell_bounds(stage.belief, inputs.box_hull())  # one output: a ball is an interval
-    return Balls(interval.centre + offset, interval.half[:, 0] * (1 + 1e-14) + 1e-15 * np.abs(offset).max(initial=0.0))
+    return stage.belief.image(inputs, offset)

@@ -8,11 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cascada.arrays import MOST_SDS, UNIT_ROUNDOFF, Array, BoolArray
-from cascada.confidence import BallBelief, Belief, Boxes, EnvelopeTable, Evidence
-from cascada.errors import ArgumentError, RefutedError
-from cascada.gp import BlockPosterior, OperatorPosterior, Posterior, SeparablePosterior
-from cascada.gp.rounding import SMALLEST_JITTER
-from cascada.kernels import OperatorKernel, Separable, Stationary
+from cascada.confidence import Belief, BeliefBase, Boxes, EnvelopeTable, Evidence
+from cascada.errors import RefutedError
 from cascada.network.network import Network, Node
 
 if TYPE_CHECKING:
@@ -26,7 +23,7 @@ class StageBelief:
     """A stage with the belief in its modelled outputs; None when it has none (known, or all passed on)."""
 
     node: Node
-    belief: Belief | BallBelief | None
+    belief: BeliefBase[Any] | None
     span: Boxes | None = None  # one box that contains every input the stage can get
 
     @cached_property
@@ -41,9 +38,25 @@ class StageBelief:
     @property
     def per_output(self) -> Belief | None:
         """The belief in every output by itself; None for a general operator-valued kernel, or no belief."""
-        if isinstance(self.belief, Belief):
-            return self.belief
         return None if self.belief is None else self.belief.per_output
+
+    def append(self, values: Array) -> "StageBelief":
+        """The stage's belief after some more runs: rows (n, V) of `run_values`."""
+        if self.belief is None:
+            return self
+        X, Y = values[:, list(self.node.inputs)], values[:, self.node.modelled_columns]
+        seen = learned_from(self, values)
+        if not seen.any():
+            return self
+        offset, most = self.node.stage.offset, MOST_SDS * self.belief.largest_sd
+        shifted = np.clip(Y[seen] - offset, -most, most)
+        belief = self.belief.append(X[seen], shifted)
+        # A number is exact to its last digit only, and so is its difference to an offset: this matters if the offset is
+        # large.
+        digits = 2 * UNIT_ROUNDOFF * np.minimum(np.abs(Y[seen]).max(axis=0), most)
+        digits += np.where(offset != 0, UNIT_ROUNDOFF * np.abs(shifted).max(axis=0), 0.0)
+        error = np.maximum(digits + _logarithm_error(self, X[seen]), self.belief.output_error)
+        return replace(self, belief=belief.with_output_error(error))
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,12 +65,6 @@ class Beliefs:
 
     network: Network
     stages: tuple[StageBelief, ...]
-
-    @classmethod
-    def unspanned(cls, network: Network, jitter: float = SMALLEST_JITTER, tight: bool = True) -> "Beliefs":
-        """The assumptions alone; use `prior_beliefs`, which also works out what inputs a stage can get."""
-        stages = [StageBelief(node, stage_prior(node, jitter, tight)) for node in network.nodes]
-        return cls(network, tuple(stages))
 
     def spanned(self, values: Boxes) -> "Beliefs":
         """The same beliefs, told one box (1, V) that contains every value of the process."""
@@ -70,7 +77,7 @@ class Beliefs:
 
         A stage learns from every run in which all its inputs and modelled outputs were observed.
         """
-        return Beliefs(self.network, tuple(told(stage, values) for stage in self.stages))
+        return Beliefs(self.network, tuple(stage.append(values) for stage in self.stages))
 
     def predict(self, controls: Mapping[str, Any]) -> "dict[str, StagePrediction]":
         """Mean, sd, lower and upper bound of every stage's outputs at named controls in user units."""
@@ -101,35 +108,6 @@ def run_values(network: Network, controls: Array, outputs: Sequence[Mapping[str,
     return values
 
 
-def stage_prior(node: Node, jitter: float, tight: bool = True) -> Belief | BallBelief | None:
-    """What is believed of a stage before any data; None when it has nothing that is modelled."""
-    stage = node.stage
-    if not stage.modelled:
-        return None
-    if stage.estimated:
-        raise ArgumentError(
-            f"stage {stage.name!r} was given no kernel or no norm_bound; only a study (or maximise) estimates them."
-        )
-    lipschitz: Any = None if stage.lipschitz is None else stage.lipschitz * stretch(node)
-    bound: Any = stage.norm_bound
-    posterior = empty_posterior(node, jitter)
-    if isinstance(posterior, Posterior):
-        return Belief(posterior, bound, lipschitz, tight)
-    return BallBelief(posterior, float(bound), None if lipschitz is None else float(lipschitz), tight)
-
-
-def empty_posterior(node: Node, jitter: float) -> Posterior | OperatorPosterior:
-    """The posterior of a stage's modelled outputs before any data, of the kind that its kernel asks for."""
-    kernel, d, p = node.stage.kernel, len(node.inputs), len(node.stage.modelled)
-    rounded = bool(logarithmic_inputs(node))
-    if isinstance(kernel, Stationary):
-        return Posterior.empty(kernel, d, p, jitter, rounded)
-    if isinstance(kernel, Separable):
-        return SeparablePosterior.empty(kernel, d, p, jitter, rounded)
-    assert isinstance(kernel, OperatorKernel), "only asked of stages with a kernel"
-    return BlockPosterior.empty(kernel, d, p, jitter, rounded)
-
-
 def logarithmic_inputs(node: Node) -> list[int]:
     """The positions of the inputs of a stage that are logarithms of controls, and so rounded."""
     controls = node.stage.controls
@@ -142,37 +120,9 @@ def stretch(node: Node) -> float:
     return max([1.0, *scales])
 
 
-def told(stage: StageBelief, values: Array) -> StageBelief:
-    """A stage's belief after rows (n, V) of `run_values`."""
-    if stage.belief is None:
-        return stage
-    X, Y = values[:, list(stage.node.inputs)], values[:, _modelled(stage)]
-    seen = learned_from(stage, values)
-    if not seen.any():
-        return stage
-    offset, most = stage.node.stage.offset, MOST_SDS * _largest_sd(stage.belief)
-    shifted = np.clip(Y[seen] - offset, -most, most)
-    belief = stage.belief.append(X[seen], shifted)
-    # A number is exact to its last digit only, which matters when a large offset is taken off; so is the difference.
-    digits = 2 * UNIT_ROUNDOFF * np.minimum(np.abs(Y[seen]).max(axis=0), most)
-    digits += np.where(offset != 0, UNIT_ROUNDOFF * np.abs(shifted).max(axis=0), 0.0)
-    error = np.maximum(digits + _logarithm_error(stage, X[seen]), stage.belief.output_error)
-    return replace(stage, belief=belief.with_output_error(error))
-
-
-def _largest_sd(belief: Belief | BallBelief) -> float:
-    """The prior sd of the outputs, the largest of a joint norm; infinite for a kernel given as a function."""
-    if isinstance(belief, Belief):
-        return float(np.sqrt(belief.kernel.variance))
-    posterior = belief.posterior
-    if not isinstance(posterior, SeparablePosterior):
-        return np.inf
-    return float(np.sqrt(posterior.kernel.kernel.variance) * posterior.output_roots.max())
-
-
 def learned_from(stage: StageBelief, values: Array) -> BoolArray:
     """The rows (n,) of values (n, V) in which all inputs and modelled outputs of a stage were observed."""
-    return np.asarray(np.isfinite(values[:, [*stage.node.inputs, *_modelled(stage)]]).all(axis=1))
+    return np.asarray(np.isfinite(values[:, [*stage.node.inputs, *stage.node.modelled_columns]]).all(axis=1))
 
 
 def observations(stage: StageBelief, values: Array) -> list[int]:
@@ -182,15 +132,9 @@ def observations(stage: StageBelief, values: Array) -> list[int]:
     """
     rows = np.flatnonzero(learned_from(stage, values))
     if stage.node.stage.estimated:
-        known = values[rows][:, [*stage.node.inputs, *_modelled(stage)]]
+        known = values[rows][:, [*stage.node.inputs, *stage.node.modelled_columns]]
         rows = rows[np.sort(np.unique(known, axis=0, return_index=True)[1])]
     return [int(row) for row in rows]
-
-
-def _modelled(stage: StageBelief) -> list[int]:
-    """The columns of the modelled outputs."""
-    names = stage.node.stage.outputs
-    return [stage.node.columns[names.index(output)] for output in stage.node.stage.modelled]
 
 
 def logarithm_rounding(coordinates: Array) -> Array:
@@ -209,5 +153,4 @@ def _logarithm_error(stage: StageBelief, inputs: Array) -> Array:
         return np.zeros(1)
     shift = np.zeros_like(inputs)
     shift[:, columns] = logarithm_rounding(inputs[:, columns])
-    modulus = stage.belief.modulus if isinstance(stage.belief, Belief) else stage.belief.output_modulus
-    return modulus(shift).max(axis=0)
+    return stage.belief.modulus(shift).max(axis=0)

@@ -93,7 +93,7 @@ class ChainSampler:
 def is_scalar_chain(beliefs: Beliefs) -> bool:
     """Whether controls enter at the first stage alone and every later one has one input, on a line that has tables."""
     stages = beliefs.stages
-    if any(not isinstance(s.belief, Belief) or s.node.stage.passes or len(s.node.columns) != 1 for s in stages):
+    if any(s.belief is None or s.belief.joint or s.node.stage.passes or len(s.node.columns) != 1 for s in stages):
         return False
     d = beliefs.network.domain.dimension
     if max(stages[0].node.inputs) >= d or beliefs.network.objective_column != stages[-1].node.columns[0]:

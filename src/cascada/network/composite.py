@@ -13,17 +13,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from cascada.arrays import Array
-from cascada.confidence import BallBelief, Belief, Boxes
+from cascada.confidence import Boxes
 from cascada.errors import ArgumentError
 from cascada.gp import OperatorPrediction, Prediction
-from cascada.gp.line import predict_on_line
+from cascada.gp.rounding import CARRIED_ROUNDING, OFFSET_ROUNDING
 from cascada.network.beliefs import Beliefs, StageBelief
-from cascada.network.enclosure import enclose_stage, in_user_units
+from cascada.network.enclosure import enclose_stage
+from cascada.network.formula import in_user_units
 from cascada.network.mean import forward
 from cascada.network.outputs import StageError
-
-# Sums of some ten terms, each rounded: bounds are widened by this much, relatively.
-_ROUNDING = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +44,7 @@ def along_means(beliefs: Beliefs, coordinates: Array, tracked: Mapping[int, Pred
     sd = np.zeros_like(mean)
     for stage, prediction in zip(beliefs.stages, predictions, strict=True):
         if prediction is not None:
-            sd[:, _modelled(stage)] = prediction.sd[:, None]
+            sd[:, stage.node.modelled_columns] = prediction.sd[:, None]
     return Composite(mean, sd)
 
 
@@ -55,7 +53,7 @@ def scaled_by_norms(beliefs: Beliefs, sd: Array) -> Array:
     scaled = np.zeros_like(sd)
     for stage in beliefs.stages:
         if stage.belief is not None:
-            scaled[:, _modelled(stage)] = sd[:, _modelled(stage)] * stage.belief.norm_bound
+            scaled[:, stage.node.modelled_columns] = sd[:, stage.node.modelled_columns] * stage.belief.norm_bound
     return scaled
 
 
@@ -74,7 +72,9 @@ def accumulated(beliefs: Beliefs, mean: Array, local: Array) -> Array:
         if stage.belief is not None:
             spread = np.linalg.norm(errors[:, _counted_once(beliefs, stage)], axis=1)[:, None]
             carried = _lipschitz(stage) * spread
-            errors[:, _modelled(stage)] = local[:, _modelled(stage)] + carried  # eq:kusa_sig, eq:fd_1
+            errors[:, stage.node.modelled_columns] = (
+                local[:, stage.node.modelled_columns] + carried
+            )  # eq:kusa_sig, eq:fd_1
     return errors
 
 
@@ -85,7 +85,7 @@ def composite_bounds(beliefs: Beliefs, coordinates: Array) -> Boxes:
     local = np.zeros_like(mean)
     for stage, prediction in zip(beliefs.stages, predictions, strict=True):
         if prediction is not None:
-            local[:, _modelled(stage)] = _half_width(stage, prediction)
+            local[:, stage.node.modelled_columns] = _half_width(stage, prediction)
         for output in stage.node.stage.passes:  # the exponential of a logarithm is rounded
             inputs = mean[:, list(stage.node.inputs)]
             half = in_user_units(stage, Boxes(inputs, inputs)).half
@@ -94,7 +94,7 @@ def composite_bounds(beliefs: Beliefs, coordinates: Array) -> Boxes:
     error = accumulated(beliefs, mean, local)  # eq:fd_1, eq:fd_2
     column, sign = beliefs.network.objective_column, beliefs.network.sign
     centre = np.where(np.isnan(mean[:, [column]]), 0.0, sign * mean[:, [column]])
-    half = error[:, [column]] * (1 + _ROUNDING) + _ROUNDING * np.abs(mean[:, [column]])
+    half = error[:, [column]] * (1 + CARRIED_ROUNDING) + CARRIED_ROUNDING * np.abs(mean[:, [column]])
     half[np.isnan(half) | np.isnan(mean[:, [column]])] = np.inf  # a formula is not defined at the means
     return Boxes(centre - half, centre + half)
 
@@ -116,21 +116,16 @@ def _formula_error(stage: StageBelief, mean: Array, errors: Array) -> Array:
 
 def _quick_prediction(stage: StageBelief, inputs: Array) -> Prediction | OperatorPrediction:
     assert stage.belief is not None, "only asked of stages with a belief"
-    if isinstance(stage.belief, Belief):
-        return predict_on_line(stage.belief.posterior, inputs)
-    return stage.belief.posterior.predict(inputs)
+    prediction: Prediction | OperatorPrediction = stage.belief.predict_quickly(inputs)
+    return prediction
 
 
 def _half_width(stage: StageBelief, prediction: Prediction | OperatorPrediction) -> Array:
     """How far a stage can be from its mean at a known input, rounded up, for its modelled outputs: (n, p) or (n, 1)."""
+    assert stage.belief is not None, "only asked of stages with a belief"
     offset = stage.node.stage.offset
-    rounding = 4e-16 * (np.abs(prediction.mean) + np.abs(offset))  # of the mean with its offset
-    if isinstance(stage.belief, Belief) and isinstance(prediction, Prediction):
-        bounds = stage.belief.bounds_of(prediction)
-        return np.maximum(bounds.upper - prediction.mean, prediction.mean - bounds.lower) + rounding
-    assert isinstance(stage.belief, BallBelief), "a stage has independent outputs or a joint norm"
-    assert isinstance(prediction, OperatorPrediction), "of the same kind as its belief"
-    return stage.belief.widths(prediction)[:, None] + np.linalg.norm(rounding, axis=1, keepdims=True)
+    rounding = OFFSET_ROUNDING * (np.abs(prediction.mean) + np.abs(offset))  # of the mean with its offset
+    return stage.belief.half_widths(prediction, rounding)
 
 
 def _lipschitz(stage: StageBelief) -> Array | float:
@@ -144,16 +139,11 @@ def _lipschitz(stage: StageBelief) -> Array | float:
     return constant
 
 
-def _modelled(stage: StageBelief) -> list[int]:
-    given = stage.node.stage
-    return [stage.node.columns[given.outputs.index(output)] for output in given.modelled]
-
-
 def _counted_once(beliefs: Beliefs, stage: StageBelief) -> list[int]:
     """The inputs of a stage, with one column only of those that share the error of one joint norm."""
     columns, skipped = list(stage.node.inputs), set()
     for parent in beliefs.stages:
-        if isinstance(parent.belief, BallBelief):
-            shared = [column for column in columns if column in _modelled(parent)]
+        if parent.belief is not None and parent.belief.joint:
+            shared = [column for column in columns if column in parent.node.modelled_columns]
             skipped.update(shared[1:])
     return [column for column in columns if column not in skipped]

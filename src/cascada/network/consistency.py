@@ -8,8 +8,9 @@ from cascada.arrays import Array
 from cascada.confidence import Boxes
 from cascada.confidence.evidence import lipschitz_evidence
 from cascada.network.beliefs import Beliefs, StageBelief, run_values
-from cascada.network.enclosure import enclose_network, in_user_units, known_values
-from cascada.network.slack import FORMULA_DIGITS, around_setting, told_slack
+from cascada.network.enclosure import enclose_network
+from cascada.network.formula import in_user_units, known_values
+from cascada.network.slack import FORMULA_DIGITS, around_setting, output_slack
 from cascada.outwards import outside
 
 
@@ -27,7 +28,7 @@ def impossible(beliefs: Beliefs, values: Array) -> tuple[str, ...]:
     found = []
     for stage in beliefs.stages:
         inputs = Boxes(boxes.lower[:, list(stage.node.inputs)], boxes.upper[:, list(stage.node.inputs)])
-        slacks = told_slack(stage, inputs, np.nan_to_num(values[0, list(stage.node.columns)]))
+        slacks = output_slack(stage, inputs, np.nan_to_num(values[0, list(stage.node.columns)]))
         for name, column, slack in zip(stage.node.stage.outputs, stage.node.columns, slacks, strict=True):
             value, low, high = values[0, column], boxes.lower[0, column], boxes.upper[0, column]
             if np.isfinite(value) and not low - slack <= value <= high + slack:
@@ -47,13 +48,13 @@ def _says_it_itself(stage: StageBelief, values: Array) -> bool:
     return bool(seen[list(stage.node.inputs)].all() or not seen[list(stage.node.columns)].any())
 
 
-def formula_evidence(stage: StageBelief, told: Array, trials: Sequence[int]) -> tuple[str, ...]:
+def formula_evidence(stage: StageBelief, data: Array, trials: Sequence[int]) -> tuple[str, ...]:
     """Runs (t, V) of these trials (t,) between which a known stage is steeper than its Lipschitz constant, in words."""
     given = stage.node.stage
     if not given.known or given.lipschitz is None:
         return ()
-    seen = np.flatnonzero(np.isfinite(told[:, [*stage.node.inputs, *stage.node.columns]]).all(axis=1))
-    rows, numbers = told[seen], [trials[int(row)] for row in seen]
+    seen = np.flatnonzero(np.isfinite(data[:, [*stage.node.inputs, *stage.node.columns]]).all(axis=1))
+    rows, numbers = data[seen], [trials[int(row)] for row in seen]
     user = in_user_units(stage, Boxes(*[rows[:, list(stage.node.inputs)]] * 2))
     inputs, first = np.unique(user.centre, axis=0, return_index=True)
     outputs = rows[first][:, list(stage.node.columns)]

@@ -7,8 +7,8 @@ import numpy as np
 from cascada.arrays import Array
 from cascada.confidence import Evidence
 from cascada.network.beliefs import Beliefs, stretch
-from cascada.network.enclosure import prior_beliefs
 from cascada.network.network import Network
+from cascada.network.prior import prior_beliefs
 from cascada.network.stage import Stage
 from cascada.outwards import rounded_down
 
@@ -16,7 +16,7 @@ from cascada.outwards import rounded_down
 _MARGIN = 1.5
 
 
-def enlarged(beliefs: Beliefs, told: Array, jitter: float) -> tuple[Beliefs, tuple[str, ...]]:
+def enlarged(beliefs: Beliefs, data: Array, jitter: float) -> tuple[Beliefs, tuple[str, ...]]:
     """Beliefs from the same data (t, V) under larger bounds, and what was changed, in words.
 
     Every refuted bound becomes 1.5 times the smallest value that is consistent with the data.
@@ -26,7 +26,7 @@ def enlarged(beliefs: Beliefs, told: Array, jitter: float) -> tuple[Beliefs, tup
     while beliefs.evidence:  # raising B leaves L as it is, and the other way round: at most a few rounds
         network, round_ = raised(network, beliefs)
         changes += round_
-        beliefs = prior_beliefs(network, jitter).append(told)
+        beliefs = prior_beliefs(network, jitter).append(data)
     return beliefs, tuple(changes)
 
 

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from cascada.arrays import Array
-from cascada.confidence import BallBelief, Belief, Boxes
+from cascada.confidence import Boxes
 from cascada.gp import OperatorPrediction, Prediction
-from cascada.network.beliefs import Beliefs, StageBelief, told
-from cascada.network.enclosure import enclose_network, in_user_units, likely_values
+from cascada.network.beliefs import Beliefs, StageBelief
+from cascada.network.enclosure import enclose_network
+from cascada.network.formula import in_user_units, likely_values
 
 
 @dataclass(frozen=True)
@@ -46,8 +47,8 @@ def predict(beliefs: Beliefs, controls: Mapping[str, Any]) -> dict[str, StagePre
         columns = list(stage.node.columns)
         sd = np.zeros(len(columns))
         if prediction is not None:
-            modelled = [stage.node.stage.outputs.index(output) for output in stage.node.stage.modelled]
-            sd[modelled] = prediction.sd if isinstance(prediction, Prediction) else prediction.output_sds[0]
+            assert stage.belief is not None, "a prediction is a belief's"
+            sd[stage.node.stage.modelled_positions] = stage.belief.output_sds(prediction)[0]
         result[stage.node.stage.name] = StagePrediction(
             values[0, columns], sd, boxes.lower[0, columns], boxes.upper[0, columns]
         )
@@ -62,7 +63,7 @@ def hallucinated(beliefs: Beliefs, pending: Array) -> Beliefs:
     """
     d = beliefs.network.domain.dimension
     for row in pending:
-        values = forward(beliefs, row[None, :d], told=row[None, d:])[0]
+        values = forward(beliefs, row[None, :d], observed=row[None, d:])[0]
         beliefs = Beliefs(beliefs.network, tuple(_imagined(stage, values) for stage in beliefs.stages))
     return beliefs
 
@@ -74,18 +75,13 @@ def _imagined(stage: StageBelief, values: Array) -> StageBelief:
     # What a stage has seen, it knows: the mean there is off by the jitter, and would be a contradiction.
     if np.any((stage.belief.posterior.inputs == values[:, list(stage.node.inputs)]).all(axis=1)):
         return stage
-    after = told(stage, values)
+    after = stage.append(values)
     assert after.belief is not None, "a belief stays one"
     # The mean can be steeper than L: what is made up must not count as evidence against it.
     steep = {e.output: e.smallest * (1 + 1e-9) for e in after.belief.evidence if e.assumption == "lipschitz"}
     if not steep:
         return after
-    if isinstance(after.belief, BallBelief):
-        return replace(after, belief=replace(after.belief, lipschitz=steep[None]))
-    assert after.belief.lipschitz is not None, "evidence is against a given constant"
-    lipschitz = [steep.get(j, given) for j, given in enumerate(after.belief.lipschitz)]
-    kept = after.belief.tight, None, after.belief.output_error, after.belief.squared_errors
-    return replace(after, belief=Belief(after.belief.posterior, after.belief.norm_bound, lipschitz, *kept))
+    return replace(after, belief=after.belief.with_lipschitz(steep))
 
 
 AnyPrediction = Prediction | OperatorPrediction
@@ -95,7 +91,7 @@ def forward(
     beliefs: Beliefs,
     coordinates: Array,
     *,
-    told: Array | None = None,
+    observed: Array | None = None,
     tracked: Mapping[int, Prediction] | None = None,
     predict: Callable[[StageBelief, Array], AnyPrediction] | None = None,
     within: Boxes | None = None,
@@ -103,8 +99,8 @@ def forward(
     """Means of all values (n, V) and the stages' predictions there; None for a stage without a belief.
 
     NaN from the first formula on that is not defined at the means it gets.
-    Outputs that were `told` (n, V − d), where finite, stand for themselves. `tracked` are predictions that are at hand,
-    by the position of the stage; `predict` makes the others. `within`: see `composite_mean`.
+    `observed` are outputs (n, V − d) that replace the means where they are finite. `tracked` are predictions that are
+    available already, by the position of the stage; `predict` makes the others. `within`: see `composite_mean`.
     """
     values = np.full((len(coordinates), beliefs.network.width), np.nan)
     values[:, : coordinates.shape[1]] = coordinates
@@ -123,8 +119,8 @@ def forward(
         values[undefined[:, None] & np.isin(np.arange(values.shape[1]), columns)] = 0.0  # for later stages to take
         if within is not None:  # eq:mutil: the nearest point of a box, coordinate by coordinate
             values[:, columns] = np.clip(values[:, columns], within.lower[:, columns], within.upper[:, columns])
-        if told is not None and told.shape[1]:
-            known = told[:, [column - coordinates.shape[1] for column in columns]]
+        if observed is not None and observed.shape[1]:
+            known = observed[:, [column - coordinates.shape[1] for column in columns]]
             values[:, columns] = np.where(np.isfinite(known), known, values[:, columns])
     values[np.arange(values.shape[1]) >= undefined_from[:, None]] = np.nan
     return values, predictions
@@ -149,7 +145,7 @@ def all_outputs(stage: StageBelief, inputs: Array, modelled: Array | None) -> Ar
     for output, values in passed_on(stage, inputs).items():
         found[:, given.outputs.index(output)] = values
     if modelled is not None:
-        found[:, [given.outputs.index(output) for output in given.modelled]] = modelled + given.offset
+        found[:, given.modelled_positions] = modelled + given.offset
     return found
 
 

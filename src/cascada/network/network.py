@@ -24,6 +24,11 @@ class Node:
     columns: tuple[int, ...]  #: the columns of the outputs
     parents: tuple[str, ...]  #: the names of the parent stages
 
+    @property
+    def modelled_columns(self) -> list[int]:
+        """The columns of the modelled outputs."""
+        return [self.columns[position] for position in self.stage.modelled_positions]
+
 
 @dataclass(frozen=True, eq=False, init=False)
 class Network:
@@ -110,11 +115,6 @@ class Network:
         """The names of the controls, in the order of a candidate's columns."""
         return self.domain.names
 
-    def objective_of(self, outputs: Mapping[str, Sequence[float]]) -> float | None:
-        """The objective among the outputs of stages; None if its stage has none."""
-        stage, output = self.objective
-        return outputs[stage][self.node(stage).stage.outputs.index(output)] if stage in outputs else None
-
     @property
     def estimated(self) -> bool:
         """Whether the kernel or the norm of some stage has to be estimated from data."""
@@ -131,6 +131,13 @@ class Network:
         stage, output = self.objective
         node = self.node(stage)
         return node.columns[node.stage.outputs.index(output)]
+
+    def objective_of(self, outputs: Mapping[str, Sequence[float]]) -> float | None:
+        """The objective among the outputs of a run, by stage, as the process gives it; None if it was not observed."""
+        stage, output = self.objective
+        if stage not in outputs:
+            return None
+        return outputs[stage][self.node(stage).stage.outputs.index(output)]
 
     def node(self, name: str) -> Node:
         """The node of a stage."""

@@ -9,10 +9,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from cascada.arrays import Array
-from cascada.confidence import Belief
-from cascada.gp import OperatorPrediction, Prediction
-from cascada.network.beliefs import Beliefs, StageBelief
-from cascada.network.enclosure import likely_values
+from cascada.gp import Prediction
+from cascada.network.beliefs import Beliefs
+from cascada.network.formula import likely_values
 from cascada.network.mean import passed_on
 
 # Samples are worked on in blocks of about so many values.
@@ -76,20 +75,8 @@ def sample_objective(
         xi = draws[:, position : position + count]
         position += count
         prediction = (tracked or {}).get(i) or stage.belief.posterior.predict(inputs)
-        drawn = _drawn(stage, prediction, shape, xi)
+        drawn = stage.belief.drawn(prediction, shape, xi)
         columns |= {outputs[name]: drawn[..., j] + given.offset[j] for j, name in enumerate(given.modelled)}
     network = beliefs.network
     values = np.broadcast_to(columns[network.objective_column], (n, len(draws)))
     return np.where(undefined, -np.inf, network.sign * values)
-
-
-def _drawn(stage: StageBelief, prediction: Prediction | OperatorPrediction, shape: tuple[int, ...], xi: Array) -> Array:
-    """Outputs (n, S, p) from a prediction at inputs of shape (n, 1) or (n, S), flattened, and draws (S, p)."""
-    p = xi.shape[1]
-    mean = prediction.mean.reshape(*shape, p)
-    if isinstance(stage.belief, Belief):
-        return mean + prediction.sd.reshape(*shape, 1) * xi
-    assert isinstance(prediction, OperatorPrediction), "a joint norm has an operator-valued posterior"
-    return mean + np.einsum(
-        "nspq,sq->nsp", np.broadcast_to(prediction.root.reshape(*shape, p, p), (len(mean), len(xi), p, p)), xi
-    )

@@ -15,10 +15,11 @@ from contextlib import suppress
 import numpy as np
 
 from cascada.arrays import UNIT_ROUNDOFF, Array
-from cascada.confidence import BallBelief, Belief, Boxes
+from cascada.confidence import Boxes
 from cascada.errors import ArgumentError
 from cascada.network.beliefs import Beliefs, StageBelief, logarithm_rounding
-from cascada.network.enclosure import enclose_network, in_user_units, known_bounds
+from cascada.network.enclosure import enclose_network
+from cascada.network.formula import in_user_units, known_bounds
 from cascada.network.outputs import StageError
 
 # The operations behind a told value, with a margin: a value that is wrong by more is no rounding.
@@ -27,15 +28,14 @@ _ROUNDINGS = 64 * UNIT_ROUNDOFF
 FORMULA_DIGITS = 1e-9
 
 
-def told_slack(stage: StageBelief, inputs: Boxes, outputs: Array) -> Array:
+def output_slack(stage: StageBelief, inputs: Boxes, outputs: Array) -> Array:
     """How far outputs (p,) of a stage, told or computed, may be outside their bounds at inputs in one box, (p,)."""
     if stage.node.stage.known:
         return FORMULA_DIGITS * np.abs(outputs) + _formula_slack(stage, inputs)
     scale = np.zeros(len(outputs))
     if stage.belief is not None:
-        names = stage.node.stage.outputs
-        modelled = [names.index(output) for output in stage.node.stage.modelled]
-        scale[modelled] = _largest_values(stage.belief) + np.abs(stage.node.stage.offset)
+        modelled = stage.node.stage.modelled_positions
+        scale[modelled] = stage.belief.largest_values + np.abs(stage.node.stage.offset)
     return _ROUNDINGS * (np.abs(outputs) + scale)
 
 
@@ -53,7 +53,7 @@ def objective_slack(beliefs: Beliefs, run: Array) -> float:
     inputs = Boxes(boxes.lower[:, list(stage.node.inputs)], boxes.upper[:, list(stage.node.inputs)])
     outputs = np.abs([boxes.lower[0, list(stage.node.columns)], boxes.upper[0, list(stage.node.columns)]]).max(axis=0)
     position = stage.node.columns.index(network.objective_column)
-    return float(told_slack(stage, inputs, np.nan_to_num(outputs))[position])
+    return float(output_slack(stage, inputs, np.nan_to_num(outputs))[position])
 
 
 def around_setting(beliefs: Beliefs, points: Array) -> Boxes:
@@ -62,15 +62,6 @@ def around_setting(beliefs: Beliefs, points: Array) -> Boxes:
     pad = np.zeros_like(points)
     pad[:, domain.logarithmic] = logarithm_rounding(points[:, domain.logarithmic])
     return Boxes(np.maximum(points - pad, domain.lower), np.minimum(points + pad, domain.upper))
-
-
-def _largest_values(belief: Belief | BallBelief) -> Array:
-    """B·s for every modelled output, (p,); 0 for a kernel given as a function, which need not have a largest value."""
-    if isinstance(belief, BallBelief):
-        if belief.per_output is None:
-            return np.zeros(belief.posterior.output_count)
-        belief = belief.per_output
-    return belief.norm_bound * np.sqrt(belief.kernel.variance)
 
 
 def _formula_slack(stage: StageBelief, inputs: Boxes) -> Array:

@@ -13,8 +13,6 @@ from cascada.errors import ArgumentError
 from cascada.kernels import OperatorKernel, Separable, Stationary
 from cascada.space import Control, Integer, Real
 
-Bound = Callable[..., tuple[float, float]]
-
 
 @dataclass(frozen=True, eq=False, init=False)
 class Stage:
@@ -206,6 +204,11 @@ class Stage:
     def modelled(self) -> tuple[str, ...]:
         """The outputs that a posterior is kept for."""
         return () if self.known else tuple(o for o in self.outputs if o not in self.passes)
+
+    @property
+    def modelled_positions(self) -> list[int]:
+        """The positions of the modelled outputs among all outputs."""
+        return [self.outputs.index(output) for output in self.modelled]
 
     @property
     def joint(self) -> bool:

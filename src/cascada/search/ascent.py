@@ -12,8 +12,8 @@ import numpy as np
 from cascada.arrays import Array
 from cascada.confidence import Belief
 from cascada.errors import ArgumentError
-from cascada.network import Beliefs, Stage, StageBelief
-from cascada.network.enclosure import known_values
+from cascada.network import Beliefs, StageBelief
+from cascada.network.formula import known_values
 from cascada.network.mean import all_outputs, passed_on
 from cascada.search.starts import best_apart, snapped, starts
 
@@ -51,9 +51,8 @@ class Joint:
             out, slope, push = _stage(stage, values[:, inputs], eta)
             values[:, columns] = out
             gradients[:, columns] = slope @ gradients[:, inputs]
-            names = stage.node.stage.outputs
-            for j, output in enumerate(stage.node.stage.modelled):
-                gradients[:, columns[names.index(output)], position + j] += push[:, j]
+            for j, column in enumerate(stage.node.modelled_columns):
+                gradients[:, column, position + j] += push[:, j]
             position += count
         column, sign = network.objective_column, network.sign
         return sign * values[:, column], sign * gradients[:, column]
@@ -147,14 +146,10 @@ def _stage(stage: StageBelief, inputs: Array, eta: Array) -> tuple[Array, Array,
         return out, slope, np.empty((n, 0))
     prediction = belief.posterior.predict_gradient(inputs)
     push = belief.radius * prediction.sd[:, None]
-    modelled = _modelled(given)
+    modelled = given.modelled_positions
     out[:, modelled] = prediction.mean + eta * push + given.offset
     slope[:, modelled] = prediction.mean_gradient + (eta * belief.radius)[:, :, None] * prediction.sd_gradient[:, None]
     return out, slope, push
-
-
-def _modelled(stage: Stage) -> list[int]:
-    return [stage.outputs.index(output) for output in stage.modelled]
 
 
 def _followed(stage: StageBelief) -> Belief | None:

@@ -4,7 +4,7 @@ import time
 
 import numpy as np
 
-from cascada.algorithms import GPNUCB
+from cascada.algorithms.algorithm import bound_certifies
 from cascada.arrays import Array
 from cascada.errors import RefutedError
 from cascada.network import Beliefs
@@ -58,7 +58,7 @@ def _bound(model: Model, state: State, settings: Settings, budget: SearchBudget 
     """An upper bound of what is maximised over the whole domain, and what stopped the search for it."""
     best, beliefs = state.best_value, model.judging
     # A calibrated network is judged by other beliefs than the algorithm's.
-    own = type(settings.algorithm) is GPNUCB and not state.network.estimated
+    own = bound_certifies(settings.algorithm) and not state.network.estimated
     if own and budget is None:
         suggestion = suggest_with_nothing_pending(model, state, settings)
         if suggestion.bound is not None:

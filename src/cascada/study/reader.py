@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from cascada.algorithms import Algorithm
-from cascada.calibration import together
+from cascada.calibration import stage_predictions
 from cascada.errors import StoreError
 from cascada.execution.blas import on_one_thread
 from cascada.network import Beliefs, StagePrediction
@@ -118,7 +118,7 @@ class Reader:
     @on_one_thread
     def predict(self, controls: Mapping[str, Any]) -> dict[str, StagePrediction]:
         """Mean, sd and bounds of every stage at some controls."""
-        return together(self.network, self.beliefs.predict(controls))
+        return stage_predictions(self.network, self.beliefs.predict(controls))
 
     def certificate(
         self, *, tolerance: float | None = None, cells: int | None = None, seconds: float | None = None

@@ -13,9 +13,9 @@ from cascada.errors import ArgumentError, ContradictionError
 from cascada.gp.rounding import SMALLEST_JITTER
 from cascada.network import Beliefs, Network, Outputs, prior_beliefs, run_values
 from cascada.network.consistency import formula_outputs
-from cascada.network.enclosure import known_values
+from cascada.network.formula import known_values
 from cascada.network.outputs import UnusableResult, as_outputs_of
-from cascada.network.slack import told_slack
+from cascada.network.slack import output_slack
 from cascada.store.trial import Trial
 
 _Key = tuple[str, bytes]  # a stage and its inputs in user units
@@ -175,7 +175,7 @@ class Rules:
                 continue
             right, reported = known_values(stage, inputs)[0], np.array(outputs[name])
             larger = np.maximum(np.abs(right), np.abs(reported))
-            if np.any(np.abs(right - reported) > told_slack(stage, Boxes(inputs, inputs), larger)):
+            if np.any(np.abs(right - reported) > output_slack(stage, Boxes(inputs, inputs), larger)):
                 raise ContradictionError(
                     f"trial {trial.number}: the known stage {name!r} was told as {tuple(reported.tolist())}, but its "
                     f"formula gives {tuple(right.tolist())}. Leave it out: it follows from its inputs."

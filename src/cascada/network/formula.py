@@ -1,0 +1,86 @@
+"""Known stages: values and bounds of their formulas, and inputs in user units."""
+
+from contextlib import suppress
+
+import numpy as np
+
+from cascada.arrays import UNIT_ROUNDOFF, Array
+from cascada.confidence import Boxes
+from cascada.errors import ArgumentError
+from cascada.gp.rounding import NORM_ROUNDING
+from cascada.network.beliefs import StageBelief, logarithmic_inputs
+from cascada.network.outputs import StageError, as_outputs_of, failure_text
+
+
+def known_bounds(stage: StageBelief, cells: Boxes) -> Boxes:
+    """A formula over cells in user units: its value at the centre and its Lipschitz constant, or its own intervals."""
+    given = stage.node.stage
+    if given.interval is not None:
+        pairs = [_interval(stage, low, high) for low, high in zip(cells.lower, cells.upper, strict=True)]
+        return Boxes(*np.array(pairs).reshape(len(pairs), 2, -1).transpose(1, 0, 2))
+    values = np.array([_formula(stage, row) for row in cells.centre]).reshape(len(cells.lower), -1)
+    reach = np.linalg.norm(cells.half, axis=1)[:, None] * given.lipschitz * (1 + NORM_ROUNDING)
+    return Boxes(values - reach, values + reach).widened()
+
+
+def known_values(stage: StageBelief, inputs: Array) -> Array:
+    """A known stage's outputs (n, p) at rows of inputs (coordinates)."""
+    points = in_user_units(stage, Boxes(inputs, inputs)).centre
+    return np.array([_formula(stage, row) for row in points]).reshape(len(points), -1)
+
+
+def likely_values(stage: StageBelief, inputs: Array) -> Array:
+    """The same at inputs that are guesses: NaN where the formula is not defined, which nothing needs to reach."""
+    points = in_user_units(stage, Boxes(inputs, inputs)).centre
+    values = np.full((len(points), len(stage.node.columns)), np.nan)
+    for i, row in enumerate(points):
+        with suppress(StageError):
+            values[i] = _formula(stage, row)
+    return values
+
+
+def _formula(stage: StageBelief, row: Array) -> tuple[float, ...]:
+    """A known stage's outputs at one row of inputs in user units."""
+    assert stage.node.stage.function is not None, "a known stage has its formula"
+    inputs = dict(zip(stage.node.input_names, row.tolist(), strict=True))
+    try:
+        return as_outputs_of(stage.node, stage.node.stage.function(**inputs))
+    except Exception as error:  # the formula is the user's: it may raise anything
+        raise StageError(stage.node.stage.name, inputs, failure_text(error), {}) from error
+
+
+def _interval(stage: StageBelief, low: Array, high: Array) -> tuple[list[float], list[float]]:
+    """What a known stage's interval function says of one box: the low and the high ends of its outputs."""
+    assert stage.node.stage.interval is not None, "called only with an interval function"
+    pairs = dict(zip(stage.node.input_names, zip(low.tolist(), high.tolist(), strict=True), strict=True))
+    try:
+        given = stage.node.stage.interval(**pairs)
+    except Exception as error:  # the function is the user's: it may raise anything
+        raise ArgumentError(
+            f"the interval function of stage {stage.node.stage.name!r} failed for {pairs}: {failure_text(error)}. "
+            f"It must bound the formula over any such intervals, also where the process itself never goes."
+        ) from error
+    try:
+        result = np.array(given, dtype=np.float64).reshape(-1, 2)
+        sound = len(result) == len(stage.node.columns) and np.isfinite(result).all() and np.all(np.diff(result) >= 0)
+    except (TypeError, ValueError):
+        sound = False
+    if not sound:
+        raise ArgumentError(
+            f"the interval function of stage {stage.node.stage.name!r} must return a (low, high) pair for each of its "
+            f"{len(stage.node.columns)} output(s), finite and low ≤ high; got {given!r}."
+        )
+    return result[:, 0].tolist(), result[:, 1].tolist()
+
+
+def in_user_units(stage: StageBelief, cells: Boxes) -> Boxes:
+    """Boxes of inputs with the exponential of logarithmic controls, rounded outwards."""
+    columns = logarithmic_inputs(stage.node)
+    if not columns:
+        return cells
+    lower, upper = cells.lower.copy(), cells.upper.copy()
+    # ln x is rounded by u·|ln x|, and the exponential makes a relative error of that.
+    low, high = lower[:, columns], upper[:, columns]
+    lower[:, columns] = np.exp(low) * (1 - UNIT_ROUNDOFF * (8 + 4 * np.abs(low)))
+    upper[:, columns] = np.exp(high) * (1 + UNIT_ROUNDOFF * (8 + 4 * np.abs(high)))
+    return Boxes(lower, upper)

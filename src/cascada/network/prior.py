@@ -1,0 +1,78 @@
+"""Beliefs before the first run: the assumptions about every stage, and the range of its inputs."""
+
+from typing import Any
+
+import numpy as np
+
+from cascada.confidence import BallBelief, Belief, Boxes
+from cascada.errors import ArgumentError
+from cascada.gp import BlockPosterior, OperatorPosterior, Posterior, SeparablePosterior
+from cascada.gp.rounding import SMALLEST_JITTER
+from cascada.kernels import OperatorKernel, Separable, Stationary
+from cascada.network.beliefs import Beliefs, StageBelief, logarithmic_inputs, stretch
+from cascada.network.enclosure import enclose_network
+from cascada.network.network import Network, Node
+
+# So many lengthscales of an input are surely a mistake, and their squares times a variance are still floats.
+_WIDEST = 1e50
+
+
+def prior_beliefs(network: Network, jitter: float = SMALLEST_JITTER, tight: bool = True) -> Beliefs:
+    """What is believed before the first run."""
+    stages = [StageBelief(node, stage_prior(node, jitter, tight)) for node in network.nodes]
+    beliefs = Beliefs(network, tuple(stages))
+    whole = Boxes(network.domain.lower[None], network.domain.upper[None])
+    with np.errstate(over="ignore", invalid="ignore"):  # where ranges are too wide, as `_check_span` says
+        spanned = beliefs.spanned(enclose_network(beliefs, whole, form="hull").boxes)
+    for stage in spanned.stages:
+        _check_span(stage)
+    return spanned
+
+
+def _check_span(stage: StageBelief) -> None:
+    """Raise `ArgumentError` where inputs are so many lengthscales wide that squares could leave the range of floats."""
+    belief = stage.per_output
+    if belief is None or stage.span is None:
+        return
+    sides = (stage.span.upper - stage.span.lower)[0]
+    if belief.lipschitz is not None and not np.log10(belief.lipschitz).max() + np.log10(sides.max()) <= 300:
+        raise ArgumentError(
+            f"stage {stage.node.stage.name!r}: lipschitz times the range of its inputs is more than 1e300, which "
+            f"float64 cannot compute with. Choose other units, or leave lipschitz out."
+        )
+    wide = sides / belief.kernel.lengthscales(len(stage.node.inputs))
+    for name, width in zip(stage.node.input_names, wide, strict=True):
+        if not width <= _WIDEST:
+            raise ArgumentError(
+                f"stage {stage.node.stage.name!r}: its input {name!r} ranges over {width:.3g} lengthscales, more than "
+                f"{_WIDEST:g}. Give a longer lengthscale."
+            )
+
+
+def stage_prior(node: Node, jitter: float, tight: bool = True) -> Belief | BallBelief | None:
+    """What is believed of a stage before any data; None when it has nothing that is modelled."""
+    stage = node.stage
+    if not stage.modelled:
+        return None
+    if stage.estimated:
+        raise ArgumentError(
+            f"stage {stage.name!r} was given no kernel or no norm_bound; only a study (or maximise) estimates them."
+        )
+    lipschitz: Any = None if stage.lipschitz is None else stage.lipschitz * stretch(node)
+    bound: Any = stage.norm_bound
+    posterior = empty_posterior(node, jitter)
+    if isinstance(posterior, Posterior):
+        return Belief(posterior, bound, lipschitz, tight)
+    return BallBelief(posterior, float(bound), None if lipschitz is None else float(lipschitz), tight)
+
+
+def empty_posterior(node: Node, jitter: float) -> Posterior | OperatorPosterior:
+    """The posterior of a stage's modelled outputs before any data, of the kind that its kernel asks for."""
+    kernel, d, p = node.stage.kernel, len(node.inputs), len(node.stage.modelled)
+    rounded = bool(logarithmic_inputs(node))
+    if isinstance(kernel, Stationary):
+        return Posterior.empty(kernel, d, p, jitter, rounded)
+    if isinstance(kernel, Separable):
+        return SeparablePosterior.empty(kernel, d, p, jitter, rounded)
+    assert isinstance(kernel, OperatorKernel), "only asked of stages with a kernel"
+    return BlockPosterior.empty(kernel, d, p, jitter, rounded)
