@@ -20,9 +20,9 @@ from cascada.algorithms import (
     Context,
     ExpectedImprovement,
     OptimisticImprovement,
-    PaperGrid,
     RandomSearch,
 )
+from cascada.experiments.paper_grid import PaperGrid
 from cascada.network import Beliefs, composite_mean, prior_beliefs
 from cascada.problems.sampled import PAPER_GRID, sampled_chain
 

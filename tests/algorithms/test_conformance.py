@@ -12,7 +12,6 @@ from cascada.algorithms import (
     Algorithm,
     CascadedEI,
     Context,
-    PaperGrid,
     RandomSearch,
     Suggestion,
     by_name,
@@ -21,6 +20,7 @@ from cascada.algorithms import (
 from cascada.algorithms.non_adaptive import NonAdaptive
 from cascada.arrays import Array
 from cascada.errors import ArgumentError
+from cascada.experiments.paper_grid import PaperGrid
 from cascada.network import Network, Process, composite_mean, prior_beliefs
 from cascada.space import Grid
 from cascada.study import Study, maximise
