@@ -254,7 +254,7 @@ def _changes(before: Beliefs, now: list[StageBelief]) -> tuple[str, ...]:
         if not estimated or not isinstance(old.belief, Belief) or not isinstance(new.belief, Belief):
             continue
         posterior = new.belief.posterior
-        fresh = posterior.rows >= old.belief.posterior.told
+        fresh = posterior.rows >= old.belief.posterior.received
         if not fresh.any() or old.belief.posterior.count < 2 * (posterior.dimension + 1):
             continue  # from so few, nobody would have believed it
         prediction = old.belief.posterior.predict(posterior.inputs[fresh])
