@@ -10,7 +10,8 @@ import numpy as np
 from benchmarks.command import print_or_write
 from benchmarks.environment import description
 from benchmarks.markdown import Target, duration, table, times
-from cascada.algorithms import GPNUCB, PaperGrid
+from cascada.algorithms import GPNUCB
+from cascada.experiments.paper_grid import PaperGrid
 from cascada.problems import Problem, certified
 from cascada.space import Grid
 from cascada.study import Study

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from cascada.tables import markdown_table
+
 NONE = "–"  # a cell with nothing to say
 
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
@@ -27,14 +29,8 @@ class Target:
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table with every column as wide as its widest cell, numbers to the right."""
-    widths = [max(len(row[j]) for row in (header, *rows)) for j in range(len(header))]
-    lines = [header, *rows]
-    text = [
-        "| " + " | ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) + " |" for row in lines
-    ]
-    rule = "|" + "|".join("-" * (width + 1) + ":" for width in widths) + "|"
-    return "\n".join([text[0], rule, *text[1:]])
+    """A right-aligned Markdown table."""
+    return markdown_table(header, rows, align="right")
 
 
 def duration(seconds: float) -> str:

@@ -19,10 +19,10 @@ from cascada.algorithms import (
     CascadedEI,
     ExpectedImprovement,
     OptimisticImprovement,
-    PaperGrid,
     RandomSearch,
     Situation,
 )
+from cascada.experiments.paper_grid import PaperGrid
 from cascada.network import Beliefs, composite_mean, prior_beliefs
 from cascada.problems.sampled import PAPER_GRID, sampled_chain
 

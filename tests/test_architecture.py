@@ -24,6 +24,7 @@ LAYERS = (
     "space",
     "designs",
     "outwards",
+    "tables",
     "kernels",
     "gp",
     "confidence",

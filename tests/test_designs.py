@@ -1,4 +1,4 @@
-"""Designs: how large their holes are, and that every point is one that can be run, once."""
+"""Tests of designs: fill distances, valid and distinct points, and the choice among candidates."""
 
 import math
 from itertools import product
@@ -28,7 +28,7 @@ BOXES = {
 
 
 def dense(domain: Domain, n: int) -> Array:
-    """Grid points with the corners, where the largest holes of cell centres are."""
+    """Grid points including the corners, where the fill distance of cell centres is attained."""
     axes = [np.linspace(low, high, n) for low, high in zip(domain.lower, domain.upper, strict=True)]
     return np.array(list(product(*axes)))
 
@@ -37,21 +37,21 @@ def dense(domain: Domain, n: int) -> Array:
 
 
 @pytest.mark.parametrize(("d", "sides"), [(1, (1, 2, 7, 50)), (2, (1, 2, 3, 8)), (3, (1, 2, 4))])
-def test_cell_centres_have_the_fill_distance_of_the_formula(d: int, sides: tuple[int, ...]) -> None:
-    """δ_T·T^{1/d} = sqrt(Σ width²)/2, whatever T: half the diagonal of a cell, times cells along a side."""
+def test_the_fill_distance_of_cell_centres_follows_the_formula(d: int, sides: tuple[int, ...]) -> None:
+    """δ_T·T^{1/d} = sqrt(Σ width²)/2, for every T: half the diagonal of a cell, times cells along a side."""
     domain = Domain({f"x{j}": Real(-j, 1 + 2 * j) for j in range(d)})
     for side in sides:
         points = design(domain, side**d)
         assert len(points) == side**d
         formula = math.sqrt(sum(((1 + 3 * j) / (2 * side)) ** 2 for j in range(d)))
-        corners = dense(domain, side + 1)  # of all cells: no point is farther from a centre
+        corners = dense(domain, side + 1)  # the corners of all cells have the largest distance to a centre
         assert fill_distance(corners, points) == pytest.approx(formula, rel=1e-12)
         assert fill_distance(dense(domain, 9), points) <= formula * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("d", [2, 3])
-def test_sobol_points_fill_like_a_net(d: int) -> None:
-    """δ_T·T^{1/d} stays below what nets promise.
+def test_sobol_points_have_the_fill_distance_of_a_net(d: int) -> None:
+    """δ_T·T^{1/d} stays below the bound for nets.
 
     The largest 2^m ≤ T points are a (t, m, d)-net, t = 0 for d = 2 and 1 for d = 3. Every x shares a dyadic cell of
     volume 2^{t−m} with one of them; with sides of at most 2·2^{−(m−t)/d} its diagonal is at most 2·sqrt(d)·2^{t/d}·
@@ -64,11 +64,11 @@ def test_sobol_points_fill_like_a_net(d: int) -> None:
     ]
     scaled = [fill_distance(sample, design(cube(d), T)) * T ** (1 / d) for T in counts]
     assert max(scaled) <= constant
-    assert max(scaled) <= 1.5 * math.sqrt(d)  # and in fact: at most three times a grid's sqrt(d)/2
+    assert max(scaled) <= 1.5 * math.sqrt(d)  # measured: at most three times sqrt(d)/2, the value of a grid
 
 
 @pytest.mark.parametrize("runs", [9, 16, 27, 30, 64])
-def test_without_a_grid_every_projection_is_of_different_points(runs: int) -> None:
+def test_projections_of_sobol_designs_are_distinct_points(runs: int) -> None:
     domain = cube(3)
     points = design(domain, runs, grid=False)
     for columns in ([0], [1], [2], [0, 1], [0, 2], [1, 2]):
@@ -76,8 +76,8 @@ def test_without_a_grid_every_projection_is_of_different_points(runs: int) -> No
     assert fill_distance(dense(domain, 12), points) * runs ** (1 / 3) <= 1.5 * math.sqrt(3)
 
 
-def test_a_design_of_candidates_fills_almost_like_that_of_the_box() -> None:
-    """Moving each point to its nearest candidate, and each corner to a candidate, costs a grid step at most."""
+def test_a_design_of_candidates_has_almost_the_fill_distance_of_the_box_design() -> None:
+    """Moving each point to its nearest candidate, and each corner to a candidate, adds at most one grid step."""
     candidates = dense(cube(2), 50)
     for T in (9, 25, 40, 100, 196):
         chosen = design_of_candidates(candidates, cube(2), T)
@@ -86,7 +86,7 @@ def test_a_design_of_candidates_fills_almost_like_that_of_the_box() -> None:
         assert fill_distance(candidates, chosen) <= free + step + 1e-12
 
 
-def test_the_fill_distance_is_its_definition() -> None:
+def test_the_fill_distance_agrees_with_its_definition() -> None:
     rng = np.random.default_rng(0)
     points, chosen = rng.uniform(size=(2500, 3)), rng.uniform(size=(7, 3))
     slow = max(min(math.dist(x, s) for s in chosen) for x in points)
@@ -94,12 +94,12 @@ def test_the_fill_distance_is_its_definition() -> None:
     assert fill_distance(chosen, chosen) == 0.0
 
 
-# ---- points that can be run
+# ---- valid points
 
 
 @pytest.mark.parametrize("runs", [1, 2, 4, 9, 10, 16, 30, 64])
 @pytest.mark.parametrize("name", BOXES)
-def test_every_point_can_be_run_and_none_twice(name: str, runs: int) -> None:
+def test_all_points_are_valid_and_distinct(name: str, runs: int) -> None:
     domain = BOXES[name]
     points = design(domain, runs)
     np.testing.assert_array_equal(points, design(domain, runs))
@@ -110,7 +110,7 @@ def test_every_point_can_be_run_and_none_twice(name: str, runs: int) -> None:
     assert len({tuple(row) for row in users}) == runs
 
 
-def test_a_box_of_whole_numbers_is_used_up() -> None:
+def test_a_design_of_an_integer_box_has_at_most_all_its_points() -> None:
     domain = Domain({"n": Integer(1, 3), "m": Integer(0, 1)})
     every = Grid({"n": 3, "m": 2}).points(domain)
     np.testing.assert_array_equal(design(domain, 6), every)
@@ -123,7 +123,7 @@ def test_whole_numbers_are_used_equally_often() -> None:
     assert np.unique(points[:, 0], return_counts=True)[1].tolist() == [16] * 4
 
 
-def test_logarithms_are_spread_as_logarithms() -> None:
+def test_logarithmic_controls_are_evenly_spaced_in_the_logarithm() -> None:
     domain = Domain({"x": Real(0.01, 100, log=True)})
     np.testing.assert_allclose(domain.decode(design(domain, 4))[:, 0], [10**-1.5, 10**-0.5, 10**0.5, 10**1.5])
 
@@ -131,7 +131,7 @@ def test_logarithms_are_spread_as_logarithms() -> None:
 # ---- candidates
 
 
-def test_candidates_are_used_once_each_and_as_they_are() -> None:
+def test_each_candidate_is_used_at_most_once_and_unchanged() -> None:
     rng = np.random.default_rng(1)
     candidates = rng.uniform(size=(30, 2))
     for runs in (1, 4, 7, 29):
@@ -142,25 +142,25 @@ def test_candidates_are_used_once_each_and_as_they_are() -> None:
         np.testing.assert_array_equal(design_of_candidates(candidates, cube(2), runs), candidates)
 
 
-def test_the_same_candidate_twice_counts_once() -> None:
+def test_duplicate_candidates_count_once() -> None:
     candidates = np.array([[0.0], [1.0], [0.0], [0.5], [1.0]])
     np.testing.assert_array_equal(design_of_candidates(candidates, cube(1), 4), [[0.0], [1.0], [0.5]])
 
 
 def test_each_point_of_the_design_takes_the_nearest_free_candidate() -> None:
-    """By hand: cell centres 1/6, 1/2, 5/6 of a box of side 1000; the other side does not matter at its own scale."""
+    """Computed by hand: cell centres 1/6, 1/2, 5/6 of a box of side 1000; distances are in sides of the box."""
     domain = Domain({"x": Real(0, 1000)})
     candidates = np.array([[0.0], [490.0], [505.0], [520.0]])
     np.testing.assert_array_equal(design_of_candidates(candidates, domain, 3), [[0.0], [505.0], [520.0]])
     uneven = Domain({"x": Real(0, 1000), "y": Real(0, 1)})
     corners = np.array([[0.0, 0.9], [400.0, 0.1], [1000.0, 1.0]])
-    # the centre (500, 1/2) is nearest to (400, 0.1): 0.1 and 0.4 of the sides, against 0.5 and 0.4, 0.5 and 0.5
+    # The centre (500, 1/2) is nearest to (400, 0.1): 0.1 and 0.4 of the sides, compared with 0.5 and 0.4, 0.5 and 0.5.
     np.testing.assert_array_equal(design_of_candidates(corners, uneven, 1), [[400.0, 0.1]])
 
 
 @pytest.mark.parametrize("runs", [0, -1, 2.0, True, "many", None])
-def test_a_design_of_no_runs_is_refused(runs: object) -> None:
-    with pytest.raises(ArgumentError, match="a design needs a whole number of runs, at least 1; got"):
+def test_an_invalid_number_of_runs_raises_an_argument_error(runs: object) -> None:
+    with pytest.raises(ArgumentError, match="runs must be a whole number ≥ 1; got"):
         design(cube(2), runs)  # type: ignore[arg-type]
-    with pytest.raises(ArgumentError, match="a design needs a whole number of runs"):
+    with pytest.raises(ArgumentError, match="runs must be a whole number"):
         design_of_candidates(dense(cube(2), 3), cube(2), runs)  # type: ignore[arg-type]

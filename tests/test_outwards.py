@@ -1,4 +1,4 @@
-"""Printed bounds are not tighter than the bounds themselves, at all magnitudes, in exact arithmetic."""
+"""Tests that printed bounds are never tighter than the bounds, at all magnitudes and in exact arithmetic."""
 
 import math
 import sys
@@ -14,7 +14,7 @@ from cascada.outwards import agreeing, apart, as_given, difference_up, no_better
 
 @st.composite
 def scaled(draw: st.DrawFn, smallest: int = -90, largest: int = 90) -> float:
-    """Numbers of all magnitudes, of both signs, with many digits or with few."""
+    """Numbers of all magnitudes and both signs, with many or few digits."""
     mantissa = draw(st.floats(1, 10) | st.integers(1, 9) | st.sampled_from([0.3, 1.1, 7.25]))
     number = float(f"{float(mantissa)!r}e{draw(st.integers(smallest, largest))}")
     return draw(st.sampled_from([-1, 1])) * number
@@ -25,7 +25,7 @@ numbers = scaled() | st.just(0.0)
 
 @st.composite
 def near(draw: st.DrawFn) -> tuple[float, float]:
-    """Two numbers, the first one smaller: far from each other, close, or neighbours."""
+    """Two numbers in increasing order: far apart, close, or neighbouring floats."""
     low = draw(numbers)
     how = draw(st.sampled_from(["far", "close", "neighbours"]))
     high = draw(numbers) if how == "far" else low + abs(low) * 10.0 ** draw(st.integers(-15, 3))
@@ -70,12 +70,12 @@ def test_a_number_lies_between_its_two_roundings(number, digits):
         (-math.inf, 4, "-inf", "-inf"),
     ],
 )
-def test_texts_look_like_those_of_percent_g(number, digits, up, down):
+def test_rounded_numbers_are_formatted_like_percent_g(number, digits, up, down):
     assert (rounded_up(number, digits), rounded_down(number, digits)) == (up, down)
 
 
 @given(numbers)
-def test_a_given_number_reads_back_as_itself(number):
+def test_as_given_round_trips(number):
     assert float(as_given(number)) == number
     assert digits_of(as_given(number)) <= 17
 
@@ -96,14 +96,14 @@ def test_a_best_value_is_not_printed_better_than_it_is(best, digits, maximised):
 @given(near(), st.booleans())
 @example((40.0, 41.9816), True)
 @example((999999.7, 1000000.1), False)
-@example((-0.2, 0.1), True)  # both shortest decimals are inside of the floats
+@example((-0.2, 0.1), True)  # both shortest decimals lie between the two floats
 @example((0.2938123, 1234.56), True)
 @example((-1e-12, 5e6), True)
 @example((-1e-90, 0.0), True)
 @example((0.0, 1e-90), False)
 @example((-sys.float_info.max, sys.float_info.max), True)
 @example((0.0, 5e-324), True)
-def test_best_bound_and_gap_are_true_and_agree(pair, maximised):
+def test_printed_best_bound_and_gap_are_true_and_consistent(pair, maximised):
     best, bound = pair if maximised else (-pair[0], -pair[1])
     sign = 1 if maximised else -1
     shown = agreeing(best, bound, maximised)
@@ -119,7 +119,7 @@ def test_best_bound_and_gap_are_true_and_agree(pair, maximised):
 
 @given(scaled(-12, 12), scaled(-12, 12))
 def test_a_printed_best_value_is_close_to_the_best_value(best, distance):
-    """Wide gaps, too, leave digits of it."""
+    """A wide gap does not round the best value away."""
     bound = best + abs(distance)
     assume(bound > best)
     printed = float(agreeing(best, bound).best)
@@ -127,7 +127,7 @@ def test_a_printed_best_value_is_close_to_the_best_value(best, distance):
 
 
 @given(numbers, st.booleans())
-def test_without_a_gap_best_and_bound_have_every_digit(best, maximised):
+def test_without_a_gap_all_digits_are_printed(best, maximised):
     shown = agreeing(best, best, maximised)
     assert shown.best == shown.bound == as_given(best)
     assert shown.gap == "0"
@@ -138,7 +138,7 @@ def test_a_bound_worse_than_the_best_value_is_printed_as_that_value():
     assert agreeing(2.0, 2.0000000001, maximised=False) == ("2", "2", "0")
 
 
-def test_an_infinite_bound_is_printed_as_such():
+def test_an_infinite_bound_is_printed_as_inf():
     assert agreeing(1.23456789, math.inf) == ("1.23456", "inf", "inf")
     assert agreeing(1.23456789, -math.inf, maximised=False) == ("1.23457", "-inf", "inf")
     assert agreeing(0.3, math.inf).best == "0.3"
@@ -162,7 +162,7 @@ def test_examples_of_best_bound_and_gap(best, bound, maximised, shown):
 @given(near(), st.booleans())
 @example((1.0, math.nextafter(1.0, 2.0)), True)
 @example((0.3, 0.30000001), True)
-def test_a_contradiction_is_seen_in_the_printed_numbers(pair, above):
+def test_printed_numbers_show_the_violation(pair, above):
     low, high = pair
     value, bound = (high, low) if above else (low, high)
     sign = 1 if above else -1
@@ -172,7 +172,7 @@ def test_a_contradiction_is_seen_in_the_printed_numbers(pair, above):
     assert sign * Fraction(shown_bound) >= sign * Fraction(bound)
 
 
-def test_numbers_that_are_not_apart_are_printed_as_they_are():
+def test_equal_numbers_and_nan_are_printed_unchanged():
     assert apart(0.1, 0.1) == ("0.1", "0.1")
     assert apart(0.1, math.nan) == ("0.1", "nan")
     assert outside(0.1, math.nan, math.inf) == ("0.1", "nan", "inf")
@@ -184,7 +184,7 @@ def test_an_infinite_number_is_apart_from_every_other():
 
 
 @given(near(), st.floats(0, 1))
-def test_a_number_is_printed_outside_of_the_interval_that_it_is_outside_of(pair, part):
+def test_a_number_outside_an_interval_is_printed_outside_it(pair, part):
     low, high = pair
     middle = min(max(low + part * (high - low), low), high)
     assume(low < middle)
@@ -197,7 +197,7 @@ def test_a_number_is_printed_outside_of_the_interval_that_it_is_outside_of(pair,
     assert shown_low <= Fraction(low)
 
 
-def test_texts_do_not_depend_on_the_precision_of_the_callers_decimals():
+def test_formatting_does_not_depend_on_the_decimal_context_of_the_caller():
     with localcontext() as context:
         context.prec = 2
         assert agreeing(-40.123456, -41.98765, maximised=False) == ("-40.123", "-41.988", "1.865")

@@ -1,4 +1,4 @@
-"""Controls, the boxes they span, and candidates."""
+"""Tests of controls, the boxes they span, and candidates."""
 
 from collections.abc import Callable
 from typing import Any
@@ -26,7 +26,7 @@ def controls(draw: st.DrawFn) -> Control:
 
 
 @given(st.lists(controls(), min_size=1, max_size=4), st.data())
-def test_points_of_a_domain_survive_encoding(some: list[Control], data: st.DataObject) -> None:
+def test_decoding_inverts_encoding(some: list[Control], data: st.DataObject) -> None:
     domain = Domain({f"c{j}": control for j, control in enumerate(some)})
     point = [
         data.draw(st.integers(int(c.low), int(c.high)) if c.integer else st.floats(c.low, c.high), label=str(c))
@@ -48,7 +48,7 @@ def test_any_coordinates_decode_to_a_point_of_the_domain(some: list[Control], da
     before = given_row.copy()
     decoded = domain.decode(given_row)
     domain.check(decoded)
-    np.testing.assert_array_equal(given_row, before)  # decoding changes nothing in place
+    np.testing.assert_array_equal(given_row, before)  # decoding does not change its argument
     ends = domain.decode(np.array([domain.lower, domain.upper]))
     np.testing.assert_allclose(ends, [[c.low for c in some], [c.high for c in some]], rtol=1e-13)
 
@@ -69,7 +69,7 @@ def test_integers_round_to_the_nearest_and_come_back_as_int() -> None:
     assert type(named["x"]) is float
 
 
-def test_rows_take_any_order_of_names_and_any_number() -> None:
+def test_a_row_accepts_names_in_any_order_and_any_type_of_number() -> None:
     row = DOMAIN.row({"n": np.int64(4), "t": np.float32(2.0), "x": 1})
     np.testing.assert_array_equal(row, [1.0, 2.0, 4.0])
 
@@ -78,7 +78,7 @@ def test_the_ends_belong_to_the_domain() -> None:
     DOMAIN.check([[-1.0, 0.1, 2], [3.0, 10.0, 5]])
 
 
-def test_grids_are_all_combinations_the_last_control_fastest() -> None:
+def test_a_grid_holds_all_combinations_with_the_last_control_varying_fastest() -> None:
     grid = Grid({"n": [3, 5], "x": 2, "t": 3})
     expected = [[x, t, n] for x in (-1.0, 3.0) for t in (0.1, 1.0, 10.0) for n in (3.0, 5.0)]
     np.testing.assert_allclose(grid.points(DOMAIN), expected)  # evenly spaced in the logarithm of t
@@ -86,18 +86,18 @@ def test_grids_are_all_combinations_the_last_control_fastest() -> None:
 
 
 @pytest.mark.parametrize(("count", "expected"), [(1, [2]), (2, [2, 5]), (4, [2, 3, 4, 5]), (50, [2, 3, 4, 5])])
-def test_grids_of_integers_hold_each_at_most_once(count: int, expected: list[int]) -> None:
+def test_a_grid_of_integers_holds_each_value_at_most_once(count: int, expected: list[int]) -> None:
     points = Grid({"n": count}).points(Domain({"n": Integer(2, 5)}))
     assert points[:, 0].tolist() == expected
 
 
-def test_candidates_are_kept_as_they_are() -> None:
+def test_candidates_keep_their_order_and_values() -> None:
     rows = [[0.5, 0.3, 2], [-1.0, 10.0, 5], [0.5, 0.3, 2]]
     np.testing.assert_array_equal(as_candidates(rows, DOMAIN), rows)
 
 
 X1 = Domain({"x": Real(0, 1)})
-REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
+INVALID: dict[str, tuple[Callable[[], Any], str]] = {
     "empty range": (lambda: Real(1, 1), r"low must be below high; got Real\(low=1, high=1"),
     "reversed range": (lambda: Real(2, 1), "must not be empty"),
     "one integer": (lambda: Integer(3, 3), r"must not be empty.*Integer\(low=3"),
@@ -108,7 +108,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "bool end": (lambda: Real(False, True), "two finite numbers"),
     "text end": (lambda: Real("0", 1), "two finite numbers"),  # type: ignore[arg-type]
     "integer with bool": (lambda: Integer(False, 2), "two finite numbers"),
-    "integer range not whole": (lambda: Integer(0.5, 2), "needs whole numbers as its range"),  # type: ignore[arg-type]
+    "integer range not whole": (lambda: Integer(0.5, 2), "the range of an integer control must be whole numbers"),  # type: ignore[arg-type]
     "below": (lambda: X1.row({"x": -0.5}), r"control 'x' must lie in \[0, 1\]; got -0.5"),
     "just above": (lambda: X1.row({"x": 1 + 1e-15}), "got 1.0000000000000011"),
     "NaN value": (lambda: X1.row({"x": float("nan")}), "must be finite"),
@@ -116,28 +116,31 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "missing control": (lambda: X1.row({}), "missing: x, unknown: none"),
     "text value": (lambda: X1.row({"x": "high"}), "control 'x' must be a number; got 'high'"),
     "no value": (lambda: X1.row({"x": None}), "control 'x' must be a number; got None"),
-    "not whole": (lambda: DOMAIN.row({"x": 0, "t": 1, "n": 2.5}), "control 'n' takes whole numbers; got 2.5"),
+    "not whole": (lambda: DOMAIN.row({"x": 0, "t": 1, "n": 2.5}), "control 'n' must be a whole number; got 2.5"),
     "flat candidates": (lambda: as_candidates([0.1, 0.2], X1), "must have two axes"),
     "wrong columns": (lambda: as_candidates([[0.1, 0.2]], X1), "must have 1 columns"),
     "candidate outside": (lambda: as_candidates([[0.1], [2.0]], X1), "must lie in .*; got 2"),
     "candidate NaN": (lambda: as_candidates([[0.1], [np.nan]], X1), "must be finite; row 1"),
     "no candidates": (lambda: as_candidates(np.empty((0, 1)), X1), "at least one point; got none"),
     "empty grid axis": (lambda: as_candidates(Grid({"x": []}), X1), "at least one point; got none"),
-    "grid of zero": (lambda: as_candidates(Grid({"x": 0}), X1), "at least one value for every control; got 0"),
+    "grid of zero": (
+        lambda: as_candidates(Grid({"x": 0}), X1),
+        "the number of values of 'x' must be a whole number ≥ 1; got 0",
+    ),
     "grid of another control": (lambda: as_candidates(Grid({"y": 3}), X1), "a grid needs the controls x; got y"),
     "grid outside": (lambda: as_candidates(Grid({"x": [2.0]}), X1), "must lie in"),
 }
 
 
-@pytest.mark.parametrize("case", REFUSED)
-def test_refused(case: str) -> None:
-    make, message = REFUSED[case]
+@pytest.mark.parametrize("case", INVALID)
+def test_invalid_values_raise_an_argument_error(case: str) -> None:
+    make, message = INVALID[case]
     with pytest.raises(ArgumentError, match=message):
         make()
 
 
 def test_candidates_may_be_given_by_name() -> None:
-    """As results are; an unknown or missing control is said."""
+    """The error names an unknown or missing control."""
     domain = Domain({"x": Real(0, 1), "n": Integer(1, 4)})
     by_name = as_candidates([{"n": 2, "x": 0.5}, {"x": 1.0, "n": 4}], domain)
     np.testing.assert_array_equal(by_name, as_candidates([[0.5, 2], [1.0, 4]], domain))

@@ -1,6 +1,6 @@
-"""How arrays enter the library: converted once, checked once, with an error that says what to do.
+"""Conversion and validation of the arrays and numbers that users pass in.
 
-Shapes used everywhere: points are `(n, d)` (rank never guessed), outputs `(n, p)`, per-output constants `(p,)`.
+Shapes used everywhere: points are `(n, d)` (the rank is never guessed), outputs `(n, p)`, constants per output `(p,)`.
 """
 
 from typing import Any
@@ -17,18 +17,17 @@ BoolArray = NDArray[np.bool_]
 # Half the distance from 1 to the next float: the largest relative error of one rounded operation.
 UNIT_ROUNDOFF = float(np.finfo(np.float64).eps) / 2
 
-# Norms, lengthscales, prior standard deviations and outputs lie between these. Bounds are made of squares of such
-# numbers, times λ ≥ 1e-10 and u² ≈ 1e-32 in the rounding terms: all of them stay far inside the range of float64, so
-# that no term of a bound underflows to 0 or overflows.
+# Limits of norms, lengthscales, prior standard deviations and outputs. Bounds contain squares of such numbers, times
+# λ ≥ 1e-10 and u² ≈ 1e-32 in the rounding terms. All of them stay far inside the range of float64, so no term of a
+# bound underflows to 0 or overflows.
 SMALLEST_SCALE = 1e-100
 LARGEST_SCALE = 1e100
-# An output, or an offset, of more prior sds than this is not computed with: its square could overflow. No norm bound
-# allows it.
+# The largest output or offset in prior sds: the square of a larger one could overflow, and no norm bound allows it.
 MOST_SDS = 1e120
 
 
 def as_points(values: ArrayLike, name: str, dimension: int | None = None) -> Array:
-    """Points as a finite float64 array of shape (n, d)."""
+    """Return points as a finite float64 array of shape (n, d); raise `ArgumentError` if they are not."""
     points = _as_float(values, name)
     if points.ndim != 2:
         raise ArgumentError(
@@ -42,7 +41,7 @@ def as_points(values: ArrayLike, name: str, dimension: int | None = None) -> Arr
 
 
 def as_outputs(values: ArrayLike, name: str, count: int, outputs: int | None = None) -> Array:
-    """Observed outputs as a finite float64 array of shape (count, p); a flat list means p = 1."""
+    """Return observed outputs as a finite float64 array of shape (count, p); a flat list means p = 1."""
     array = _as_float(values, name)
     if array.ndim == 1:
         array = array[:, None]
@@ -72,7 +71,7 @@ def as_whole_number(value: Any, name: str, at_least: int = 1, at_most: int | Non
 
 
 def as_positive(value: Any, name: str) -> float:
-    """A finite number above zero."""
+    """Return a finite float above 0."""
     try:
         number = float(value)
     except (TypeError, ValueError):
@@ -83,7 +82,7 @@ def as_positive(value: Any, name: str) -> float:
 
 
 def as_scale(value: Any, name: str) -> float:
-    """A positive number between SMALLEST_SCALE and LARGEST_SCALE."""
+    """Return a float between SMALLEST_SCALE and LARGEST_SCALE."""
     number = as_positive(value, name)
     check_scale(number, name)
     return number
@@ -100,7 +99,7 @@ def check_scale(values: ArrayLike, name: str, smallest: float = SMALLEST_SCALE, 
 
 
 def as_positive_per_output(values: ArrayLike, name: str, outputs: int) -> Array:
-    """One finite positive constant per output, shape (p,); a single number is broadcast."""
+    """Return one finite positive constant per output, shape (p,); a single number is broadcast."""
     array = _as_float(values, name)
     if array.ndim > 1 or (array.ndim == 1 and array.shape != (outputs,)):
         raise ArgumentError(f"{name} must be one number or one per output ({outputs}); got shape {array.shape}.")

@@ -1,33 +1,33 @@
-"""Designs: points chosen beforehand that leave no large hole in the box of controls.
+"""Space-filling designs: points chosen in advance that leave no large hole in the box of controls.
 
-The measure is the fill distance δ_T, the largest distance from a point of the domain to the nearest of T points. Both
-designs have δ_T = O(T^{−1/d}), which no design beats: cell centres of a uniform grid where T is a d-th power, and Sobol
-points otherwise, of which the first 2^m are a (t, m, d)-net: each of 2^{m−t} equal dyadic cells has some of them.
+Their quality is the fill distance δ_T, the largest distance from a point of the domain to the nearest of T points. Both
+designs have the best possible order δ_T = O(T^{−1/d}). If T is a d-th power, the points are the cell centres of a
+uniform grid. Otherwise they are Sobol points, of which the first 2^m form a (t, m, d)-net: each of 2^{m−t} equal dyadic
+cells contains some of them.
 """
 
 import numpy as np
 
-from cascada.arrays import Array
-from cascada.errors import ArgumentError
+from cascada.arrays import Array, as_whole_number
 from cascada.space import Domain, Grid
 
-# Rows whose distances to a design are computed together: enough for NumPy, and little memory.
+# Number of rows whose distances to a design are computed at once, which limits the memory.
 _BLOCK = 1024
-# A box of whole numbers alone is listed, and the design chosen from the list, unless it is this many times larger.
+# A box of integer controls with at most this many points per run is listed, and the design is chosen from the list.
 _MANY_TIMES = 16
 
 
 def design(domain: Domain, runs: int, *, grid: bool = True) -> Array:
-    """`runs` points (T, d), coordinates, all different; fewer only where a box of whole numbers has no more.
+    """`runs` different points (T, d) as coordinates; fewer only if a box of integer controls has no more points.
 
-    Without `grid`, Sobol points whatever the number: seen from fewer controls, they are T different points as well,
-    where those of a grid coincide.
+    With `grid=False` they are always Sobol points. Projected onto some of the controls, Sobol points stay different,
+    whereas those of a grid coincide.
 
     >>> from cascada.space import Real
     >>> design(Domain({"x": Real(0, 1), "y": Real(0, 4)}), 4).tolist()
     [[0.25, 1.0], [0.25, 3.0], [0.75, 1.0], [0.75, 3.0]]
     """
-    _check(runs)
+    runs = as_whole_number(runs, "runs")
     levels = [int(c.high) - int(c.low) + 1 for c in domain.controls.values() if c.integer]
     if len(levels) == domain.dimension and np.prod(levels, dtype=float) <= _MANY_TIMES * runs:
         every = Grid(dict(zip(domain.names, levels, strict=True))).points(domain)
@@ -39,12 +39,12 @@ def design(domain: Domain, runs: int, *, grid: bool = True) -> Array:
 
 
 def design_of_candidates(candidates: Array, domain: Domain, runs: int, *, grid: bool = True) -> Array:
-    """The candidates (T, d) next to a design of the box: for each of its points the nearest that is not used yet.
+    """Candidates (T, d) close to a design of the box: for each point of the design, the nearest unused candidate.
 
-    Distances are in sides of the box. All candidates, once each, when there are no more than `runs`. The fill distance
-    is about that of the design where the candidates are spread over the box; where they are not, nothing is promised.
+    Distances are measured in sides of the box. If there are at most `runs` different candidates, all are returned. The
+    fill distance is close to that of the design if the candidates are spread over the box; otherwise it is unknown.
     """
-    _check(runs)
+    runs = as_whole_number(runs, "runs")
     _, first = np.unique(candidates, axis=0, return_index=True)
     distinct = candidates[np.sort(first)]
     if len(distinct) <= runs:
@@ -65,8 +65,8 @@ def design_of_candidates(candidates: Array, domain: Domain, runs: int, *, grid: 
 def fill_distance(points: Array, design: Array) -> float:
     """δ_T = max over `points` (n, d) of the distance to the nearest row of `design` (T, d).
 
-    The points stand for the domain: a dense sample of it, or all its candidates. With the inputs of a later stage in
-    place of both it is that stage's fill distance.
+    The points represent the domain: a dense sample of it, or all its candidates. If both arrays hold the inputs of a
+    later stage, the result is the fill distance of that stage.
     """
     largest = 0.0
     for i in range(0, len(points), _BLOCK):
@@ -76,13 +76,13 @@ def fill_distance(points: Array, design: Array) -> float:
 
 
 def _side(domain: Domain, runs: int) -> int | None:
-    """The d-th root of `runs` if it is a whole number."""
+    """The d-th root of `runs` if it is a whole number, else None."""
     side = round(runs ** (1 / domain.dimension))
     return side if side**domain.dimension == runs else None
 
 
 def _cell_centres(dimension: int, side: int) -> Array:
-    """The centres (side^d, d) of equal cells of the unit cube, the last coordinate fastest.
+    """The centres (side^d, d) of equal cells of the unit cube; the last coordinate varies fastest.
 
     Their fill distance is sqrt(d)/(2·side), from a corner of a cell to its centre; in a box sqrt(Σ (width/2side)²).
     """
@@ -91,21 +91,21 @@ def _cell_centres(dimension: int, side: int) -> Array:
 
 
 def _sobol(dimension: int, count: int) -> Array:
-    """The first `count` Sobol points (count, d) of the unit cube, not scrambled.
+    """The first `count` Sobol points (count, d) of the unit cube, without scrambling.
 
-    Each is moved to the middle of its cell of side 2^{−m}: as they stand they lie at the lower corners.
+    Sobol points lie at the lower corners of cells of side 2^{−m}; each is moved to the centre of its cell.
     """
     from scipy.stats import qmc  # slow to import
 
-    m = max(0, (count - 1).bit_length())  # a whole power of two is drawn: SciPy warns of anything else
+    m = max(0, (count - 1).bit_length())  # SciPy warns if the number of points is not a power of two
     points = qmc.Sobol(dimension, scramble=False).random_base2(m)
     return points[:count] + 0.5**m / 2
 
 
 def _distinct_sobol(domain: Domain, runs: int) -> Array:
-    """Sobol points whose whole numbers are rounded, those left out that are there already."""
+    """Sobol points with rounded integer controls, without duplicates."""
     count = runs
-    while True:  # ends: with a real control no two are the same, and a box without one has many times more than `runs`
+    while True:  # Terminates: a real control makes all points differ, and a box without one has far more than `runs`.
         points = _in_box(domain, _sobol(domain.dimension, count))
         _, first = np.unique(points, axis=0, return_index=True)
         if len(first) >= runs:
@@ -114,19 +114,14 @@ def _distinct_sobol(domain: Domain, runs: int) -> Array:
 
 
 def _in_box(domain: Domain, positions: Array) -> Array:
-    """Positions of the unit cube as coordinates that a run can have: whole where they must be."""
+    """Map positions in the unit cube to coordinates of the box, rounded for integer controls."""
     lower, width = _span(domain)
     return domain.encode(domain.decode(lower + positions * width))
 
 
 def _span(domain: Domain) -> tuple[Array, Array]:
-    """Where positions start and how wide the box is, (d,): each whole number stands for itself ± 1/2."""
+    """Lower ends and widths of the box, (d,); each whole number stands for itself ± 1/2."""
     lower, width = domain.lower.copy(), domain.upper - domain.lower
     lower[domain.whole] -= 0.5
     width[domain.whole] += 1.0
     return lower, width
-
-
-def _check(runs: int) -> None:
-    if isinstance(runs, bool) or not isinstance(runs, int | np.integer) or runs < 1:
-        raise ArgumentError(f"a design needs a whole number of runs, at least 1; got {runs!r}.")

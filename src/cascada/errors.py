@@ -1,41 +1,39 @@
-"""The errors that cascada raises on purpose.
+"""The exceptions that cascada raises.
 
-Every one of them derives from :class:`CascadaError`, so ``except CascadaError`` catches all that the
-package reports about its input or its arithmetic and nothing that is a bug. A message says what was
-wrong, what was got, and what to do about it.
+All of them derive from :class:`CascadaError`: ``except CascadaError`` catches every error about input, data or
+arithmetic, and no bug. A message says what is wrong, what was got and what to do.
 """
 
 __all__ = ["ArgumentError", "CascadaError", "ContradictionError", "NumericalError", "RefutedError", "StoreError"]
 
 
 class CascadaError(Exception):
-    """The base of all errors raised by cascada; never raised itself."""
+    """Base class of all errors of cascada; never raised itself."""
 
 
 class ArgumentError(CascadaError, ValueError):
     """Raised when an argument has the wrong shape, sign, range or type.
 
-    It is also a :class:`ValueError`, so callers that know nothing of cascada can catch it.
+    It is also a :class:`ValueError`, so callers can catch it without importing cascada.
     """
 
 
 class ContradictionError(CascadaError):
     """Raised when the data contradict each other or the assumptions made about them.
 
-    The plain case is the same input observed with two different outputs where evaluations are free
-    of noise: no function at all agrees with such data.
+    Example: the same input was observed with two different outputs although evaluations are free of noise.
     """
 
 
 class NumericalError(CascadaError):
-    """Raised when floating-point arithmetic cannot deliver an answer that can be trusted.
+    """Raised when floating-point arithmetic cannot give a reliable result.
 
-    For example, a kernel matrix that is not positive definite to working precision.
+    Example: a kernel matrix is not positive definite to working precision.
     """
 
 
 class RefutedError(CascadaError):
-    """Raised when a bound is asked for although the data refute an assumption that it rests on."""
+    """Raised when a bound is requested although the data refute an assumption it depends on."""
 
 
 class StoreError(CascadaError):

@@ -1,29 +1,29 @@
-"""Numbers as text, rounded to the side on which a statement about them stays true.
+"""Formatting of numbers with outward rounding, so that printed bounds stay true.
 
-A bound that is rounded to the nearest decimal may be printed smaller than it is, and then the printed sentence is
-false. All arithmetic here is exact: a float is a decimal number with finitely many digits. Floats that a person gave,
-or that a run returned, stand for their shortest decimal (`repr`), so that 0.3 is printed as 0.3.
+An upper bound rounded to the nearest decimal may be printed smaller than it is, and the printed statement is then
+false. All arithmetic here is exact, because a float is a decimal number with finitely many digits. A float that a user
+gave or a run returned is represented by its shortest decimal (`repr`), so that 0.3 is printed as 0.3.
 """
 
 import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import NamedTuple
 
-# Digits of the difference of any two floats: from the 309 before the point to the 1074 behind it.
+# Enough digits for the difference of any two floats: 309 before the decimal point and 1074 after it.
 _EXACT = Context(prec=1400)
-# Texts are positional like those of `repr`: exponents are for numbers below 1e-4 and from 1e16.
+# As in `repr`, an exponent is written for numbers below 1e-4 and from 1e16 on.
 _SMALLEST_EXPONENT, _LARGEST_EXPONENT = -4, 15
-# More zeros than these in front of the point, all of them from rounding, are written as an exponent, too.
+# Numbers with more zeros before the decimal point that come from rounding are also written with an exponent.
 _FILLED_ZEROS = 6
 
-_GAP_DIGITS, _BEST_DIGITS = 4, 5  # at least so many are shown, of the gap and of the best value
-_ROOM_FOR_BEST = 10  # digits of the larger number; a best value that is small against it gets no more of them
-_FLOAT_DIGITS = 17  # tell all floats apart
-_APART_DIGITS = range(6, 20)  # 19 digits are enough to see that one float is larger than another, both rounded inwards
+_GAP_DIGITS, _BEST_DIGITS = 4, 5  # the fewest digits shown of the gap and of the best value
+_ROOM_FOR_BEST = 10  # the most digits of the larger number when a much smaller best value needs more
+_FLOAT_DIGITS = 17  # enough to distinguish any two floats
+_APART_DIGITS = range(6, 20)  # with 19 digits, two different floats stay different after rounding towards each other
 
 
 class Shown(NamedTuple):
-    """The best value, its bound and the gap between them, as texts that agree with each other."""
+    """The best value, its bound and their gap as consistent strings."""
 
     best: str
     bound: str
@@ -31,7 +31,7 @@ class Shown(NamedTuple):
 
 
 def rounded_up(number: float, digits: int) -> str:
-    """The smallest decimal of so many significant digits that is not below the number.
+    """The smallest decimal with `digits` significant digits that is not below the number.
 
     >>> rounded_up(1.9816, 3), rounded_up(-1.9816, 3), rounded_up(1000000.4, 6)
     ('1.99', '-1.98', '1000010')
@@ -40,7 +40,7 @@ def rounded_up(number: float, digits: int) -> str:
 
 
 def rounded_down(number: float, digits: int) -> str:
-    """The largest decimal of so many significant digits that is not above the number.
+    """The largest decimal with `digits` significant digits that is not above the number.
 
     >>> rounded_down(1.9816, 3), rounded_down(-1.9816, 3), rounded_down(2.0, 3)
     ('1.98', '-1.99', '2')
@@ -49,7 +49,7 @@ def rounded_down(number: float, digits: int) -> str:
 
 
 def as_given(number: float) -> str:
-    """The shortest text that reads back as the same float.
+    """The shortest string that parses to the same float.
 
     >>> as_given(40.0), as_given(0.3), as_given(1 / 3)
     ('40', '0.3', '0.3333333333333333')
@@ -58,7 +58,7 @@ def as_given(number: float) -> str:
 
 
 def no_better(best: float, digits: int, maximised: bool = True) -> str:
-    """A best value with so many significant digits, rounded to its worse side.
+    """A best value with `digits` significant digits, rounded to the worse side.
 
     >>> no_better(1.23456, 3), no_better(1.23456, 3, maximised=False), no_better(0.3, 3)
     ('1.23', '1.24', '0.3')
@@ -67,12 +67,12 @@ def no_better(best: float, digits: int, maximised: bool = True) -> str:
 
 
 def agreeing(best: float, bound: float, maximised: bool = True) -> Shown:
-    """A best value, a bound that nothing beats and the gap between them, with decimals in common.
+    """A best value, a bound on all values and their gap, printed with the same number of decimals.
 
     The bound is rounded outwards and the best value to its worse side. The printed gap is exactly the difference of the
-    two printed numbers and not smaller than the true one; it exceeds that by at most 0.2 %, or by three times the
-    distance of the larger number to the next float. Without a gap both are printed with every digit. A bound that the
-    best value beats is replaced by that value.
+    two printed numbers and not smaller than the true gap. It exceeds the true gap by at most 0.2 %, or by three times
+    the distance from the larger number to the next float. If the gap is 0, all digits are printed. If the best value is
+    better than the bound, the bound is replaced by the best value.
 
     >>> agreeing(40.0, 41.9816)
     Shown(best='40', bound='41.982', gap='1.982')
@@ -89,7 +89,7 @@ def agreeing(best: float, bound: float, maximised: bool = True) -> Shown:
     unit = _common_unit(low, high, gap)
     grid = Decimal((0, (1,), unit))
     shown_best = value.quantize(grid, ROUND_FLOOR, _EXACT)
-    # The shortest decimal of the best value may exceed the float itself, by less than its last bit.
+    # The shortest decimal of the best value may exceed the float by less than its last bit.
     shown_bound = max(high, _EXACT.add(shown_best, gap)).quantize(grid, ROUND_CEILING, _EXACT)
     shown_gap = _EXACT.subtract(shown_bound, shown_best)
     if not maximised:
@@ -98,14 +98,14 @@ def agreeing(best: float, bound: float, maximised: bool = True) -> Shown:
 
 
 def apart(value: float, bound: float) -> tuple[str, str]:
-    """A number that a person gave or a run returned and a bound that it is beyond, with digits that show that it is.
+    """A given or observed number and a bound it violates, with enough digits to show the violation.
 
-    Both are rounded towards each other, so that both printed statements hold.
+    Both are rounded towards each other, so that both printed statements are true.
 
     >>> apart(1000000.4, 1000000.12), apart(0.3, 0.75)
     (('1000000.4', '1000000.2'), ('0.3', '0.75'))
     """
-    if not (value < bound or value > bound):  # equal, or an overflow made one of them no number
+    if not (value < bound or value > bound):  # equal, or one of them is NaN after an overflow
         return as_given(value), as_given(bound)
     first, second = (ROUND_FLOOR, ROUND_CEILING) if value > bound else (ROUND_CEILING, ROUND_FLOOR)
     for digits in _APART_DIGITS:
@@ -113,11 +113,11 @@ def apart(value: float, bound: float) -> tuple[str, str]:
         low, high = map(Decimal, texts if value < bound else texts[::-1])
         if low < high:
             return texts
-    raise AssertionError("19 digits tell any two floats apart")
+    raise AssertionError("19 digits distinguish any two floats")
 
 
 def outside(value: float, low: float, high: float) -> tuple[str, str, str]:
-    """A number and the interval that it lies outside of, rounded outwards, with digits that show that it does.
+    """A number and an interval it lies outside of, rounded outwards, with enough digits to show it.
 
     >>> outside(2.0, 0.123456789, 1.9999999)
     ('2', '0.123456', '1.9999999')
@@ -130,7 +130,7 @@ def outside(value: float, low: float, high: float) -> tuple[str, str, str]:
 
 
 def difference_up(high: float, low: float) -> float:
-    """high − low, and the next float where the difference was rounded down.
+    """high − low, rounded up to a float.
 
     >>> difference_up(1.0, 1e-30), difference_up(1.0, -1e-30)
     (1.0, 1.0000000000000002)
@@ -143,10 +143,10 @@ def difference_up(high: float, low: float) -> float:
 
 
 def _common_unit(best: Decimal, bound: Decimal, gap: Decimal) -> int:
-    """The exponent of the last decimal that a best value, a bound and their gap are printed with."""
+    """The exponent of the last decimal with which a best value, a bound and their gap are printed."""
     largest = max(number.adjusted() for number in (best, bound) if number)
     unit = gap.adjusted() + 1 - _GAP_DIGITS
-    if best:  # a gap of thousands must not round a best value of 0.2 away
+    if best:  # otherwise a gap of thousands would round a best value of 0.2 to 0
         unit = min(unit, max(best.adjusted() + 1 - _BEST_DIGITS, largest + 1 - _ROOM_FOR_BEST))
     return max(unit, largest + 1 - _FLOAT_DIGITS)
 
@@ -161,7 +161,7 @@ def _rounded(number: Decimal, digits: int, rounding: str) -> str:
 
 
 def _text(number: Decimal, unit: int) -> str:
-    """A decimal without zeros at its end; `unit` is the exponent of the last digit that is no padding."""
+    """A decimal without trailing zeros; `unit` is the exponent of the last digit that is not padding."""
     if not number.is_finite():
         return str(float(number))
     if not number:

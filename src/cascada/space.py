@@ -1,7 +1,7 @@
-"""Controls and the boxes they span.
+"""Controls, the boxes they span, and grids of candidates.
 
-A control has user units (degrees, hours) and a coordinate on which kernels act: the same number, or its logarithm for a
-logarithmic control. Points are `(n, d)`, columns in the order of the domain's names.
+A control has a value in user units (degrees, hours) and a coordinate on which kernels act: the same number, or its
+logarithm for a logarithmic control. Points are `(n, d)`, with columns in the order of the domain's names.
 """
 
 import math
@@ -14,7 +14,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cascada.arrays import LARGEST_SCALE, SMALLEST_SCALE, Array, as_points
+from cascada.arrays import LARGEST_SCALE, SMALLEST_SCALE, Array, as_points, as_whole_number
 from cascada.errors import ArgumentError
 
 _LARGEST_INTEGER = 2**51
@@ -22,7 +22,7 @@ _LARGEST_INTEGER = 2**51
 
 @dataclass(frozen=True)
 class Real:
-    """A control that takes any value between `low` and `high`; `log` lets kernels act on its logarithm."""
+    """A control with real values in [low, high]; with `log`, kernels act on its logarithm."""
 
     low: float
     high: float
@@ -41,7 +41,7 @@ class Real:
 
 @dataclass(frozen=True)
 class Integer:
-    """A control that takes whole numbers from `low` to `high`, both included."""
+    """A control with whole-number values from `low` to `high`, both included."""
 
     low: int
     high: int
@@ -49,7 +49,7 @@ class Integer:
     def __post_init__(self) -> None:
         _check_range(self, self.low, self.high)
         if self.low != int(self.low) or self.high != int(self.high):
-            raise ArgumentError(f"an integer control needs whole numbers as its range; got {self}.")
+            raise ArgumentError(f"the range of an integer control must be whole numbers; got {self}.")
         if max(abs(self.low), abs(self.high)) > _LARGEST_INTEGER:
             raise ArgumentError(
                 f"an integer control must lie within ±2^51, where the mean of two whole numbers is exact; got {self}. "
@@ -58,7 +58,7 @@ class Integer:
 
     @property
     def log(self) -> bool:
-        """Never: kernels act on the number itself."""
+        """Always False: kernels act on the number itself."""
         return False
 
     @property
@@ -88,16 +88,16 @@ class Domain:
 
     @cached_property
     def lower(self) -> Array:
-        """The low ends as coordinates, shape (d,)."""
+        """The lower ends of the ranges as coordinates, shape (d,)."""
         return self._outwards(-np.inf, [c.low for c in self.controls.values()])
 
     @cached_property
     def upper(self) -> Array:
-        """The high ends as coordinates, shape (d,)."""
+        """The upper ends of the ranges as coordinates, shape (d,)."""
         return self._outwards(np.inf, [c.high for c in self.controls.values()])
 
     def _outwards(self, direction: float, ends: Sequence[float]) -> Array:
-        """Ends as coordinates; logarithms are rounded, so theirs are moved one float outwards."""
+        """The ends as coordinates. Logarithms are rounded, so they are moved outwards by one float."""
         coordinates = self.encode(np.array([ends], dtype=float))[0]
         logarithms = coordinates[self.logarithmic]
         coordinates[self.logarithmic] = np.nextafter(logarithms, direction)
@@ -120,7 +120,7 @@ class Domain:
         return coordinates
 
     def decode(self, coordinates: Array) -> Array:
-        """Points in user units: within the ranges, and whole where they must be."""
+        """Points in user units, clipped to the ranges and rounded for integer controls."""
         values = np.clip(coordinates, self.lower, self.upper)
         values[:, self.logarithmic] = np.exp(values[:, self.logarithmic])
         values[:, self.whole] = np.round(values[:, self.whole])
@@ -129,7 +129,7 @@ class Domain:
         return np.clip(values, low, high)
 
     def row(self, controls: Mapping[str, Any]) -> Array:
-        """One point (d,) in user units from named values, checked."""
+        """One point (d,) in user units from named values; raises `ArgumentError` if a value is invalid."""
         unknown = [name for name in controls if name not in self.controls]
         missing = [name for name in self.names if name not in controls]
         if unknown or missing:
@@ -140,7 +140,7 @@ class Domain:
         return self.check(np.array([[_as_number(controls[name], name) for name in self.names]]))[0]
 
     def check(self, values: ArrayLike) -> Array:
-        """Points (n, d) in user units, refused when one lies outside or is not whole."""
+        """Validate points (n, d) in user units; raises `ArgumentError` if one is outside its range or not whole."""
         points = as_points(values, "the controls", self.dimension)
         for j, (name, control) in enumerate(self.controls.items()):
             column = points[:, j]
@@ -151,7 +151,7 @@ class Domain:
                 )
             if control.integer and np.any(column != np.round(column)):
                 raise ArgumentError(
-                    f"control {name!r} takes whole numbers; got {column[column != np.round(column)][0]:g}."
+                    f"control {name!r} must be a whole number; got {column[column != np.round(column)][0]:g}."
                 )
         return points
 
@@ -165,7 +165,7 @@ class Domain:
 
 @dataclass(frozen=True)
 class Grid:
-    """All combinations of chosen values: a count of evenly spaced values, or the values themselves, by control.
+    """All combinations of values of the controls; for each control a number of evenly spaced values, or the values.
 
     >>> Grid({"x": 3, "y": [0.0, 5.0]}).points(Domain({"x": Real(0, 1), "y": Real(0, 9)})).tolist()
     [[0.0, 0.0], [0.0, 5.0], [0.5, 0.0], [0.5, 5.0], [1.0, 0.0], [1.0, 5.0]]
@@ -174,26 +174,29 @@ class Grid:
     values: Mapping[str, int | Sequence[float]]
 
     def points(self, domain: Domain) -> Array:
-        """The grid as an array (n, d) in user units, the last control fastest."""
+        """The grid as an array (n, d) in user units; the last control varies fastest."""
         if set(self.values) != set(domain.names):
             raise ArgumentError(f"a grid needs the controls {', '.join(domain.names)}; got {', '.join(self.values)}.")
         axes = []
         for name, control in domain.controls.items():
             given = self.values[name]
-            axes.append(_spread(control, given) if isinstance(given, int) else [float(v) for v in given])
+            if isinstance(given, int):
+                axes.append(_spread(control, as_whole_number(given, f"the number of values of {name!r}")))
+            else:
+                axes.append([float(v) for v in given])
         return domain.check(np.array(list(product(*axes)), dtype=float).reshape(-1, domain.dimension))
 
 
-#: A grid, points (n, d) in the order of the controls, or points by name, as results have them.
+#: A grid, an array of points (n, d) in the order of the controls, or a list of points by name.
 CandidatesLike = Grid | ArrayLike | Sequence[Mapping[str, float | int]]
 
 
 def as_candidates(candidates: CandidatesLike, domain: Domain) -> Array:
-    """Candidate points (n, d) in user units, checked."""
+    """Candidate points (n, d) in user units; raises `ArgumentError` if one is invalid or there is none."""
     if isinstance(candidates, Grid):
         points = candidates.points(domain)
     elif isinstance(candidates, list) and candidates and isinstance(candidates[0], Mapping):
-        points = np.array([domain.row(one) for one in candidates])  # by name, as results are
+        points = np.array([domain.row(one) for one in candidates])
     else:
         points = domain.check(cast("ArrayLike", candidates))
     if not len(points):
@@ -202,8 +205,6 @@ def as_candidates(candidates: CandidatesLike, domain: Domain) -> Array:
 
 
 def _spread(control: Control, count: int) -> list[float]:
-    if count < 1:
-        raise ArgumentError(f"a grid needs at least one value for every control; got {count}.")
     if isinstance(control, Integer):
         return sorted({float(v) for v in np.round(np.linspace(control.low, control.high, count))})
     if control.log:
@@ -227,7 +228,7 @@ def _check_range(control: Any, low: Any, high: Any) -> None:
 
 def _as_number(value: Any, name: str) -> float:
     try:
-        if isinstance(value, bool | np.bool_ | str | bytes):  # float() takes them, and nobody meant them
+        if isinstance(value, bool | np.bool_ | str | bytes):  # float() accepts these, but they are mistakes
             raise TypeError
         return float(value)
     except (TypeError, ValueError, OverflowError):

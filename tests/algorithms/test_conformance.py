@@ -11,7 +11,6 @@ from cascada.algorithms import (
     NAMES,
     Algorithm,
     CascadedEI,
-    PaperGrid,
     RandomSearch,
     Situation,
     Suggestion,
@@ -22,6 +21,7 @@ from cascada.algorithms import (
 from cascada.algorithms.non_adaptive import NonAdaptive
 from cascada.arrays import Array
 from cascada.errors import ArgumentError
+from cascada.experiments.paper_grid import PaperGrid
 from cascada.network import Network, composite_mean, prior_beliefs
 from cascada.process import Process
 from cascada.space import Grid

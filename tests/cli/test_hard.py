@@ -95,7 +95,7 @@ def test_the_documentation_shows_what_is_printed():
         ("--u 0.2", "u_tilde must lie below u"),
         ("--norm-bound 1", "condition 2 of thm:hard_chain"),
         ("--epsilon 2", "Use epsilon ≤ 0.874091"),
-        ("--horizon -1", "T must be a whole number, 0 or more"),
+        ("--horizon -1", "T must be a whole number ≥ 0"),
         ("--figure picture.bmp", "ends in .pdf, .png or .svg"),
     ],
 )

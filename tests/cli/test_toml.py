@@ -15,10 +15,10 @@ from typer.testing import CliRunner
 
 import cascada as cd
 from cascada.cli.main import app
+from cascada.process.command import Command
 from cascada.specs.spec import load
 from cascada.specs.toml_file import load_toml
 from cascada.specs.toml_tables import ControlTable, FileTable, MaternTable, StageTable
-from cascada.process.command import Command
 from cascada.store.description import describe
 
 GOOD = """

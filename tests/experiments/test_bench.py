@@ -102,7 +102,7 @@ def test_other_settings_are_refused(copied):
 def test_nothing_is_begun_that_cannot_end(tmp_path):
     with pytest.raises(ArgumentError, match="there is no problem 'nowhere'"):
         bench(Plan(("nowhere",), ("ei",), 1, Settings(1)), tmp_path / "out", 1, silent)
-    with pytest.raises(ArgumentError, match="jobs must be at least 1; got 0"):
+    with pytest.raises(ArgumentError, match="jobs must be a whole number ≥ 1; got 0"):
         bench(PLAN, tmp_path / "out", 0, silent)
     assert not (tmp_path / "out").exists()
 

@@ -74,10 +74,10 @@ def test_a_peer_that_is_not_installed_is_named(monkeypatch, peer, module):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Settings(0), "budget must be a whole number, at least 1; got 0"),
-        (lambda: Settings(True), "budget must be a whole number, at least 1; got True"),
-        (lambda: Settings(5, initial=0), "initial must be a whole number, at least 1; got 0"),
-        (lambda: Plan(CHAIN, ("auto",), 0, Settings(5)), "seeds must be a whole number, at least 1; got 0"),
+        (lambda: Settings(0), "budget must be a whole number ≥ 1; got 0"),
+        (lambda: Settings(True), "budget must be a whole number ≥ 1; got True"),
+        (lambda: Settings(5, initial=0), "initial must be a whole number ≥ 1; got 0"),
+        (lambda: Plan(CHAIN, ("auto",), 0, Settings(5)), "seeds must be a whole number ≥ 1; got 0"),
         (
             lambda: Plan((), ("auto",), 1, Settings(5)),
             "problems must be at least one name, and each one once; got none",

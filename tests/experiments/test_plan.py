@@ -4,8 +4,9 @@ from collections import Counter
 
 import pytest
 
-from cascada.algorithms import CascadedEI, NonAdaptive, OptimisticImprovement, PaperGrid
+from cascada.algorithms import CascadedEI, NonAdaptive, OptimisticImprovement
 from cascada.errors import ArgumentError
+from cascada.experiments.paper_grid import PaperGrid
 from cascada.experiments.plan import (
     ALL,
     PROFILE,
@@ -103,9 +104,9 @@ def test_which_algorithm_a_label_is():
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"horizon": 3}, "horizon must be a whole number, at least 4; got 3"),
+        ({"horizon": 3}, "horizon must be a whole number ≥ 4; got 3"),
         ({"trials": 0}, "trials must be"),
-        ({"seed": -1}, "seed must be a whole number, at least 0; got -1"),
+        ({"seed": -1}, "seed must be a whole number ≥ 0; got -1"),
         ({"samples": 1.5}, "samples must be"),
         ({"family": 4, "chains": 5}, "chains must be at most the family's 4; got 5"),
     ],

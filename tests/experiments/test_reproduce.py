@@ -102,7 +102,7 @@ def test_a_folder_that_cannot_be_is_refused(tmp_path):
     (tmp_path / "file").write_text("", encoding="utf-8")
     with pytest.raises(ArgumentError, match=r"results cannot be kept in .*file.*Give another folder"):
         compute(TINY, tmp_path / "file", 1, silent, stubs.instant)
-    with pytest.raises(ArgumentError, match="jobs must be at least 1; got 0"):
+    with pytest.raises(ArgumentError, match="jobs must be a whole number ≥ 1; got 0"):
         compute(TINY, tmp_path, 0, silent, stubs.instant)
 
 

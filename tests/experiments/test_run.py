@@ -5,10 +5,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from cascada.algorithms import Algorithm, PaperGrid, RandomSearch, Situation, Suggestion
+from cascada.algorithms import Algorithm, RandomSearch, Situation, Suggestion
 from cascada.arrays import Array
 from cascada.confidence import Belief
 from cascada.errors import ArgumentError
+from cascada.experiments.paper_grid import PaperGrid
 from cascada.experiments.run import outcomes, recommended_regret, run
 from cascada.problems import PAPER_GRID, Problem, sampled_chain
 

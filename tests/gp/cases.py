@@ -1,4 +1,4 @@
-"""Data that the tests of posteriors share."""
+"""Data shared by the tests of posteriors."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ def case(nu: float | None, d: int, t: int = 40, p: int = 1, seed: int = 0, form:
 
 @cache
 def grid_case(nu: float | None, d: int, t: int = 40, form: Form = make) -> Case:
-    """Points of a grid: with few different distances, a Bessel function that is slow at many digits is called less."""
+    """Points of a grid. Few different distances mean few calls of the Bessel function, which is slow at many digits."""
     rng = np.random.default_rng([d, t])
     size = {1: 65, 2: 9, 3: 5}[d]
     axes = np.meshgrid(*[np.linspace(-1, 1, size)] * d)

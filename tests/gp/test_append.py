@@ -1,4 +1,4 @@
-"""Appending: the same as fitting anew, repeats absorbed, contradictions refused, the old value untouched."""
+"""Tests of `append`: equality with `fit`, dropped repeats, contradictions, and immutability."""
 
 from collections.abc import Callable
 from typing import Any
@@ -22,7 +22,7 @@ Y = np.array([[1.0, 0.0], [2.0, 1.0], [3.0, -1.0]])
 Empty = Callable[[], Any]
 
 
-# Every posterior keeps data in the same way: one suite for all of them, with d = p = 2.
+# All posteriors keep data in the same way, so they share one suite, with d = p = 2.
 @pytest.fixture(
     params=[
         lambda: Posterior.empty(KERNEL, 2, 2),
@@ -50,7 +50,7 @@ def test_appending_in_any_pieces_equals_fitting(nu, d, sizes):
     np.testing.assert_array_equal(posterior.inputs, fitted.inputs)
     np.testing.assert_array_equal(posterior.outputs, fitted.outputs)
     np.testing.assert_array_equal(posterior.rows, np.arange(t))
-    assert posterior.told == t
+    assert posterior.received == t
     np.testing.assert_allclose(posterior.factor, fitted.factor, rtol=0, atol=1e-8)
     np.testing.assert_allclose(posterior.predict(observed.Z).mean, fitted.predict(observed.Z).mean, atol=1e-9)
     np.testing.assert_allclose(posterior.predict(observed.Z).sd, fitted.predict(observed.Z).sd, atol=1e-9)
@@ -66,7 +66,7 @@ def in_steps(kernel: Stationary, inputs: Any, outputs: Any, step: int) -> Poster
 
 @pytest.mark.parametrize("kernel", [SquaredExponential(1.0), Matern(2.5)], ids=["SE", "Matern-2.5"])
 @pytest.mark.parametrize("d", [1, 2, 3])
-def test_crowded_data_appended_one_by_one_in_blocks_or_at_once(kernel, d):
+def test_crowded_data_give_the_same_posterior_however_they_are_appended(kernel, d):
     # 560 of 600 points inside a ball of radius 1e-2, where K_t is singular to working precision.
     rng = np.random.default_rng(d)
     inputs = rng.uniform(-1, 1, (600, d))
@@ -85,7 +85,7 @@ def test_crowded_data_appended_one_by_one_in_blocks_or_at_once(kernel, d):
 # ---- values
 
 
-def test_appending_leaves_the_old_posterior_as_it_was(empty):
+def test_appending_does_not_change_the_old_posterior(empty):
     posterior = empty().append(X[:2], Y[:2])
     kept = {key: np.copy(value) for key, value in vars(posterior).items() if isinstance(value, np.ndarray)}
     before = posterior.predict(X).mean
@@ -108,7 +108,7 @@ def test_an_empty_append_changes_nothing(empty):
 
 
 @pytest.mark.parametrize("split", [False, True], ids=["in one call", "across calls"])
-def test_repeats_are_absorbed(empty, split):
+def test_repeats_are_dropped(empty, split):
     inputs, outputs = np.concatenate([X, X[1:2], X[:1], X[1:2]]), np.concatenate([Y, Y[1:2], Y[:1], Y[1:2]])
     posterior = empty()
     for part in (slice(0, 3), slice(3, 6)) if split else (slice(0, 6),):
@@ -121,14 +121,14 @@ def test_repeats_are_absorbed(empty, split):
     np.testing.assert_array_equal(posterior.predict(X + 0.1).mean, expected.mean)
 
 
-def test_rows_keep_the_numbers_under_which_they_were_told(empty):
+def test_rows_are_positions_among_all_received_observations(empty):
     posterior = empty().append(X[[0, 0, 1]], Y[[0, 0, 1]]).append(X[[1, 2]], Y[[1, 2]])
     np.testing.assert_array_equal(posterior.rows, [0, 2, 4])
     np.testing.assert_array_equal(posterior.inputs, X)
 
 
 @pytest.mark.parametrize("split", [False, True], ids=["in one call", "across calls"])
-def test_minus_zero_is_zero(empty, split):
+def test_minus_zero_equals_zero(empty, split):
     inputs, outputs = np.array([[0.0, -0.0], [-0.0, 0.0]]), np.array([[1.0, 0.0], [1.0, -0.0]])
     posterior = empty()
     for part in (slice(0, 1), slice(1, 2)) if split else (slice(0, 2),):
@@ -136,25 +136,25 @@ def test_minus_zero_is_zero(empty, split):
     assert posterior.count == 1
 
 
-def test_neighbours_are_not_repeats(empty):
+def test_neighbouring_floats_are_not_repeats(empty):
     near = np.nextafter(X[:1], 2.0)
     assert empty().append(np.concatenate([X[:1], near]), Y[[0, 0]]).count == 2
 
 
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=20), st.integers(1, 4))
-def test_whatever_is_repeated_the_distinct_rows_remain(numbers, step):
+def test_distinct_rows_remain_for_any_pattern_of_repeats(numbers, step):
     observed = case(2.5, 2, 5, 2)
     posterior = in_steps(observed.kernel, observed.X[numbers], observed.Y[numbers], step)
     first = [i for i, number in enumerate(numbers) if number not in numbers[:i]]
     np.testing.assert_array_equal(posterior.rows, first)
     np.testing.assert_array_equal(posterior.inputs, observed.X[[numbers[i] for i in first]])
-    assert posterior.told == len(numbers)
+    assert posterior.received == len(numbers)
 
 
 @pytest.mark.parametrize("p", [2, 4, 8])
 @pytest.mark.parametrize("block", [False, True], ids=["SeparablePosterior", "BlockPosterior"])
-def test_repeats_are_absorbed_however_they_are_batched(p, block):
-    # A product with a matrix may round differently for one row than for many: that must not look like a contradiction.
+def test_repeats_are_dropped_in_any_batching(p, block):
+    # A matrix product may round differently for one row than for many, which must not count as a contradiction.
     rng = np.random.default_rng(p)
     root = rng.normal(size=(p, p))
     kernel = Separable(KERNEL, root @ root.T)
@@ -181,6 +181,6 @@ def test_a_contradiction_names_both_observations_and_both_outputs(empty, split):
     assert posterior.append(X, Y).count == 3
 
 
-def test_a_contradiction_shows_outputs_as_they_were_told(empty):
+def test_a_contradiction_shows_the_outputs_as_received(empty):
     with pytest.raises(ContradictionError, match=r"but output \[ *5\. +1\.\] instead of \[ *2\. +1\.\]"):
         empty().append(X, Y).append(X[1:2], [[5.0, 1.0]])

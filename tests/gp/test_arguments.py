@@ -1,4 +1,4 @@
-"""What a posterior refuses, and what it says then."""
+"""Tests of the validation of arguments and its error messages."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from cascada.kernels import Matern
 
 
 @pytest.mark.parametrize("jitter", [0.0, -1e-10, 9.99e-11, 1e-12, np.nan, np.inf, "small", None])
-def test_a_jitter_below_the_smallest_is_refused(jitter):
+def test_a_jitter_below_the_smallest_raises_an_argument_error(jitter):
     for make_posterior in (
         lambda: Posterior.empty(Matern(2.5), 1, jitter=jitter),
         lambda: Posterior.fit(Matern(2.5), [[0.0]], [1.0], jitter),
@@ -41,7 +41,7 @@ POSTERIOR = Posterior.fit(Matern(2.5), [[0.0, 0.0], [1.0, 1.0]], [[1.0], [2.0]])
         ([[1j, 0.0]], [1.0], "X must be an array of real numbers"),
     ],
 )
-def test_wrong_observations_are_refused(X, Y, text):
+def test_invalid_observations_raise_an_argument_error(X, Y, text):
     with pytest.raises(ArgumentError, match=text):
         POSTERIOR.append(X, Y)
 
@@ -56,12 +56,12 @@ def test_wrong_observations_are_refused(X, Y, text):
         (None, "Z must"),
     ],
 )
-def test_wrong_queries_are_refused(method, Z, text):
+def test_invalid_queries_raise_an_argument_error(method, Z, text):
     with pytest.raises(ArgumentError, match=text):
         getattr(POSTERIOR, method)(Z)
 
 
-def test_lengthscales_must_fit_the_inputs():
+def test_the_number_of_lengthscales_must_equal_the_dimension():
     kernel = Matern(2.5, (1.0, 2.0))
     with pytest.raises(ArgumentError, match="2 lengthscales but its inputs have 3 dimensions"):
         Posterior.empty(kernel, 3)

@@ -1,4 +1,4 @@
-"""Interpolated posteriors stay within their stated errors: of what is exact, and of what `predict` computes."""
+"""Tests that interpolated posteriors stay within their stated errors of exact values and of `predict`."""
 
 import mpmath
 import numpy as np
@@ -22,7 +22,7 @@ INTERVALS = [(-2.0, 3.0), (0.3, 0.4), (-12.0, 12.0), (5.0, 9.0), (0.25, 0.25)]
 def random_posterior(
     seed: int, t: int, lengthscale: float = 1.0, variance: float = 1.0, jitter: float = 1e-10, outputs: int = 1
 ) -> Posterior:
-    """Observations all over the line, a cluster and two close pairs among them; outputs of size 1 and size 100."""
+    """Observations spread over the line with a cluster and two close pairs; outputs of size 1 and size 100."""
     rng = np.random.default_rng([seed, t])
     X = np.concatenate([rng.uniform(-3, 3, t - t // 3), 0.5 + 0.01 * rng.standard_normal(t // 3)])[:, None]
     if t >= 4:
@@ -32,7 +32,7 @@ def random_posterior(
 
 
 def rounding_of_mean(line: Line) -> Array:
-    """What rounding may do to an interpolated mean, (p,): at its nodes (`gp.rounding`), and in the polynomial."""
+    """The largest rounding error of an interpolated mean, (p,): at its nodes (`gp.rounding`) and in the polynomial."""
     posterior = line.posterior
     size = np.sqrt(posterior.spent * posterior.kernel.variance)
     return size * (lebesgue(line) * posterior.inflation + transform_rounding(line))
@@ -45,7 +45,7 @@ def rounding_of_variance(line: Line) -> float:
 
 
 def lebesgue(line: Line) -> float:
-    """How much a polynomial through Chebyshev points can amplify errors at them, and 1 for what it is compared to."""
+    """The largest amplification of errors at Chebyshev points by the polynomial, plus 1 for the compared value."""
     return float(2 / np.pi * np.log(line.degree + 1) + 2)
 
 
@@ -55,21 +55,21 @@ def transform_rounding(line: Line) -> float:
 
 
 def inside(line: Line, n: int, seed: int = 0) -> Array:
-    """Random points of an interval, its ends among them, and the data that lie in it."""
+    """Random points of an interval, its ends, and the data inside it."""
     drawn = np.random.default_rng(seed).uniform(line.low, line.high, n)
     data = line.posterior.inputs[:, 0]
     return np.concatenate([drawn, [line.low, line.high], data[(line.low <= data) & (data <= line.high)]])
 
 
-# ---- against 50 digits
+# ---- compared with 50 digits
 
 
 @pytest.mark.parametrize("interval", [(-2.0, 3.0), (0.3, 0.4), (-7.0, 9.0)])
 @pytest.mark.parametrize(("t", "lengthscale"), [(1, 1.0), (6, 1.0), (12, 0.7)])
-def test_without_rounding_the_polynomial_is_as_close_as_it_says(
+def test_without_rounding_the_polynomial_stays_within_its_error_bound(
     t: int, lengthscale: float, interval: tuple[float, float]
 ) -> None:
-    """Exact values at the Chebyshev points, exact arithmetic: what is left is the error that was bounded beforehand."""
+    """With exact values at the Chebyshev points and exact arithmetic, only the interpolation error remains."""
     posterior = random_posterior(0, t, lengthscale, 2.0)
     line = Line(posterior, *interval)
     kernel = reference.Kernel.like(posterior.kernel, 1)
@@ -93,7 +93,7 @@ def test_without_rounding_the_polynomial_is_as_close_as_it_says(
 
 @pytest.mark.parametrize("jitter", [1e-10, 1e-7])
 @pytest.mark.parametrize("t", [1, 6, 20])
-def test_computed_values_are_exact_but_for_rounding(t: int, jitter: float) -> None:
+def test_computed_values_are_exact_up_to_rounding(t: int, jitter: float) -> None:
     posterior = random_posterior(1, t, 0.8, 0.5, jitter)
     line = Line(posterior, -2.0, 2.5)
     kernel = reference.Kernel.like(posterior.kernel, 1)
@@ -106,7 +106,7 @@ def test_computed_values_are_exact_but_for_rounding(t: int, jitter: float) -> No
     assert np.abs(variance).max() <= line.variance_error + rounding_of_variance(line)
 
 
-# ---- against predict
+# ---- compared with predict
 
 
 @settings(max_examples=examples(150))
@@ -119,7 +119,7 @@ def test_computed_values_are_exact_but_for_rounding(t: int, jitter: float) -> No
     outputs=st.integers(1, 3),
     interval=st.sampled_from(INTERVALS),
 )
-def test_polynomials_stay_within_their_error(
+def test_polynomials_stay_within_their_error_bound(
     seed: int,
     t: int,
     lengthscale: float,
@@ -148,10 +148,10 @@ def test_polynomials_stay_within_their_error(
     interval=st.sampled_from(INTERVALS[:-1]),
     nodes=st.sampled_from([8, 9, 20, 100, 2000]),
 )
-def test_tables_stay_within_their_error(
+def test_tables_stay_within_their_error_bound(
     seed: int, t: int, lengthscale: float, variance: float, outputs: int, interval: tuple[float, float], nodes: int
 ) -> None:
-    """Also with so few nodes that the error is large; in the outermost cells, too."""
+    """Also with so few nodes that the error is large, and in the outermost cells."""
     posterior = random_posterior(seed, t, lengthscale, variance, 1e-10, outputs)
     line = Line(posterior, *interval)
     table = line.table(nodes)
@@ -163,13 +163,13 @@ def test_tables_stay_within_their_error(
         sd = table.draw(z.copy(), np.ones_like(z), j) - mean
         allowed = table.mean_error[j] + 2 * rounding_of_mean(line)[j]
         assert np.abs(mean - expected.mean[:, j]).max() <= allowed
-        size = np.abs(mean).max() * 4 * UNIT_ROUNDOFF  # sd is read off as a difference
+        size = np.abs(mean).max() * 4 * UNIT_ROUNDOFF  # the sd is computed as a difference
         allowed = table.variance_error + 2 * rounding_of_variance(line) + size * (size + 2 * sd.max())
         assert np.abs(sd**2 - expected.sd**2).max() <= allowed
 
 
 def test_more_nodes_make_a_table_as_exact_as_its_polynomial() -> None:
-    """Errors fall as the fourth power of the step, as they say."""
+    """Errors and their bounds decrease with the fourth power of the step."""
     posterior = random_posterior(0, 15, jitter=1e-7)
     line = Line(posterior, -2.0, 2.0)
     z = inside(line, 500)
@@ -184,7 +184,7 @@ def test_more_nodes_make_a_table_as_exact_as_its_polynomial() -> None:
     assert stated[0] / stated[1] == pytest.approx(16, rel=0.01)
 
 
-def test_draws_broadcast_and_leave_their_arguments_alone() -> None:
+def test_draws_broadcast_and_do_not_change_their_arguments() -> None:
     table = Line(random_posterior(0, 5), -1.0, 1.0).table(400)
     z = np.random.default_rng(0).uniform(-1, 1, (3, 4))
     xi = np.array([-1.0, 0.0, 2.0, 0.5])
@@ -200,12 +200,12 @@ def test_draws_broadcast_and_leave_their_arguments_alone() -> None:
     np.testing.assert_allclose(table.draw(nodes, np.full_like(nodes, 2.0)), mean + 2 * sd, atol=1e-9)
 
 
-# ---- where it is used
+# ---- use of the interpolation
 
 
 @pytest.mark.parametrize(("t", "n"), [(3, 1000), (20, 100), (20, 1000), (60, 3000)])
 @pytest.mark.parametrize("lengthscale", [1.0, 0.05])
-def test_many_points_on_a_line_are_predicted_alike(t: int, n: int, lengthscale: float) -> None:
+def test_interpolated_predictions_agree_with_predict(t: int, n: int, lengthscale: float) -> None:
     posterior = random_posterior(2, t, lengthscale, 3.0, outputs=2)
     Z = np.random.default_rng(0).uniform(-3, 3, (n, 1))
     got, expected = predict_on_line(posterior, Z), posterior.predict(Z)
@@ -213,19 +213,19 @@ def test_many_points_on_a_line_are_predicted_alike(t: int, n: int, lengthscale: 
     np.testing.assert_allclose(got.sd, expected.sd, atol=1e-6)
 
 
-def test_what_does_not_lie_on_a_line_is_predicted_as_ever() -> None:
+def test_other_posteriors_are_not_interpolated() -> None:
     rng = np.random.default_rng(0)
     for kernel, d in ((Matern(2.5), 1), (SquaredExponential(1.0), 2)):
         posterior = Posterior.fit(kernel, rng.uniform(-1, 1, (20, d)), rng.uniform(-1, 1, 20))
         assert not suits(posterior)
-        with pytest.raises(ArgumentError, match="only squared exponential posteriors of one input"):
+        with pytest.raises(ArgumentError, match="a line needs a squared exponential posterior of one input; got"):
             Line(posterior, 0.0, 1.0)
         Z = rng.uniform(-1, 1, (400, d))
         np.testing.assert_array_equal(predict_on_line(posterior, Z).mean, posterior.predict(Z).mean)
 
 
-def test_one_point_many_times() -> None:
-    """An interval of no width."""
+def test_an_interval_of_width_zero() -> None:
+    """The same point many times is an interval of width zero."""
     posterior = random_posterior(0, 20)
     Z = np.full((300, 1), 0.7)
     got, expected = predict_on_line(posterior, Z), posterior.predict(Z)
@@ -236,8 +236,8 @@ def test_one_point_many_times() -> None:
 
 
 @pytest.mark.parametrize("width", [0.0, 1e-12, 1e-7, 1e-6, 3e-6, 1e-4])
-def test_tables_of_short_intervals(width: float) -> None:
-    """Nodes of an interval that is nearly a point lie a little outside of it, where the polynomial still holds."""
+def test_tables_of_very_short_intervals_stay_accurate(width: float) -> None:
+    """Nodes of a very short interval lie slightly outside it, where the polynomial is still valid."""
     posterior = random_posterior(0, 5)
     line = Line(posterior, 0.3, 0.3 + width)
     table = line.table(40)

@@ -1,4 +1,4 @@
-"""Posteriors under operator-valued kernels: one suite for both, then what is special to each."""
+"""Tests of posteriors under operator-valued kernels: a common suite, then tests of each class."""
 
 from collections.abc import Callable
 from typing import Any
@@ -41,7 +41,7 @@ def growing(X: Array, Z: Array) -> Array:
 
 
 def block(function: Any) -> reference.Blocks:
-    """A function of arrays as one of two points."""
+    """A kernel function of arrays as a function of two points."""
     return lambda x, z: function(np.array([x]), np.array([z]))[0, 0]
 
 
@@ -71,7 +71,7 @@ def empty(request: pytest.FixtureRequest) -> OperatorPosterior:
     return request.param()
 
 
-# ---- what both must do
+# ---- both classes
 
 
 def told(empty: OperatorPosterior, t: int = 8) -> OperatorPosterior:
@@ -92,7 +92,7 @@ def test_shapes(empty, t, n):
     assert prediction.sd.shape == prediction.prior_sd.shape == (n,)
 
 
-def test_without_data_it_is_the_prior(empty):
+def test_without_data_the_posterior_is_the_prior(empty):
     Z = points(2, 4)
     prediction = empty.predict(Z)
     np.testing.assert_array_equal(prediction.mean, np.zeros((4, 3)))
@@ -149,7 +149,7 @@ def test_the_covariance_never_grows(empty):
         before, spent = after, empty.spent
 
 
-def test_wrong_input_is_refused(empty):
+def test_invalid_input_raises_an_argument_error(empty):
     with pytest.raises(ArgumentError, match=r"X must have 2 columns.*got shape \(1, 3\)"):
         empty.append(np.zeros((1, 3)), np.zeros((1, 3)))
     with pytest.raises(ArgumentError, match=r"Y must have shape \(1, 3\).*got \(1, 2\)"):
@@ -172,7 +172,7 @@ def test_jitter_and_kernel_are_checked(posterior):
         posterior.fit(Separable(SCALAR, MATRIX), [[0.0, 0.0]], [[1.0, 2.0]])
 
 
-# ---- against many digits
+# ---- compared with many digits
 
 
 def check(posterior: OperatorPosterior, true: reference.OperatorPosterior, Z: Array, tolerance: float) -> None:
@@ -213,7 +213,7 @@ def test_block_against_many_digits(function, jitter):
     check(BlockPosterior.fit(kernel, X, Y, jitter), true, Z, 1e-9)
 
 
-# ---- against each other
+# ---- compared with each other
 
 
 @pytest.mark.parametrize("nu", [None, 0.5, 1.0, 2.5], ids=name)
@@ -238,7 +238,7 @@ def test_kernel_times_identity_is_the_scalar_posterior(nu, p):
         assert posterior.spent == pytest.approx(scalar.spent.sum(), rel=1e-9)
 
 
-def test_separable_and_block_differ_by_their_jitter_only():
+def test_separable_and_block_posteriors_differ_only_by_their_jitter():
     kernel = Separable(SCALAR, MATRIX)
     X, Z = points(1, 10), points(2, 5)
     Y = outputs(kernel, X)
@@ -266,7 +266,7 @@ def test_rotating_the_outputs_rotates_the_posterior(seed, p):
 # ---- separable
 
 
-def test_a_singular_matrix_leaves_its_null_space_at_zero():
+def test_predictions_in_the_null_space_of_a_singular_matrix_are_zero():
     kernel = Separable(SCALAR, SINGULAR)  # of rank 2: the second output is twice the first
     X, Z = points(1, 8), points(2, 5)
     Y = outputs(kernel, X)
@@ -275,7 +275,7 @@ def test_a_singular_matrix_leaves_its_null_space_at_zero():
     np.testing.assert_allclose(prediction.mean[:, 1], 2 * prediction.mean[:, 0], rtol=0, atol=1e-12)
     np.testing.assert_allclose(prediction.covariance @ [2.0, -1.0, 0.0], 0.0, atol=1e-14)
     assert posterior.spent <= 1 + 1e-9
-    # The range of A as a problem of its own: f = (g, 2g, h) with ‖f‖² = ‖g‖² + ‖h‖².
+    # The range of A as a separate problem: f = (g, 2g, h) with ‖f‖² = ‖g‖² + ‖h‖².
     small = SeparablePosterior.fit(Separable(SCALAR), X, Y[:, [0, 2]])
     np.testing.assert_allclose(prediction.mean[:, [0, 2]], small.predict(Z).mean, rtol=0, atol=1e-9)
     assert posterior.spent == pytest.approx(small.spent, rel=1e-7)
@@ -306,7 +306,7 @@ def test_an_output_of_variance_zero_must_be_zero():
 
 
 @pytest.mark.parametrize("scale", [2.0**-60, 2.0**40])
-def test_the_unit_of_an_output_changes_nothing_but_that_output(scale):
+def test_the_unit_of_an_output_affects_only_that_output(scale):
     A = MATRIX * np.outer([1.0, scale, 1.0], [1.0, scale, 1.0])
     X, Z = points(1, 8), points(2, 5)
     Y = outputs(Separable(SCALAR, MATRIX), X)
@@ -317,7 +317,7 @@ def test_the_unit_of_an_output_changes_nothing_but_that_output(scale):
     np.testing.assert_array_equal(scaled.output_roots, plain.output_roots * [1.0, scale, 1.0])
 
 
-def test_the_scalar_view_has_the_outputs_as_told():
+def test_the_scalar_posterior_keeps_the_outputs_unchanged():
     kernel = Separable(SCALAR, MATRIX)
     X, Z = points(1, 8), points(2, 5)
     Y = outputs(kernel, X)
@@ -331,11 +331,11 @@ def test_the_scalar_view_has_the_outputs_as_told():
     np.testing.assert_allclose(scalar.mean_norm, expected.mean_norm, rtol=1e-10)
 
 
-# ---- given as a function
+# ---- block kernels
 
 
-def test_values_that_the_function_returned_are_not_modified():
-    # A function may keep what it computed, and return the same array again.
+def test_arrays_returned_by_the_kernel_function_are_not_modified():
+    # A function may cache its result and return the same array again.
     kept: dict[tuple[bytes, bytes], Array] = {}
     kernel = SquaredExponential(0.8)
 
@@ -360,7 +360,7 @@ def test_values_that_the_function_returned_are_not_modified():
 
 
 def test_a_kernel_may_vanish_somewhere():
-    # ⟨x, z⟩·I is positive semidefinite, and zero at the origin: so is every function in its space.
+    # ⟨x, z⟩·I is positive semidefinite, and zero at the origin, as is every function in its space.
     kernel = BlockKernel("linear", lambda X, Z: (X @ Z.T)[:, :, None, None] * np.eye(2))
     X, Y = np.array([[0.0], [2.0]]), np.array([[0.0, 0.0], [1.0, -1.0]])
     posterior = BlockPosterior.fit(kernel, X[::-1], Y[::-1])
@@ -368,11 +368,11 @@ def test_a_kernel_may_vanish_somewhere():
     assert posterior.spent == pytest.approx(0.5, rel=1e-8)
 
 
-def test_an_indefinite_kernel_found_late_leaves_the_posterior_as_it_was():
+def test_a_failed_append_does_not_change_the_posterior():
     sections = SquaredExponential()
     kernel = BlockKernel("odd", lambda X, Z: (sections(X, Z) * (1 - 2 * (X > 1) * (Z.T > 1)))[:, :, None, None])
     posterior = BlockPosterior.fit(kernel, [[0.0], [0.5]], [[1.0], [0.5]])
-    with pytest.raises(NumericalError, match="not positive definite: its factorisation broke down at row 3 of 3"):
+    with pytest.raises(NumericalError, match="must be positive definite; its factorisation failed at row 3 of 3"):
         posterior.append([[1.5]], [[0.0]])
     assert posterior.count == 2
     assert np.isfinite(posterior.predict([[0.2]]).mean).all()

@@ -1,4 +1,4 @@
-"""The posterior of independent outputs: shapes, gradients, norms, symmetries, the prior."""
+"""Tests of the posterior of independent outputs: shapes, gradients, norms, symmetries, the prior."""
 
 import numpy as np
 import pytest
@@ -38,7 +38,7 @@ def noisy_gram(posterior: Posterior) -> Array:
 
 
 def everything(posterior: Posterior, Z: Array) -> dict[str, Array]:
-    """All that a posterior says at Z, by name."""
+    """All predictions of a posterior at Z, by name."""
     prediction, gradient = posterior.predict(Z), posterior.predict_gradient(Z)
     values = {"mean only": posterior.mean(Z), "mean": prediction.mean, "sd": prediction.sd}
     values |= {f"gradient.{key}": value for key, value in vars(gradient).items()}
@@ -113,7 +113,7 @@ def test_observations_are_reproduced(nu, d):
 @every_form
 @every_kernel
 @every_dimension
-def test_all_ways_to_predict_agree(form, nu, d):
+def test_all_prediction_methods_agree(form, nu, d):
     values = everything(fitted(nu, d, form=form), queries(d))
     for key in values:
         for quantity in ("mean", "sd"):
@@ -160,7 +160,7 @@ def test_gradients_are_central_differences(form, nu, d):
         ahead, behind = posterior.predict(Z + step), posterior.predict(Z - step)
         difference = (ahead.mean - behind.mean) / (2 * h)
         np.testing.assert_allclose(gradient.mean_gradient[:, :, j], difference, rtol=1e-6, atol=1e-7)
-        # σ² and not σ: its difference is accurate also where σ is small.
+        # σ² instead of σ, because its difference is accurate where σ is small.
         difference = (ahead.sd**2 - behind.sd**2) / (2 * h)
         np.testing.assert_allclose(2 * gradient.sd * gradient.sd_gradient[:, j], difference, rtol=1e-6, atol=1e-8)
 
@@ -207,8 +207,11 @@ def test_gradients_are_finite_at_observations(nu, d):
 
 
 @pytest.mark.parametrize("nu", [0.3, 0.5, 1.0])
-def test_rough_kernels_have_no_jet(nu):
-    with pytest.raises(ArgumentError, match=r"Matern\(nu=.*need not have derivatives; use a Matérn kernel with nu > 1"):
+def test_a_jet_of_a_rough_kernel_raises_an_argument_error(nu):
+    with pytest.raises(
+        ArgumentError,
+        match=r"derivatives need a kernel with −φ''\(0\); got Matern\(nu=.*Use a Matérn kernel with nu > 1",
+    ):
         Posterior.fit(Matern(nu), [[0.0]], [1.0]).jet([[0.5]])
 
 
@@ -226,7 +229,7 @@ def test_spent_and_mean_norm_are_the_quadratic_forms(nu, d, jitter):
     np.testing.assert_allclose(posterior.spent, spent, rtol=1e-6)
     gram = posterior.kernel(posterior.inputs, posterior.inputs)
     np.testing.assert_allclose(posterior.mean_norm**2, np.einsum("tp,ts,sp->p", alpha, gram, alpha), rtol=1e-6)
-    # ‖μ_t‖ ≤ sqrt(spent) ≤ ‖f‖: the mean is the shortest function that fits.
+    # ‖μ_t‖ ≤ sqrt(spent) ≤ ‖f‖: the mean is the interpolating function of smallest norm.
     assert np.all(posterior.mean_norm <= np.sqrt(posterior.spent) * (1 + 1e-12))
     assert np.all(posterior.spent <= 1 + 1e-9)
 
@@ -298,10 +301,10 @@ def test_means_are_linear_in_the_outputs(nu):
 
 @every_kernel
 @every_dimension
-def test_without_data_it_is_the_prior(nu, d):
+def test_without_data_the_posterior_is_the_prior(nu, d):
     kernel = make(nu, 0.7, 2.5)
     posterior = Posterior.empty(kernel, d, outputs=2)
-    assert (posterior.count, posterior.told) == (0, 0)
+    assert (posterior.count, posterior.received) == (0, 0)
     for key, value in everything(posterior, queries(d)).items():
         if key.endswith("derivative_sd"):
             assert kernel.curvature is not None
@@ -321,10 +324,10 @@ def test_fitting_no_rows_gives_the_prior():
     assert (posterior.count, posterior.dimension, posterior.output_count) == (0, 3, 2)
 
 
-# ---- a value
+# ---- immutability
 
 
-def test_inputs_are_neither_modified_nor_kept():
+def test_input_arrays_are_neither_modified_nor_kept():
     observed = case(2.5, 2, 12, 2)
     X, Y, Z = observed.X.copy(), observed.Y.copy(), queries(2)
     posterior = Posterior.fit(observed.kernel, X, Y, 1e-7).append(X[:3] + 0.1, Y[:3])

@@ -1,4 +1,4 @@
-"""The posterior against 50-digit arithmetic, and against scikit-learn."""
+"""The posterior compared with 50-digit arithmetic and with scikit-learn."""
 
 from functools import cache
 from typing import Any
@@ -62,7 +62,7 @@ def test_mean_and_sd(form, nu, d, jitter):
     scale = np.abs(observed.Y).max()
     assert worst(prediction.mean, means) <= 1e-8 * scale
     assert worst(posterior.mean(observed.Z), means) <= 1e-8 * scale
-    # The promised inflation makes up for what rounding took from the sd, and for little more.
+    # The stated inflation covers the rounding error of the sd and is not much larger.
     above = Belief(posterior, 1.0).sd_above(prediction.sd)
     assert all(mpf(a) >= b for a, b in zip(above, sds, strict=True))
     assert worst(above, sds) <= 1e-6
@@ -99,12 +99,12 @@ def test_derivatives(form, nu, d, jitter):
 @every_jitter
 @every_dimension
 @every_smoothness
-def test_scikit_learn_agrees(nu, d, jitter):
+def test_predictions_agree_with_scikit_learn(nu, d, jitter):
     observed = case(nu, d, p=2)
     kernel = observed.kernel
     ell = np.array(kernel.lengthscale)
     shape = peer.RBF(ell) if nu is None else peer.Matern(ell, nu=nu)
-    # Its alpha is absolute, our jitter relative to the variance.
+    # The alpha of scikit-learn is absolute; our jitter is relative to the variance.
     regressor = GaussianProcessRegressor(
         peer.ConstantKernel(kernel.variance) * shape, alpha=jitter * kernel.variance, optimizer=None
     ).fit(observed.X, observed.Y)

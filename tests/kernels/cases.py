@@ -1,4 +1,4 @@
-"""The kernels that every conformance test runs over."""
+"""Kernels and strategies shared by the tests of kernels."""
 
 from typing import Any
 
@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from cascada.arrays import Array
 from cascada.kernels import Additive, Matern, Radial, SquaredExponential
 
-# None is the squared exponential. Half-integers have closed forms, 150 is beyond the recurrence, the rest need K_ν.
+# None is the squared exponential. Half-integers have closed forms, 150 is beyond the recurrence, the others need K_ν.
 SMOOTHNESS: tuple[float | None, ...] = (None, 0.3, 0.5, 1.0, 1.5, 2.0, 2.5, 3.7, 50.5, 150.0)
-# Where SciPy's K_ν is at its worst: orders a little more than 1/10 from a whole number, and u just below 2.
+# Orders for which SciPy's K_ν is least accurate: a little more than 1/10 from a whole number, and u just below 2.
 HARD = (0.3, 0.8876020238206609, 1.12562688524264, 1.8930512352804878, 2.106544755862019)
 DIFFERENTIABLE = tuple(nu for nu in SMOOTHNESS if nu is None or nu > 1)
 

@@ -1,4 +1,4 @@
-"""What is true of additive kernels alone: means of kernels of one input each, and functions without interactions."""
+"""Tests of additive kernels: means of kernels of one input each, and functions without interactions."""
 
 import mpmath
 import numpy as np
@@ -35,11 +35,11 @@ def symmetric(n: int) -> Array:
     return weights + weights.T
 
 
-# ---- a mean of kernels of one input each
+# ---- mean of kernels of one input each
 
 
 @every_kernel
-def test_of_one_input_it_is_the_kernel_it_is_made_of(nu):
+def test_with_one_input_an_additive_kernel_equals_its_kernel(nu):
     one, other = additive(nu, 0.7, 1.9), make(nu, 0.7, 1.9)
     X, Z = points(0, 6, 1), np.concatenate([points(1, 4, 1), points(0, 1, 1)])
     np.testing.assert_allclose(one(X, Z), other(X, Z), rtol=0, atol=2 * other.rounding * UNIT_ROUNDOFF)
@@ -52,7 +52,7 @@ def test_of_one_input_it_is_the_kernel_it_is_made_of(nu):
 
 
 @given(smoothness, seeds, dimensions)
-def test_it_is_the_mean_of_kernels_of_one_input(nu, seed, d):
+def test_an_additive_kernel_is_the_mean_of_kernels_of_one_input(nu, seed, d):
     ell = np.linspace(0.5, 1.5, d)
     kernel, parts = additive(nu, tuple(ell), 1.7), [make(nu, float(scale), 1.7) for scale in ell]
     X, Z = points(seed, 5, d), points(seed + 1, 4, d)
@@ -66,7 +66,7 @@ def test_it_is_the_mean_of_kernels_of_one_input(nu, seed, d):
 
 
 @pytest.mark.parametrize("nu", [nu for nu in SMOOTHNESS if nu != 150.0], ids=name)  # its K_ν overflows beyond 100
-def test_scikit_learn_has_the_same_values(nu):
+def test_values_agree_with_scikit_learn(nu):
     X, Z = points(0, 20, 3), points(1, 15, 3)
     others = [peer.RBF(scale) if nu is None else peer.Matern(scale, nu=nu) for scale in SCALES]
     expected = sum(1.7 / 3 * other(X[:, [j]], Z[:, [j]]) for j, other in enumerate(others))
@@ -75,14 +75,14 @@ def test_scikit_learn_has_the_same_values(nu):
 
 @every_differentiable_kernel
 @pytest.mark.parametrize("d", [1, 2, 5])
-def test_derivatives_have_a_dth_of_their_variance_each(nu, d):
+def test_prior_variances_of_derivatives_are_divided_by_d(nu, d):
     ell = tuple(np.linspace(0.6, 1.2, d).tolist())
     expected = make(nu, ell, 1.4).derivative_variances(d) / d
     np.testing.assert_allclose(additive(nu, ell, 1.4).derivative_variances(d), expected, rtol=1e-15)
 
 
 @every_kernel
-def test_what_belongs_to_the_profile_is_that_of_its_kernel(nu):
+def test_profile_properties_equal_those_of_the_inner_kernel(nu):
     one, other, r2 = additive(nu, SCALES, 1.7), make(nu, SCALES, 1.7), radii(20) ** 2
     assert (one.variance, one.lengthscale) == (other.variance, other.lengthscale)
     assert (one.curvature, one.fourth_derivative) == (other.curvature, other.fourth_derivative)
@@ -107,14 +107,14 @@ def interaction(kernel: Stationary, seed: int) -> float:
 
 @every_kernel
 @pytest.mark.parametrize("seed", range(3))
-def test_its_functions_have_no_interactions(nu, seed):
+def test_functions_of_an_additive_kernel_have_no_interactions(nu, seed):
     assert interaction(additive(nu, SCALES, 1.7), seed) < 1e-12
-    assert interaction(make(nu, SCALES, 1.7), seed) > 0.1  # as other functions have
+    assert interaction(make(nu, SCALES, 1.7), seed) > 0.1  # functions of other kernels have interactions
 
 
 @every_form
-def test_a_posterior_mean_knows_corners_that_were_never_seen_only_without_interactions(form):
-    # Runs that move one input at a time tell all of a sum of effects, and little of anything else.
+def test_only_an_additive_posterior_extrapolates_to_corners_from_data_on_the_axes(form):
+    # Runs that vary one input at a time determine a sum of effects completely, and other functions poorly.
     grid = np.linspace(-2, 2, 9)
     axes = np.concatenate([np.stack([grid, 0 * grid], axis=1), np.stack([0 * grid, grid], axis=1)])
     f = random_expansion(form(2.5, 1.0, 2.0), [-2, -2], [2, 2], norm=1.0, rng=np.random.default_rng(0))
@@ -127,14 +127,14 @@ def test_a_posterior_mean_knows_corners_that_were_never_seen_only_without_intera
 
 @pytest.mark.parametrize("nu", [None, 1.5, 2.5, 3.7], ids=name)
 @pytest.mark.parametrize("d", [2, 4])
-def test_the_norm_of_the_remainder_is_the_sum_by_the_reproducing_property(nu, d):
-    # The exact norms that `distance` and `remainder` are held against, from values and derivatives of k alone.
+def test_reference_norms_agree_with_the_reproducing_property(nu, d):
+    # The exact norms to which `distance` and `remainder` are compared, from values and derivatives of k alone.
     truth = reference.Kernel.like(additive(nu, tuple(np.linspace(0.5, 1.5, d)), 1.3), d)
     u, c = np.array([0.5, -0.25, 0.0, 1.5])[:d], np.zeros(d)
     with mpmath.workdps(reference.DIGITS):
         square = truth(u, u) - 2 * truth(u, c) + truth(c, c)
         assert abs(truth.difference_norm(u) ** 2 / square - 1) < mpf(10) ** -30
-        for j in range(d):  # ∂_jk(c, ·) against k(·, u) and against itself; no two of them have a product
+        for j in range(d):  # ∂_jk(c, ·) with k(·, u) and with itself; different derivatives are orthogonal
             square += -2 * mpf(u[j]) * truth.derivative(c, u, j) + mpf(u[j]) ** 2 * truth.derivative_variance(j)
         assert abs(truth.remainder_norm(u) ** 2 / square - 1) < mpf(10) ** -30
 
@@ -142,7 +142,7 @@ def test_the_norm_of_the_remainder_is_the_sum_by_the_reproducing_property(nu, d)
 @pytest.mark.parametrize("nu", [None, 1.5, 2.5, 3.7], ids=name)
 @pytest.mark.parametrize("size", [2.0**-4, 0.5, 2.0])
 @pytest.mark.parametrize("d", [2, 5])
-def test_bounds_are_exact_for_cubes_and_too_large_by_at_most_the_root_of_d(nu, size, d):
+def test_bounds_are_exact_for_cubes_and_at_most_the_root_of_d_too_large(nu, size, d):
     ell = 2.0 ** (np.arange(d) % 3 - 1)
     kernel = additive(nu, tuple(ell), 2.3)
     truth = reference.Kernel.like(kernel, d)
@@ -160,13 +160,13 @@ def test_bounds_are_exact_for_cubes_and_too_large_by_at_most_the_root_of_d(nu, s
 
 
 @pytest.mark.parametrize("nu", [None, 0.5, 2.5, 3.7], ids=name)
-def test_values_of_most_inputs_are_right_to_the_promised_rounding(nu):
+def test_values_with_the_most_inputs_are_accurate_to_the_stated_rounding(nu):
     d = Additive.MOST_INPUTS
     rng = np.random.default_rng(0)
     kernel = additive(nu, tuple(rng.uniform(0.3, 2.0, d)), 1.3)
     truth = reference.Kernel.like(kernel, d)
     X = rng.uniform(-1, 1, (2, d))
-    # Near and far: terms next to 1, whose sum is large, and terms of all sizes.
+    # Near points give terms close to 1 with a large sum; far points give terms of all sizes.
     Z = X + rng.normal(size=(2, d)) * np.array([[1e-3], [1.0]])
     jet, promised = kernel.jet(X, Z), 1.3 * kernel.rounding * UNIT_ROUNDOFF
     np.testing.assert_array_equal(jet[0], kernel(X, Z))
@@ -178,7 +178,7 @@ def test_values_of_most_inputs_are_right_to_the_promised_rounding(nu):
         assert error * d * ell[j] <= promised
 
 
-# ---- errors, and what is the same
+# ---- errors and equality
 
 
 @pytest.mark.parametrize(
@@ -186,12 +186,12 @@ def test_values_of_most_inputs_are_right_to_the_promised_rounding(nu):
     [None, 2.5, "Matern", Matern, Additive(Matern(2.5)), Separable(Matern(2.5)), lambda X, Z: X @ Z.T],
     ids=["None", "number", "text", "class", "additive", "separable", "function"],
 )
-def test_it_is_made_of_a_kernel_of_one_distance(kernel):
+def test_additive_requires_a_kernel_of_one_distance(kernel):
     with pytest.raises(ArgumentError, match=r"Additive needs a kernel of one distance, such as Matern\(2\.5\); got"):
         Additive(kernel)
 
 
-def test_there_are_at_most_128_inputs():
+def test_more_than_128_inputs_raise_an_argument_error():
     kernel, most, more = Additive(SquaredExponential()), np.zeros((1, 128)), np.zeros((1, 129))
     assert kernel(most, most) == [[1.0]]
     assert kernel.jet(most, most).shape == (129, 1, 1)
@@ -206,11 +206,11 @@ def test_there_are_at_most_128_inputs():
         lambda: Separable(kernel).check_dimension(129),
         lambda: Additive(Matern(2.5, (1.0,) * 129))(more, more),
     ):
-        with pytest.raises(ArgumentError, match="an additive kernel has at most 128 inputs; got 129"):
+        with pytest.raises(ArgumentError, match="an additive kernel must have at most 128 inputs; got 129"):
             call()
 
 
-def test_number_of_lengthscales_must_fit():
+def test_a_wrong_number_of_lengthscales_raises_an_argument_error():
     kernel, X = Additive(Matern(2.5, (1.0, 2.0))), np.zeros((1, 3))
     for call in (
         lambda: kernel(X, X),

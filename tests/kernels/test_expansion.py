@@ -1,4 +1,4 @@
-"""Functions of known norm."""
+"""Tests of functions of known norm."""
 
 import numpy as np
 import pytest
@@ -46,7 +46,7 @@ def test_joint_norm_is_the_double_sum():
 
 
 @every_kernel
-def test_values_are_the_sums(nu):
+def test_values_are_sums_of_kernel_sections(nu):
     rng = np.random.default_rng(1)
     kernel = make(nu, 0.8, 1.7)
     f = Expansion(kernel, rng.uniform(-1, 1, (6, 1)), rng.normal(size=(6, 2)))
@@ -57,7 +57,7 @@ def test_values_are_the_sums(nu):
             assert f(x)[i, j] == pytest.approx(sum(terms), abs=1e-13)
 
 
-def test_vector_values_are_the_sums():
+def test_vector_values_are_sums_of_kernel_sections():
     rng = np.random.default_rng(1)
     kernel = separable()
     f = OperatorExpansion(kernel, rng.uniform(-1, 1, (6, 2)), rng.normal(size=(6, 2)))
@@ -82,7 +82,7 @@ def test_scaled_to_gives_exactly_this_norm(nu, norm):
 
 
 @pytest.mark.parametrize("d", [1, 2, 4])
-def test_random_expansions_have_their_norm_and_their_shape(d):
+def test_random_expansions_have_the_given_norm_and_shape(d):
     rng = np.random.default_rng(3)
     low, high = -np.arange(1.0, d + 1), np.arange(1.0, d + 1) / 2
     f = random_expansion(make(1.5), low, high, norm=2.0, rng=rng, outputs=3, terms=50)
@@ -108,8 +108,8 @@ def test_random_expansions_depend_only_on_the_generator():
 @every_form
 @every_kernel
 @pytest.mark.parametrize("p", [1, 3, 8])
-def test_a_value_does_not_depend_on_what_it_is_computed_with(form, nu, p):
-    # Bit by bit: the same point told twice must not look like a contradiction.
+def test_a_value_does_not_depend_on_the_batch(form, nu, p):
+    # Bit for bit, so that reporting the same point twice is never a contradiction.
     rng = np.random.default_rng(9)
     kernel = form(nu, (0.8, 1.3), 1.7)
     f = random_expansion(kernel, [0.0, 0.0], [1.0, 1.0], norm=1.0, rng=rng, outputs=p)
@@ -141,7 +141,7 @@ def test_a_function_of_two_sections_attains_the_metric():
     assert abs(values[0] - values[1]) == pytest.approx(f.norm[0] * distance, rel=1e-12)
 
 
-def test_block_kernels_have_expansions_too():
+def test_expansions_of_block_kernels_have_the_given_norm():
     scalar = SquaredExponential(0.7)
     kernel = BlockKernel("k·A", lambda X, Z: scalar(X, Z)[:, :, None, None] * np.array(MATRIX))
     rng = np.random.default_rng(5)
@@ -166,7 +166,7 @@ def test_points_must_have_the_dimension_of_the_centres():
         f(np.zeros((3, 2)))
 
 
-def test_no_points_give_no_values():
+def test_an_empty_array_of_points_gives_an_empty_array_of_values():
     rng = np.random.default_rng(8)
     f = random_expansion(make(2.5), [0.0, 0.0], [1.0, 1.0], norm=1.0, rng=rng, outputs=2)
     g = random_operator_expansion(separable(), [0.0, 0.0], [1.0, 1.0], norm=1.0, outputs=2, rng=rng)

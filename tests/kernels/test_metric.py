@@ -1,4 +1,4 @@
-"""The metric of every kernel, radial or additive, and its Taylor remainders: upper bounds, and close ones."""
+"""Tests that the metric and Taylor remainders of every kernel are upper bounds and close to the exact values."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ from tests.kernels.cases import (
 
 # ---- the metric d_k
 
-# How much `distance` may exceed d_k, relatively, at r ≥ 1e-6. Where 1 − φ cancels, only kernels with −φ''(0) have a
+# The largest relative excess of `distance` over d_k at r ≥ 1e-6. Where 1 − φ cancels, only kernels with −φ''(0) have a
 # second bound; just above ν = 1 that one is approached slowly (1 − φ is −φ''(0)r²/2 up to r^{2ν}).
 METRIC_EXCESS = {0.3: 1e-9, 0.5: 1e-8, 1.0: 2e-3, 1.5: 2e-5}
 
@@ -51,7 +51,7 @@ def test_distance_is_never_below_the_metric_where_bessel_functions_are_hard(form
 
 @every_form
 @every_kernel
-def test_distance_at_the_ends(form, nu):
+def test_distance_at_zero_and_at_infinity(form, nu):
     kernel = form(nu, 1.0, 2.3)
     assert kernel.distance(np.zeros(2)).tolist() == [0.0, 0.0]
     np.testing.assert_allclose(kernel.distance(np.array([1e3, 1e200, np.inf])), np.sqrt(4.6), rtol=1e-12)
@@ -91,7 +91,7 @@ DIFFERENCES = np.array(
 def test_distance_and_remainder_are_never_below_the_exact_norms(form, nu):
     kernel = form(nu, SCALES, 2.3)
     truth = reference.Kernel.like(kernel, 3)
-    r = kernel.scaled_norm(DIFFERENCES) * (1 + 4 * UNIT_ROUNDOFF)  # it is itself rounded
+    r = kernel.scaled_norm(DIFFERENCES) * (1 + 4 * UNIT_ROUNDOFF)  # the scaled norm is rounded
     excess = [
         float(mpf(a) / truth.difference_norm(u) - 1) for a, u in zip(kernel.distance(r), DIFFERENCES, strict=True)
     ]
@@ -127,7 +127,7 @@ def test_remainder_is_never_below_the_norm_of_the_functional(form, nu):
 
 @every_form
 @every_differentiable_kernel
-def test_remainder_never_decreases_but_by_rounding(form, nu):
+def test_remainder_never_decreases_except_by_rounding(form, nu):
     kernel, r = form(nu), radii(3000)
     remainder = kernel.remainder(r)
     assert remainder is not None
@@ -141,7 +141,7 @@ def test_remainder_never_decreases_but_by_rounding(form, nu):
 @pytest.mark.parametrize("scale", [0.03, 0.3, 2.0])
 def test_a_function_attains_the_remainder(form, nu, scale):
     # The functional's representer k(·, c+u) − k(·, c) − u·∇k(·, c), its last term as a central difference.
-    # |u_j|/ℓ_j is the same for all j, where the bound of an additive kernel is sharp, too.
+    # |u_j|/ℓ_j is the same for all j, where the bound of an additive kernel is also sharp.
     kernel, h = form(nu, (0.5, 1.5), 1.5), 1e-3
     c, u = np.array([0.3, -0.2]), np.array([0.35, -1.05]) * scale
     centres = np.array([c + u, c, c + h * u, c - h * u])

@@ -1,4 +1,4 @@
-"""Operator-valued kernels: what they accept and what they return."""
+"""Tests of operator-valued kernels: arguments and values."""
 
 import numpy as np
 import pytest
@@ -53,7 +53,7 @@ def test_spectral_norm_is_the_largest_eigenvalue(A):
     assert Separable(SCALAR, A).spectral_norm == pytest.approx(np.linalg.norm(A, 2), rel=1e-14)
 
 
-def test_rounding_in_a_matrix_is_forgiven():
+def test_rounding_errors_in_a_matrix_are_accepted():
     A = MATRIX + np.array([[0.0, 1e-14], [0.0, 0.0]])
     kept = Separable(SCALAR, A).matrix_for(2)
     np.testing.assert_array_equal(kept, kept.T)
@@ -74,7 +74,7 @@ def test_rounding_in_a_matrix_is_forgiven():
         ([[-1.0]], "positive semidefinite; its diagonal has -1"),
         ([[1e14, 0.0], [0.0, -1e-8]], "positive semidefinite; its diagonal has -1e-08"),
         ([[1e14, 2e3], [2e3, 1e-8]], "positive semidefinite; .* smallest eigenvalue is"),
-        ([[1.0, 1e-12], [1e-12, 0.0]], "0 on the diagonal and other entries"),
+        ([[1.0, 1e-12], [1e-12, 0.0]], "0 on the diagonal and nonzero entries elsewhere"),
         ([[1.0, 0.0], [0.0, 1e-250]], "diagonal of the separable kernel's matrix must lie between 1e-200 and 1e"),
         ([[1.0], [1.0, 2.0]], "matrix"),
         ("matrix", "matrix"),
@@ -96,12 +96,12 @@ def test_rounding_in_a_matrix_is_forgiven():
         "text",
     ],
 )
-def test_a_separable_kernel_refuses_a_wrong_matrix(A, text):
+def test_an_invalid_matrix_raises_an_argument_error(A, text):
     with pytest.raises(ArgumentError, match=text):
         Separable(SCALAR, A)
 
 
-def test_a_separable_kernel_refuses_what_does_not_fit():
+def test_separable_rejects_wrong_kernels_and_sizes():
     with pytest.raises(ArgumentError, match=r"matrix is 2×2 but there are 3 outputs"):
         Separable(SCALAR, MATRIX).blocks(X, X, 3)
     with pytest.raises(ArgumentError, match=r"needs a scalar kernel .* got <function"):
@@ -110,10 +110,10 @@ def test_a_separable_kernel_refuses_what_does_not_fit():
         Separable(SquaredExponential((1.0, 2.0))).check_dimension(1)
 
 
-# ---- given as a function
+# ---- block kernels
 
 
-def test_blocks_come_from_the_function():
+def test_blocks_are_the_values_of_the_function():
     kernel = block_kernel(MATRIX)
     np.testing.assert_array_equal(kernel.blocks(X, X[:2], 2), Separable(SCALAR, MATRIX).blocks(X, X[:2], 2))
     lists = BlockKernel("lists", lambda X, Z: [[[[1.0]] for _ in Z] for _ in X])
@@ -122,7 +122,7 @@ def test_blocks_come_from_the_function():
 
 @pytest.mark.parametrize("name", ["", "  ", None, 3])
 def test_a_block_kernel_needs_a_name(name):
-    with pytest.raises(ArgumentError, match="needs a name that is not empty; got"):
+    with pytest.raises(ArgumentError, match="needs a non-empty name; got"):
         BlockKernel(name, SCALAR)
 
 
@@ -136,12 +136,12 @@ def test_a_block_kernel_needs_a_function():
     [
         (SCALAR, r"'mine' must return blocks of shape \(n, m, p, p\) = \(3, 3, 2, 2\); got \(3, 3\)"),
         (lambda X, Z: np.ones((len(X), len(Z), 3, 3)), r"= \(3, 3, 2, 2\); got \(3, 3, 3, 3\)"),
-        (lambda X, Z: np.full((len(X), len(Z), 2, 2), np.nan), "'mine' returned a value that is not finite"),
-        (lambda X, Z: np.full((len(X), len(Z), 2, 2), np.inf), "'mine' returned a value that is not finite"),
+        (lambda X, Z: np.full((len(X), len(Z), 2, 2), np.nan), "'mine' must return finite values; got NaN or infinity"),
+        (lambda X, Z: np.full((len(X), len(Z), 2, 2), np.inf), "'mine' must return finite values; got NaN or infinity"),
     ],
     ids=["scalar", "size", "nan", "inf"],
 )
-def test_wrong_blocks_are_refused(function, text):
+def test_invalid_blocks_raise_an_argument_error(function, text):
     kernel = BlockKernel("mine", function)
     with pytest.raises(ArgumentError, match=text):
         kernel.blocks(X, X, 2)
@@ -168,7 +168,7 @@ def test_an_asymmetric_function_is_detected_on_the_data(function):
 
 def test_an_asymmetry_between_old_and_new_data_is_detected():
     def late(X: Array, Z: Array) -> Array:
-        """Wrong only between points on either side of 1."""
+        """Asymmetric only between points on different sides of 1."""
         return (SCALAR(X, Z) + 0.1 * (X > 1) * (Z.T < 1))[:, :, None, None] * np.eye(2)
 
     posterior = BlockPosterior.fit(BlockKernel("late", late), X[:2], Y[:2])
@@ -186,5 +186,5 @@ def test_an_asymmetry_between_old_and_new_data_is_detected():
     ids=["negative", "indefinite block", "indefinite kernel"],
 )
 def test_an_indefinite_function_is_detected_on_the_data(function):
-    with pytest.raises(NumericalError, match=r"not positive definite: .* at row \d+ of \d+.* check that it is"):
+    with pytest.raises(NumericalError, match=r"must be positive definite; .* at row \d+ of \d+.* check that it is"):
         BlockPosterior.fit(BlockKernel("odd", function), X, Y)

@@ -1,4 +1,4 @@
-"""φ, φ'/r, −φ''(0) and φ''''(0) of every kernel against many-digit arithmetic."""
+"""φ, φ'/r, −φ''(0) and φ''''(0) of every kernel compared with many-digit arithmetic."""
 
 from functools import cache
 
@@ -15,7 +15,7 @@ from tests.kernels.cases import HARD, SMOOTHNESS, every_differentiable_kernel, e
 
 @cache
 def exact(nu: float | None) -> tuple[Array, list[reference.Number], list[reference.Number]]:
-    """r, φ(r) and φ'(r) on the grid that the tests share."""
+    """r, φ(r) and φ'(r) on the grid shared by the tests."""
     r = radii(40)
     return r, [reference.profile(nu, v) for v in r], [reference.profile_derivative(nu, v) for v in r]
 
@@ -34,7 +34,7 @@ def exact_products(a: Array, b: Array) -> list[reference.Number]:
 
 
 @pytest.mark.parametrize("r", [1e-9, 0.3, 2.0, 20.0])
-def test_the_reference_has_the_closed_forms(r):
+def test_the_reference_agrees_with_the_closed_forms(r):
     with mpmath.workdps(reference.DIGITS):
         u = [mpmath.sqrt(2 * mpf(nu)) * mpf(r) for nu in (0.5, 1.5, 2.5)]
         closed = [mpmath.exp(-u[0]), (1 + u[1]) * mpmath.exp(-u[1]), (1 + u[2] + u[2] ** 2 / 3) * mpmath.exp(-u[2])]
@@ -57,7 +57,7 @@ def test_profile_never_increases(nu):
     r = np.append(0.0, radii(2000))
     phi = make(nu).profile(r**2)
     assert np.all(phi >= 0)
-    # An increase would be a rounding error; a decrease must show wherever φ changes by more than that.
+    # An increase can only be a rounding error; φ must decrease where it changes by more than that.
     assert np.diff(phi).max() <= make(nu).rounding * UNIT_ROUNDOFF
     visible = phi[(r > 0.01) & (r < 5)]
     assert np.all(np.diff(visible) < 0)
@@ -70,18 +70,18 @@ def test_profile_is_exactly_one_at_zero(nu):
 
 
 @every_kernel
-def test_profile_is_right_to_the_promised_rounding(nu):
+def test_profile_is_accurate_to_the_stated_rounding(nu):
     r, phi, _ = exact(nu)
     assert roundoffs(make(nu).profile(r**2), phi) <= make(nu).rounding
 
 
 @every_kernel
-def test_slope_is_right_to_the_promised_rounding(nu):
+def test_slope_is_accurate_to_the_stated_rounding(nu):
     kernel = make(nu)
     r, phi, derivative = exact(nu)
     profile, slope = kernel.profile_and_slope(r**2)
     assert roundoffs(profile, phi) <= kernel.rounding
-    if kernel.curvature is None:  # φ' may be infinite at 0: the promise can only be relative
+    if kernel.curvature is None:  # φ' may be infinite at 0, so the stated error is relative
         relative = [float(abs(mpf(a) * mpf(b) / c - 1)) for a, b, c in zip(slope, r, derivative, strict=True) if c]
         assert max(relative) <= 4 * kernel.rounding * UNIT_ROUNDOFF
     else:
@@ -90,7 +90,7 @@ def test_slope_is_right_to_the_promised_rounding(nu):
 
 
 @pytest.mark.parametrize("nu", HARD)
-def test_profile_and_slope_are_right_where_bessel_functions_are_hard(nu):
+def test_profile_and_slope_are_accurate_where_bessel_functions_are_hard(nu):
     kernel = Matern(nu)
     r = np.linspace(1.7, 2.1, 9) / np.sqrt(2 * nu)
     r = r.astype(np.float32).astype(np.float64)
@@ -166,7 +166,7 @@ def test_fourth_derivative(nu):
 
 
 @pytest.mark.parametrize("nu", [0.3, 0.5, 1.0, np.nextafter(1.0, 2.0), 1.5, 2.0, np.nextafter(2.0, 3.0), 2.5])
-def test_derivatives_at_zero_exist_exactly_where_they_should(nu):
+def test_derivatives_at_zero_exist_exactly_for_smooth_kernels(nu):
     kernel = Matern(nu)
     assert (kernel.curvature is None) == (nu <= 1)
     assert (kernel.lipschitz_factor is None) == (nu <= 1)

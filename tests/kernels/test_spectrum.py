@@ -1,4 +1,4 @@
-"""Spectral densities: their integrals and inverse Fourier transforms give the kernel back."""
+"""Tests that integrals and inverse Fourier transforms of spectral densities give the kernel."""
 
 from collections.abc import Callable
 
@@ -37,7 +37,7 @@ def test_inverse_fourier_transform_gives_the_kernel(nu, r):
 
 @every_kernel
 @pytest.mark.parametrize("omega", [(0.0,), (1.3,), (0.4, 3.0)])
-def test_integrating_out_a_frequency_leaves_the_density_of_fewer_inputs(nu, omega):
+def test_integrating_over_a_frequency_gives_the_density_of_fewer_inputs(nu, omega):
     ell = (0.6, 1.5, 0.9)[: len(omega)]
     fewer, more = make(nu, ell, 1.7), make(nu, (*ell, 2.5), 1.7)
     both = 2 * integrate(lambda w: at(more, *omega, w)) / (2 * np.pi)

@@ -1,4 +1,4 @@
-"""What every stationary kernel must satisfy, radial or additive: values, gradients, changes with the lengthscales."""
+"""Conformance tests of all stationary kernels: values, gradients, derivatives by the lengthscales."""
 
 import numpy as np
 import pytest
@@ -61,7 +61,7 @@ def test_shapes(form, nu, seed, d, n, m):
 @every_form
 @every_kernel
 @pytest.mark.parametrize("d", [1, 2, 3])
-def test_values_are_right_to_the_promised_rounding(form, nu, d):
+def test_values_are_accurate_to_the_stated_rounding(form, nu, d):
     rng = np.random.default_rng(d)
     kernel = form(nu, tuple(rng.uniform(0.3, 2.0, d)), 1.3)
     truth = reference.Kernel.like(kernel, d)
@@ -152,7 +152,7 @@ def test_arguments_are_not_modified(form, nu):
 
 
 @pytest.mark.parametrize("nu", [nu for nu in SMOOTHNESS if nu != 150.0], ids=name)  # its K_ν overflows beyond 100
-def test_scikit_learn_has_the_same_values(nu):
+def test_values_agree_with_scikit_learn(nu):
     X, Z = points(0, 20, 3), points(1, 15, 3)
     ell = np.array([0.6, 1.1, 2.5])
     other = peer.ConstantKernel(1.7) * (peer.RBF(ell) if nu is None else peer.Matern(ell, nu=nu))
@@ -195,7 +195,7 @@ def test_derivative_variances_are_those_of_the_gradient(form, nu, d):
     np.testing.assert_allclose(variances, -slopes / h, rtol=1e-6)
 
 
-# ---- how a Gram matrix changes with the lengthscales
+# ---- derivatives of a Gram matrix by the lengthscales
 
 
 @every_form
@@ -215,12 +215,12 @@ def test_by_scales_is_the_central_difference(form, nu, d):
         difference = (form(nu, tuple(ell * step))(X, X) - form(nu, tuple(ell / step))(X, X)) / (2 * h)
         assert pulled == pytest.approx((weights * difference).sum(), rel=1e-7, abs=1e-8)
     twice = pull(2 * weights)
-    np.testing.assert_array_equal(twice, 2 * pull(weights))  # it can be asked again
+    np.testing.assert_array_equal(twice, 2 * pull(weights))  # a second call gives the same result
 
 
 @every_form
 @every_kernel
-def test_by_scales_of_one_lengthscale_for_all_is_that_of_equal_ones(form, nu):
+def test_by_scales_of_a_shared_lengthscale_equals_that_of_equal_lengthscales(form, nu):
     X = points(0, 9, 3)
     shared, own = form(nu, 0.7).by_scales(X), form(nu, (0.7,) * 3).by_scales(X)
     np.testing.assert_allclose(shared[0], own[0], rtol=0, atol=1e-13)
@@ -230,7 +230,7 @@ def test_by_scales_of_one_lengthscale_for_all_is_that_of_equal_ones(form, nu):
 @every_form
 @every_kernel
 def test_by_scales_is_the_same_far_from_the_origin(form, nu):
-    X = np.round(points(0, 9, 3) * 2**20) / 2**20  # so that the differences stay what they are
+    X = np.round(points(0, 9, 3) * 2**20) / 2**20  # so that the differences are exact
     near, far = (form(nu, 0.7).by_scales(inputs)[1](np.eye(9) + 1) for inputs in (X, X + 2.0**24))
     np.testing.assert_allclose(far, near, rtol=1e-7)
 
@@ -253,8 +253,8 @@ class TestErrors:
         with pytest.raises(ArgumentError, match=r"lengthscale must be a .*number above 0; got"):
             make_kernel(lengthscale)
 
-    def test_there_must_be_a_lengthscale(self, make_kernel):
-        with pytest.raises(ArgumentError, match="one number per input dimension; got none"):
+    def test_an_empty_lengthscale_raises_an_argument_error(self, make_kernel):
+        with pytest.raises(ArgumentError, match="one number per input dimension; got an empty sequence"):
             make_kernel(())
 
     @pytest.mark.parametrize("variance", [0.0, -2.0, np.nan, np.inf, None])
@@ -262,7 +262,7 @@ class TestErrors:
         with pytest.raises(ArgumentError, match=r"variance must be a .*number above 0; got"):
             make_kernel(1.0, variance)
 
-    def test_number_of_lengthscales_must_fit(self, make_kernel):
+    def test_a_wrong_number_of_lengthscales_raises_an_argument_error(self, make_kernel):
         kernel = make_kernel((1.0, 2.0))
         for call in (kernel, kernel.jet, kernel.gradient):
             with pytest.raises(ArgumentError, match="2 lengthscales but its inputs have 3 dimensions"):

@@ -19,12 +19,12 @@ from cascada.algorithms import (
     NAMES,
     NonAdaptive,
     OptimisticImprovement,
-    PaperGrid,
     RandomSearch,
 )
 from cascada.arrays import Array
 from cascada.calibration import Calibration
 from cascada.errors import ArgumentError
+from cascada.experiments.paper_grid import PaperGrid
 from cascada.kernels import Additive, BlockKernel, Matern, OperatorKernel, Separable, SquaredExponential
 from cascada.network import Network, Stage, chain
 from cascada.space import Grid, Integer, Real

@@ -1,12 +1,13 @@
-"""Slow and literal: Σ_T and γ_T by trying every sequence, with many digits where that matters."""
+"""Reference implementations: Σ_T and γ_T over all sequences, and the positive members of a hard family."""
 
 from itertools import combinations_with_replacement, product
 
 import mpmath
 import numpy as np
 
-from cascada.arrays import Array
+from cascada.arrays import Array, IntArray
 from cascada.kernels import Stationary
+from cascada.theory.hard import HardFamily
 
 
 def posterior_sd(kernel: Stationary, seen: Array, z: Array, jitter: float) -> float:
@@ -59,3 +60,11 @@ def network_constant(B: float, L: float, dims: list[int]) -> mpmath.mpf:
             widths = mpmath.fprod(mpmath.sqrt(dims[s - 1]) for s in range(i + 1, m + 1))
             terms.append(mpmath.mpf(2) ** (m - i + 1) * mpmath.mpf(B) * mpmath.mpf(L) ** (m - i) * widths)
         return mpmath.fsum(terms)
+
+
+def positive_members(family: HardFamily, points: Array) -> IntArray:
+    """The member that is positive at each point of the cube (n, d), or −1 where all are zero; shape (n,)."""
+    places = np.clip((points * family.cells).astype(np.int64), 0, family.cells - 1)
+    inside = family.needle(points - (places + 0.5) / family.cells) > 0
+    numbers = places @ (family.cells ** np.arange(family.dimension)[::-1])
+    return np.where(inside, numbers, -1)

@@ -123,7 +123,7 @@ def test_orders_have_no_value_and_say_so():
 
 @pytest.mark.parametrize("horizon", [-1, 2.0, True])
 def test_a_horizon_is_a_count(horizon):
-    with pytest.raises(ArgumentError, match="T must be a whole number, 0 or more"):
+    with pytest.raises(ArgumentError, match="T must be a whole number ≥ 0"):
         average_simple_regret(family(4), horizon)
-    with pytest.raises(ArgumentError, match="T must be a whole number, 0 or more"):
+    with pytest.raises(ArgumentError, match="T must be a whole number ≥ 0"):
         cumulative_regret_bound(Matern(1.5), 5.0, horizon, **SETTING)

@@ -135,7 +135,7 @@ def test_the_trivial_bound():
         (("ring", [1], 1.0, 1.0), "structure must be one of chain, multi-output, feed-forward; got 'ring'"),
         (("chain", [2, 2], 1.0, 1.0), "every layer of a chain but the first has one input"),
         (("chain", [], 1.0, 1.0), "dims must be the input dimension of every layer"),
-        (("chain", [0], 1.0, 1.0), "whole numbers of 1 or more"),
+        (("chain", [0], 1.0, 1.0), "whole numbers ≥ 1"),
         (("chain", [2, 1], [1.0], 1.0), "norm_bound must be one number, or one for each of the 2 layers; got 1"),
         (("chain", [2, 1], 1.0, -1.0), "lipschitz must be a finite number above 0"),
         (("chain", [2, 1], 1.0, 1.0, [1, 0]), "extra must be 0 for the first layer"),

@@ -135,7 +135,7 @@ def test_envelope_is_a_concave_majorant_below_the_papers_root(noise):
 
 def test_bad_arguments_say_what_to_do():
     kernel, Z = Matern(2.5), points(5)
-    with pytest.raises(ArgumentError, match=r"horizon T must be a whole number, 1 or more; got 0"):
+    with pytest.raises(ArgumentError, match=r"horizon T must be a whole number ≥ 1; got 0"):
         sd_sum(kernel, Z, 0)
     with pytest.raises(ArgumentError, match=r"at least the jitter 0\.01: λ ≤ λ'"):
         sd_sum(kernel, Z, 5, jitter=0.01, noises=[1.0, 1e-3])

@@ -12,7 +12,6 @@ from cascada.algorithms.gpn_ei import GPNEI
 from cascada.algorithms.gpn_ucb import GPNUCB
 from cascada.algorithms.non_adaptive import NonAdaptive
 from cascada.algorithms.optimistic_improvement import OptimisticImprovement
-from cascada.algorithms.paper_grid import PaperGrid
 from cascada.algorithms.random_search import RandomSearch
 from cascada.errors import ArgumentError
 
@@ -59,7 +58,6 @@ __all__ = [
     "ExpectedImprovement",
     "NonAdaptive",
     "OptimisticImprovement",
-    "PaperGrid",
     "RandomSearch",
     "Situation",
     "Suggestion",

@@ -255,7 +255,7 @@ def _changes(before: Beliefs, now: list[StageBelief]) -> tuple[str, ...]:
         assert earlier is not None, "independent outputs"
         assert later is not None, "independent outputs"
         posterior = later.posterior
-        fresh = posterior.rows >= earlier.posterior.told
+        fresh = posterior.rows >= earlier.posterior.received
         if not fresh.any() or earlier.posterior.count < 2 * (posterior.dimension + 1):
             continue  # from so few, nobody would have believed it
         prediction = earlier.posterior.predict(posterior.inputs[fresh])

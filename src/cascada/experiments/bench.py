@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from cascada.errors import ArgumentError
+from cascada.arrays import as_whole_number
 from cascada.experiments import bench_plan
 from cascada.experiments.bench_figures import draw, require_matplotlib
 from cascada.experiments.bench_plan import Job, Plan, Settings
@@ -64,8 +64,7 @@ def compute(
     plan: Plan, out: Path, jobs: int, report: Report, *, retry: bool = False, work: Work = bench_plan.work
 ) -> list[dict[str, Any]]:
     """The results of all runs of the plan, in the order of `Plan.jobs`."""
-    if jobs < 1:
-        raise ArgumentError(f"jobs must be at least 1; got {jobs}.")
+    jobs = as_whole_number(jobs, "jobs")
     kept = Finished.open(out, plan.settings.as_json())
     if retry:
         _forget_failed(plan, kept)

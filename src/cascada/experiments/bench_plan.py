@@ -15,6 +15,7 @@ from typing import Any
 from cascada import __version__
 from cascada.algorithms import NAMES
 from cascada.algorithms import by_name as algorithm_by_name
+from cascada.arrays import as_whole_number
 from cascada.errors import ArgumentError
 from cascada.experiments.bench_run import Course, initial_points, run, simple_regret
 from cascada.experiments.contestants import contestant
@@ -38,9 +39,9 @@ class Settings:
     gaps: bool = False
 
     def __post_init__(self) -> None:
-        _check_whole("budget", self.budget)
+        object.__setattr__(self, "budget", as_whole_number(self.budget, "budget"))
         if self.initial is not None:
-            _check_whole("initial", self.initial)
+            object.__setattr__(self, "initial", as_whole_number(self.initial, "initial"))
 
     @property
     def checkpoints(self) -> tuple[int, ...]:
@@ -88,7 +89,7 @@ class Plan:
     settings: Settings
 
     def __post_init__(self) -> None:
-        _check_whole("seeds", self.seeds)
+        object.__setattr__(self, "seeds", as_whole_number(self.seeds, "seeds"))
         for what, names in (("problems", self.problems), ("algorithms", self.algorithms)):
             twice = sorted({name for name in names if names.count(name) > 1})
             if not names or twice:
@@ -172,8 +173,3 @@ def _versions(algorithm: str) -> dict[str, str]:
 @lru_cache(maxsize=32)  # a worker makes many runs of few problems, and finding an optimum takes its time
 def _problem(name: str) -> Problem:
     return problem_by_name(name)
-
-
-def _check_whole(name: str, value: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ArgumentError(f"{name} must be a whole number, at least 1; got {value!r}.")

@@ -1,11 +1,12 @@
 """The summary of a benchmark as Markdown that is readable as plain text."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from cascada.experiments.bench_plan import Plan
 from cascada.experiments.bench_summary import CONFIDENCE, FLOOR, Comparison, OnProblem, Quartiles, Record, Standing
 from cascada.outwards import rounded_up
+from cascada.tables import markdown_table
 
 _NOTES = f"""\
 - Regret: the median over seeds of optimum − best value so far, and in brackets its quartiles; columns count evaluations
@@ -37,7 +38,11 @@ def _problem(plan: Plan, found: OnProblem) -> str:
     parts = [heading, _standings(plan, found.standings)]
     if found.comparisons:
         parts.append(f"Against {plan.algorithms[0]}, seed by seed:")
-        parts.append(_markdown(["algorithm", "better", "equal", "worse", "ratio", ""], map(_row, found.comparisons)))
+        parts.append(
+            markdown_table(
+                ["algorithm", "better", "equal", "worse", "ratio", ""], [_row(one) for one in found.comparisons]
+            )
+        )
     if found.beyond:
         parts.append(f"Note: a run beats the optimum by {found.beyond:.2g}; the problem's optimum is not its maximum.")
     parts += [_failures(each) for each in found.standings if each.failed]
@@ -65,7 +70,7 @@ def _standings(plan: Plan, standings: Sequence[Standing]) -> str:
         cpu = "–" if each.cpu is None else f"{each.cpu:.2g}"
         gap = [_gap(each)] if plan.settings.gaps else []
         rows.append([each.algorithm, str(each.runs), str(each.failed), *cells, *gap, cpu])
-    return _markdown(heading, rows)
+    return markdown_table(heading, rows)
 
 
 def _regret(quartiles: Quartiles) -> str:
@@ -91,7 +96,7 @@ def _over_all(plan: Plan, summary: Sequence[OnProblem]) -> str:
         verdicts = Counter(found.comparisons[position].verdict for found in summary)
         rows.append([algorithm, *(str(verdicts[verdict]) for verdict in ("better", "worse", "undecided"))])
     heading = f"## Over all problems\n\nHow many of the {len(summary)} problems, against {plan.algorithms[0]}:"
-    return f"{heading}\n\n{_markdown(['algorithm', 'better', 'worse', 'undecided'], rows)}"
+    return f"{heading}\n\n{markdown_table(['algorithm', 'better', 'worse', 'undecided'], rows)}"
 
 
 def _versions(records: Sequence[Record]) -> str:
@@ -101,14 +106,3 @@ def _versions(records: Sequence[Record]) -> str:
         for package, version in record["versions"].items():
             found.setdefault(package, set()).add(version)
     return ", ".join(f"{package} {' and '.join(sorted(versions))}" for package, versions in found.items())
-
-
-def _markdown(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    everything = [heading, *rows]
-    widths = [max(map(len, column)) for column in zip(*everything, strict=True)]
-    lines = [
-        "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |"
-        for row in everything
-    ]
-    lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
-    return "\n".join(lines)

@@ -12,6 +12,7 @@ from textwrap import fill
 from cascada.experiments.findings import Finding
 from cascada.experiments.sentences import About, rules
 from cascada.experiments.statistics import Results, read
+from cascada.tables import markdown_table
 
 
 @dataclass(frozen=True)
@@ -46,8 +47,8 @@ def claims(results: Results) -> list[Claim]:
 
 def table(found: Sequence[Claim]) -> str:
     """The claims as a Markdown table that is readable as plain text, followed by their criteria and all numbers."""
-    rows = [("", "the paper says", "of", "g1", "g2", "family, mean [95% interval]")]
-    rows += [
+    header = ("", "the paper says", "of", "g1", "g2", "family, mean [95% interval]")
+    rows = [
         (
             claim.id,
             claim.sentence,
@@ -58,16 +59,13 @@ def table(found: Sequence[Claim]) -> str:
         )
         for claim in found
     ]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ["| " + " | ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) + " |" for row in rows]
-    lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
     notes = [line for claim in found for line in _notes(claim)]
     heading = (
         "A verdict in brackets is on a chain of which the sentence does not speak. The family is every chain that was\n"
         "run, g1 and g2 among them, with its first trial alone; an interval of few or of skewed values is rough.\n"
         "What is taken to be meant:"
     )
-    return "\n".join([*lines, "", heading, "", *notes, ""])
+    return "\n".join([markdown_table(header, rows), "", heading, "", *notes, ""])
 
 
 def _cell(finding: Finding, spoken_of: bool) -> str:

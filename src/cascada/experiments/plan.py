@@ -19,10 +19,11 @@ from cascada.algorithms import (
     ExpectedImprovement,
     NonAdaptive,
     OptimisticImprovement,
-    PaperGrid,
 )
+from cascada.arrays import as_whole_number
 from cascada.errors import ArgumentError
 from cascada.experiments.family import profile
+from cascada.experiments.paper_grid import PaperGrid
 from cascada.experiments.run import JITTER, outcomes, recommended_regret, run
 from cascada.experiments.statistics import COMPARED, FACTORS, NON_ADAPTIVE, OURS, SWEEP, squares
 from cascada.problems import Problem
@@ -54,9 +55,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         for name, least in (("horizon", 4), ("trials", 1), ("family", 2), ("chains", 2), ("samples", 1), ("seed", 0)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise ArgumentError(f"{name} must be a whole number, at least {least}; got {value!r}.")
+            object.__setattr__(self, name, as_whole_number(getattr(self, name), name, least))
         if self.chains > self.family:
             raise ArgumentError(f"chains must be at most the family's {self.family}; got {self.chains}.")
 

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from cascada.errors import ArgumentError
+from cascada.arrays import as_whole_number
 from cascada.experiments import plan
 from cascada.experiments.family import Profile, pick
 from cascada.experiments.finished import Finished, as_text, write
@@ -44,8 +44,7 @@ def reproduce(settings: Settings, out: Path, jobs: int, report: Report, work: Wo
 
 def compute(settings: Settings, out: Path, jobs: int, report: Report, work: Work = plan.work) -> dict[str, Any]:
     """All results: settings, chains, runs. The same settings give the same ones, however many jobs there are."""
-    if jobs < 1:
-        raise ArgumentError(f"jobs must be at least 1; got {jobs}.")
+    jobs = as_whole_number(jobs, "jobs")
     finished = Finished.open(out, settings.as_json())
     do = partial(work, settings)
     try:

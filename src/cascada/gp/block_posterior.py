@@ -1,7 +1,7 @@
 """The posterior of any operator-valued kernel, by a block Cholesky factor of the tp×tp matrix G_t + λI.
 
-Rows are ordered by observation, then by output. The jitter of an observation is λ times the largest ‖Γ(x, x)‖₂ told so
-far, so that it stays above the rounding of the rows before it.
+Rows are ordered by observation, then by output. The jitter of an observation is λ times the largest ‖Γ(x, x)‖₂ observed
+so far, so that it exceeds the rounding errors of the earlier rows.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from cascada.gp.operator_posterior import OperatorPosterior, OperatorPrediction
 from cascada.gp.rounding import SMALLEST_JITTER, as_jitter, inflation, jitters
 from cascada.kernels.operator import BlockKernel, OperatorKernel
 
-# A user's function is taken to be accurate to this many unit roundoffs.
+# The assumed error of a user's kernel function in unit roundoffs.
 _KERNEL_ROUNDING = 256.0
 
 
@@ -29,10 +29,10 @@ class BlockPosterior(OperatorPosterior):
     _inputs: Array
     _outputs: Array
     _rows: IntArray
-    told: int
+    received: int
     rounded_inputs: bool
-    scale: float  # the largest ‖Γ(x, x)‖₂ told so far
-    _first_scale: float  # that of the first observation, which has the smallest jitter
+    scale: float  # the largest ‖Γ(x, x)‖₂ of all observations
+    _first_scale: float  # ‖Γ(x, x)‖₂ of the first observation, which has the smallest jitter
     factor: Array  # (tp, tp)
     whitened: Array  # (tp, 1)
 
@@ -45,7 +45,7 @@ class BlockPosterior(OperatorPosterior):
         jitter: float = SMALLEST_JITTER,
         rounded_inputs: bool = False,
     ) -> "BlockPosterior":
-        """The prior: no data yet."""
+        """The prior, without data."""
         kernel.check_dimension(dimension)
         return cls(
             kernel=kernel,
@@ -53,7 +53,7 @@ class BlockPosterior(OperatorPosterior):
             _inputs=np.empty((0, dimension)),
             _outputs=np.empty((0, outputs)),
             _rows=np.empty(0, dtype=np.int64),
-            told=0,
+            received=0,
             rounded_inputs=rounded_inputs,
             scale=0.0,
             _first_scale=1.0,
@@ -74,8 +74,8 @@ class BlockPosterior(OperatorPosterior):
         added = as_points(X, "X", self.dimension)
         values = as_outputs(Y, "Y", len(added), self.output_count)
         fresh = new_rows(self, added, values)
-        told = self.told + len(added)
-        rows = np.append(self._rows, self.told + np.array(fresh, dtype=np.int64))
+        received = self.received + len(added)
+        rows = np.append(self._rows, self.received + np.array(fresh, dtype=np.int64))
         added, values = added[fresh], values[fresh]
         p, t, b = self.output_count, self.count, len(fresh)
 
@@ -93,7 +93,7 @@ class BlockPosterior(OperatorPosterior):
             _inputs=np.concatenate([self._inputs, added]),
             _outputs=np.concatenate([self._outputs, values]),
             _rows=rows,
-            told=told,
+            received=received,
             rounded_inputs=self.rounded_inputs,
             scale=float(scales[-1]),
             _first_scale=float(scales[1]) if b and not t else self._first_scale,
@@ -140,4 +140,6 @@ class BlockPosterior(OperatorPosterior):
 def _flatten(blocks: Array) -> Array:
     """Blocks (n, m, p, p) as a matrix (np, mp)."""
     n, m, p, _ = blocks.shape
-    return np.array(blocks.transpose(0, 2, 1, 3), order="C").reshape(n * p, m * p)  # a copy: blocks are the user's
+    return np.array(blocks.transpose(0, 2, 1, 3), order="C").reshape(
+        n * p, m * p
+    )  # a copy, because the blocks belong to the user

@@ -1,6 +1,6 @@
-"""A Cholesky factor that grows by a block at a time, and solves with it.
+"""Cholesky factors that are extended by blocks, and triangular solves with them.
 
-Factors are lower triangular in Fortran order, as BLAS takes them without a copy.
+Factors are lower triangular and in Fortran order, so that BLAS needs no copy.
 """
 
 import numpy as np
@@ -27,14 +27,14 @@ def extend_factor(factor: Array, cross: Array, corner: Array) -> Array:
         extended[t:, t:], info = dpotrf(corner, lower=1, clean=1)
         if info != 0:
             raise NumericalError(
-                f"the kernel matrix is not positive definite: its factorisation broke down at row {t + info} of "
-                f"{t + b}. If the kernel is one of your own, check that it is positive definite; else raise the jitter."
+                f"the kernel matrix must be positive definite; its factorisation failed at row {t + info} of {t + b}. "
+                f"If you defined the kernel, check that it is positive definite; otherwise raise the jitter."
             )
     return extended
 
 
 def extend_solution(factor: Array, solution: Array, rows: Array) -> Array:
-    """L⁻¹·[Y; rows] from the solution L⁻¹·Y of the rows before."""
+    """L⁻¹·[Y; rows] from the solution L⁻¹·Y of the earlier rows."""
     t = solution.shape[0]
     residual = rows - factor[t:, :t] @ solution
     return np.concatenate([solution, triangular_solve(factor[t:, t:], residual)])
@@ -44,7 +44,7 @@ def triangular_solve(factor: Array, rhs: Array, transposed: bool = False) -> Arr
     """L⁻¹·rhs, or L⁻ᵀ·rhs, for a (t, n) right-hand side that may be overwritten."""
     if rhs.size == 0:
         return rhs
-    if rhs.shape[1] == 1:  # bound by memory: dtrsv reads the factor about twice as fast as dtrsm
+    if rhs.shape[1] == 1:  # limited by memory bandwidth: dtrsv reads the factor about twice as fast as dtrsm
         solution: Array = dtrsv(factor, rhs[:, 0], lower=1, trans=int(transposed), overwrite_x=1)
         return solution[:, None]
     block: Array = dtrsm(1.0, factor, rhs, lower=1, trans_a=int(transposed), overwrite_b=1)

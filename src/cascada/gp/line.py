@@ -1,11 +1,11 @@
-"""A squared-exponential posterior of one input at very many points, through few.
+"""Interpolation of a squared-exponential posterior of one input, for predictions at very many points.
 
 μ_t and σ_t² are entire functions: off the real line |μ_t(ζ)| ≤ ‖μ_t‖·s·e^{y²} and |k(ζ, ζ) − σ_t²(ζ)| ≤ s²·e^{2y²} with
 y = Im ζ/ℓ (Cauchy–Schwarz against ‖k_ζ‖² = s²·e^{2y²}). So the polynomial through N + 1 Chebyshev points of an interval
-of half-width R·ℓ is off by at most 4·M·r^{−N}/(r − 1) for every r > 1, with M that bound on the ellipse of parameter r,
-where y ≤ R(r − 1/r)/2. Some 90 points give ten lengthscales to rounding, whatever t is.
+of half-width R·ℓ has an error of at most 4·M·r^{−N}/(r − 1) for every r > 1. Here M is that bound on the ellipse of
+parameter r, where y ≤ R(r − 1/r)/2. About 90 points suffice for ten lengthscales up to rounding, for any t.
 
-For millions of points the polynomial is read off a table, by the cubic through the four nodes around a point.
+For millions of points the polynomial is tabulated and interpolated by the cubic through the four nodes around a point.
 """
 
 import math
@@ -21,10 +21,10 @@ from cascada.errors import ArgumentError
 from cascada.gp.posterior import Posterior, Prediction
 from cascada.kernels.squared_exponential import SquaredExponential
 
-# The interpolation error aimed at, relative to s² for variances; means do better. Rounding makes as much.
+# The target interpolation error, relative to s² for variances and smaller for means. Rounding errors are as large.
 _ACCURACY = 1e-15
 
-# Longer lines are not interpolated: the matrix from values to coefficients has so many entries squared.
+# The largest number of nodes: the matrix from values to coefficients has its square as number of entries.
 _MOST_NODES = 1000
 
 # Fourth derivatives in units of 1/ℓ⁴: ‖∂⁴k_z‖ = √105·s, and of k_zᵀ(K + λ)⁻¹k_z by Leibniz' rule:
@@ -32,13 +32,13 @@ _MOST_NODES = 1000
 _FOURTH_OF_MEAN = math.sqrt(105)
 _FOURTH_OF_VARIANCE = 2 * math.sqrt(105) + 8 * math.sqrt(15) + 6 * 3
 
-# The cubic through nodes −1, 0, 1, 2 is off by at most (9/16)/4! · h⁴·max|f''''| between the nodes 0 and 1.
+# The cubic through nodes −1, 0, 1, 2 has an error of at most (9/16)/4! · h⁴·max|f''''| between the nodes 0 and 1.
 _CUBIC = 9 / 16 / 24
 
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """Polynomials for mean and variance on [low, high], and how far they can be off but for rounding."""
+    """Polynomials for mean and variance on [low, high], with bounds of their error apart from rounding."""
 
     posterior: Posterior
     low: float
@@ -46,7 +46,10 @@ class Line:
 
     def __post_init__(self) -> None:
         if not suits(self.posterior):
-            raise ArgumentError("only squared exponential posteriors of one input can be interpolated on a line.")
+            raise ArgumentError(
+                f"a line needs a squared exponential posterior of one input; got {self.posterior.kernel!r} "
+                f"with {self.posterior.dimension} inputs. Use posterior.predict."
+            )
 
     @property
     def _unit(self) -> float:
@@ -54,7 +57,7 @@ class Line:
 
     @property
     def degree(self) -> int:
-        """N."""
+        """N, the degree of the polynomials."""
         return _degree(round(self._half / self._unit, 1) + 0.1)
 
     @property
@@ -67,12 +70,12 @@ class Line:
 
     @property
     def variance_error(self) -> float:
-        """How far an interpolated σ² can be off."""
+        """The largest error of an interpolated σ²."""
         return self.posterior.kernel.variance * _ACCURACY
 
     @property
     def mean_error(self) -> Array:
-        """How far an interpolated mean can be off, for every output (p,)."""
+        """The largest error of an interpolated mean for every output, (p,)."""
         return self.posterior.mean_norm * math.sqrt(self.posterior.kernel.variance) * _ACCURACY
 
     @cached_property
@@ -92,23 +95,23 @@ class Line:
         return Prediction(values[:-1].T, np.sqrt(np.maximum(values[-1], 0.0)))
 
     def table(self, nodes: int) -> "LineTable":
-        """The same as cubics between so many even nodes."""
+        """The same functions as cubics between `nodes` evenly spaced nodes."""
         step = 2 * self._half / (nodes - 3)
         start = self._centre - self._half - step
         ends = self._centre - self._half, self._centre + self._half
         values = self._values(np.clip(start + step * np.arange(nodes), *ends))
-        # The outermost nodes lie outside the interval, where the polynomial must not be used: continue cubically.
+        # The outermost nodes lie outside the interval, where the polynomial is invalid: extrapolate cubically.
         values[:, 0] = 4 * values[:, 1] - 6 * values[:, 2] + 4 * values[:, 3] - values[:, 4]
         values[:, -1] = 4 * values[:, -2] - 6 * values[:, -3] + 4 * values[:, -4] - values[:, -5]
         a, b, c, d = (values[:, i : nodes - 3 + i] for i in range(4))
-        # f(u) = p0 + u(p1 + u(p2 + u·p3)), 0 ≤ u ≤ 1 from the second of the four nodes to the third.
+        # f(u) = p0 + u(p1 + u(p2 + u·p3)), where u runs from 0 at the second of the four nodes to 1 at the third.
         cubic = np.stack([b, -a / 3 - b / 2 + c - d / 6, a / 2 - b + c / 2, -a / 6 + b / 2 - c / 2 + d / 6])
         return LineTable(self, start + step, step, np.ascontiguousarray(cubic.transpose(1, 0, 2)))
 
 
 @dataclass(frozen=True, eq=False)
 class LineTable:
-    """Cubics of means and variance, (p + 1, 4, cells), between even nodes."""
+    """Cubics of means and variance, (p + 1, 4, cells), between evenly spaced nodes."""
 
     line: Line
     start: float
@@ -117,15 +120,15 @@ class LineTable:
 
     @property
     def variance_error(self) -> float:
-        """How far a tabulated σ² can be off, but for rounding; σ by the root of it at most."""
+        """The largest error of a tabulated σ² apart from rounding; the error of σ is at most its root."""
         kernel = self.line.posterior.kernel
-        # The end cells rest on a continued node, itself off by h⁴·max|f''''|, whose weight is at most 1/15.
+        # The end cells use an extrapolated node with an error of h⁴·max|f''''|, whose weight is at most 1/15.
         scaled = (self.step / self.line._unit) ** 4
         return self.line.variance_error * 2 + kernel.variance * _FOURTH_OF_VARIANCE * (_CUBIC + 1 / 15) * scaled
 
     @property
     def mean_error(self) -> Array:
-        """How far a tabulated mean can be off, but for rounding, for every output (p,)."""
+        """The largest error of a tabulated mean apart from rounding for every output, (p,)."""
         kernel, norm = self.line.posterior.kernel, self.line.posterior.mean_norm
         scaled = (self.step / self.line._unit) ** 4
         return (
@@ -134,7 +137,7 @@ class LineTable:
 
     @cached_property
     def at_nodes(self) -> tuple[Array, Array]:
-        """Mean of the first output and sd at the nodes that start the cells, and at the last one, each (cells + 1,)."""
+        """Mean of the first output and sd at the first node of each cell and at the last node, each (cells + 1,)."""
         ends = self.cubic[:, :, -1].sum(axis=1, keepdims=True)
         values = np.hstack([self.cubic[:, 0], ends])
         return values[0], np.sqrt(np.maximum(values[-1], 0.0))
@@ -167,7 +170,7 @@ def suits(posterior: Posterior) -> bool:
 
 
 def predict_on_line(posterior: Posterior, Z: Array) -> Prediction:
-    """`posterior.predict`, interpolated where that is quicker: many points of one input."""
+    """`posterior.predict`, interpolated if that is faster (many points of one input)."""
     if suits(posterior) and len(Z) >= 256 and posterior.count >= 16:
         line = Line(posterior, float(Z.min()), float(Z.max()))
         if 4 * line.degree < len(Z) and line.degree < min(posterior.count**2, _MOST_NODES):
@@ -177,9 +180,9 @@ def predict_on_line(posterior: Posterior, Z: Array) -> Prediction:
 
 @lru_cache(maxsize=256)
 def _degree(half_width: float) -> int:
-    """The N that the error bound of the module asks for, R being the half-width in lengthscales."""
+    """The smallest N that meets the error bound above; R is the half-width in lengthscales."""
     r = 1.0 + np.geomspace(1e-3, 1e3, 4000)
-    grown = 2 * (0.5 * half_width * (r - 1 / r)) ** 2  # log M of the variance, which is the larger one
+    grown = 2 * (0.5 * half_width * (r - 1 / r)) ** 2  # log M of the variance, which exceeds that of the mean
     with np.errstate(over="ignore"):
         needed = (math.log(4 / _ACCURACY) + grown - np.log(r - 1)) / np.log(r)
     return max(2, math.ceil(float(needed.min())))
@@ -189,7 +192,7 @@ def _degree(half_width: float) -> int:
 def _chebyshev(degree: int) -> tuple[Array, Array]:
     """The Chebyshev points of the first kind, and the matrix from values there to coefficients."""
     points = chebyshev.chebpts1(degree + 1)
-    # T_k at point j is cos(k(2j + 1)π/(2N + 2)), points counted from the right; by recurrence it would lose N²·u.
+    # T_k at point j is cos(k(2j + 1)π/(2N + 2)), with points counted from the right; a recurrence would lose N²·u.
     index = np.arange(degree + 1)
     turns = np.outer(index, 2 * index[::-1] + 1) % (4 * (degree + 1))
     matrix = np.cos(np.pi / (2 * (degree + 1)) * turns) * (2.0 / (degree + 1))

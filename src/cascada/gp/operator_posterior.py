@@ -1,4 +1,4 @@
-"""The interface of a posterior under an operator-valued kernel: several outputs, one joint norm.
+"""The base class of posteriors under an operator-valued kernel: several outputs with one joint norm.
 
 Letters: Γ_t(z, z) (p, p) posterior covariance, ‖·‖₂ the spectral norm; `sd` = ‖Γ_t(z, z)‖₂^{1/2}.
 """
@@ -29,7 +29,7 @@ class OperatorPrediction:
 
     @property
     def output_sds(self) -> Array:
-        """The sd of every output by itself, shape (n, p)."""
+        """The sd of each output, shape (n, p)."""
         return np.sqrt(np.maximum(np.diagonal(self.covariance, axis1=1, axis2=2), 0.0))
 
     @property
@@ -44,7 +44,7 @@ class OperatorPosterior(ABC):
 
     @abstractmethod
     def append(self, X: ArrayLike, Y: ArrayLike) -> "OperatorPosterior":
-        """The posterior given some more rows; exact repeats are absorbed."""
+        """The posterior with more rows; exact repeats are dropped."""
 
     @abstractmethod
     def predict(self, Z: ArrayLike) -> OperatorPrediction:
@@ -53,7 +53,7 @@ class OperatorPosterior(ABC):
     @property
     @abstractmethod
     def inputs(self) -> Array:
-        """X (t, d), without repeats."""
+        """X (t, d) without repeats."""
 
     @property
     @abstractmethod
@@ -63,24 +63,24 @@ class OperatorPosterior(ABC):
     @property
     @abstractmethod
     def rows(self) -> IntArray:
-        """The number under which each kept observation was told, shape (t,)."""
+        """The position of each kept observation among all received ones, shape (t,)."""
 
     @property
     @abstractmethod
     def spent_by_row(self) -> Array:
-        """The part of B² that every kept observation uses up, shape (t,); their sum is Y_tᵀ(G_t + λ)⁻¹Y_t."""
+        """The part of B² used up by each kept observation, shape (t,); the sum is Y_tᵀ(G_t + λ)⁻¹Y_t."""
 
     @abstractmethod
     def error_budget(self, error: Array) -> float:
-        """The most that errors of the observed outputs can use up, each output being off by at most `error` (p,).
+        """The largest part of B² used up by errors of the observed outputs, each at most `error` (p,).
 
-        Σ_i e_iᵀΛ_i⁻¹e_i over the observations, Λ_i their jitter: with data that are not exact, ‖f‖² plus this is
-        what the data use up (the ellipsoid of `gp.rounding`).
+        It is Σ_i e_iᵀΛ_i⁻¹e_i over the observations with jitter Λ_i. With inexact data, the data use up at most ‖f‖²
+        plus this (the ellipsoid of `gp.rounding`).
         """
 
     @property
     def covariance_rounding(self) -> float:
-        """How far Γ_t may be above the computed one through rounding in Γ, in units of the squared prior sd."""
+        """The largest excess of Γ_t over its computed value due to rounding in Γ, in squared prior sds."""
         return 0.0
 
     @property
@@ -90,7 +90,7 @@ class OperatorPosterior(ABC):
 
     @property
     def count(self) -> int:
-        """t: the number of observations, repeats left out."""
+        """t: the number of observations without repeats."""
         return self.inputs.shape[0]
 
     @property

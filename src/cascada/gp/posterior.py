@@ -1,4 +1,4 @@
-"""The posterior of independent outputs that share a kernel and inputs: one factor, many right-hand sides.
+"""The posterior of independent outputs that share a kernel, inputs and hence one Cholesky factor.
 
 Letters: X (t, d) inputs, Y (t, p) outputs, L the lower Cholesky factor of K_t + λs²I, W = L⁻¹Y (t, p),
 V = L⁻¹k_t(z) (t, n), Z (n, d) queries. λ is relative to the kernel's variance s².
@@ -18,7 +18,7 @@ from cascada.gp.history import new_rows
 from cascada.gp.rounding import SMALLEST_JITTER, as_jitter, inflation, jitters
 from cascada.kernels.stationary import Stationary
 
-# Queries are worked on in blocks whose t×n matrices have about this many entries (8 MB, which caches hold).
+# Queries are processed in blocks whose t×n matrices have about this many entries (8 MB, which fits into a cache).
 _BLOCK_ENTRIES = 1 << 20
 
 
@@ -42,7 +42,7 @@ class PredictionGradient:
 
 @dataclass(frozen=True)
 class Jet:
-    """What is known of f and ∇f at a point: means (n, p), (n, p, d) and posterior sds (n,), (n, d)."""
+    """Posterior of f and ∇f at points: means (n, p), (n, p, d) and sds (n,), (n, d)."""
 
     mean: Array
     sd: Array
@@ -52,7 +52,7 @@ class Jet:
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """μ_t and σ_t of p independent outputs (`eq:mean`, `eq:var`); a value: appending returns another one.
+    """μ_t and σ_t of p independent outputs (`eq:mean`, `eq:var`). Immutable: `append` returns a new one.
 
     >>> from cascada.kernels import SquaredExponential
     >>> posterior = Posterior.fit(SquaredExponential(1.0), [[0.0], [1.0]], [0.0, 1.0])
@@ -63,12 +63,12 @@ class Posterior:
 
     kernel: Stationary
     jitter: float
-    inputs: Array  # X, without repeats
+    inputs: Array  # X without repeats
     outputs: Array  # Y
-    rows: IntArray  # the number under which each kept observation was told
-    told: int  # how many observations were told, repeats included
-    rounded_inputs: bool  # whether different inputs may round to one (logarithms), so that it has several outputs
-    factor: Array  # L, in Fortran order so that BLAS takes it as it is
+    rows: IntArray  # the position of each kept observation among all received ones
+    received: int  # number of observations received, repeats included
+    rounded_inputs: bool  # whether different inputs may round to the same one (logarithms)
+    factor: Array  # L, in Fortran order for BLAS
     whitened: Array  # W
 
     @classmethod
@@ -80,7 +80,7 @@ class Posterior:
         jitter: float = SMALLEST_JITTER,
         rounded_inputs: bool = False,
     ) -> "Posterior":
-        """The prior: no data yet."""
+        """The prior, without data."""
         kernel.lengthscales(dimension)
         return cls(
             kernel=kernel,
@@ -88,7 +88,7 @@ class Posterior:
             inputs=np.empty((0, dimension)),
             outputs=np.empty((0, outputs)),
             rows=np.empty(0, dtype=np.int64),
-            told=0,
+            received=0,
             rounded_inputs=rounded_inputs,
             factor=np.empty((0, 0), order="F"),
             whitened=np.empty((0, outputs)),
@@ -102,12 +102,12 @@ class Posterior:
         return cls.empty(kernel, inputs.shape[1], outputs.shape[1], jitter).append(inputs, outputs)
 
     def append(self, X: ArrayLike, Y: ArrayLike) -> "Posterior":
-        """The posterior given some more rows, in O(t²) a row. Exact repeats are absorbed."""
+        """The posterior with more rows, in O(t²) per row; exact repeats are dropped."""
         added = as_points(X, "X", self.dimension)
         values = as_outputs(Y, "Y", len(added), self.output_count)
         fresh = new_rows(self, added, values)
-        told = self.told + len(added)
-        rows = np.append(self.rows, self.told + np.array(fresh, dtype=np.int64))
+        received = self.received + len(added)
+        rows = np.append(self.rows, self.received + np.array(fresh, dtype=np.int64))
         added, values = added[fresh], values[fresh]
         t, b = self.count, len(fresh)
 
@@ -121,7 +121,7 @@ class Posterior:
             inputs=np.concatenate([self.inputs, added]),
             outputs=np.concatenate([self.outputs, values]),
             rows=rows,
-            told=told,
+            received=received,
             rounded_inputs=self.rounded_inputs,
             factor=factor,
             whitened=extend_solution(factor, self.whitened, values),
@@ -131,7 +131,7 @@ class Posterior:
 
     @property
     def count(self) -> int:
-        """t: the number of observations, repeats left out."""
+        """t: the number of observations without repeats."""
         return self.inputs.shape[0]
 
     @property
@@ -159,13 +159,13 @@ class Posterior:
 
     @property
     def inflation(self) -> float:
-        """ε of `gp.rounding`: sd may be s·ε too small, means ‖w‖·s·ε off."""
+        """ε of `gp.rounding`: an sd may be s·ε too small, and the error of a mean may be ‖w‖·s·ε."""
         return inflation(self.count, self.jitter, self.kernel.rounding)
 
     # ---- predictions
 
     def mean(self, Z: ArrayLike) -> Array:
-        """μ_t at the rows of Z, shape (n, p), in O(t) a point."""
+        """μ_t at the rows of Z, shape (n, p), in O(t) per point."""
         points = as_points(Z, "Z", self.dimension)
         mean = np.empty((len(points), self.output_count))
         for block in self._blocks(len(points), 1):
@@ -207,7 +207,7 @@ class Posterior:
         n, d, p = len(points), self.dimension, self.output_count
         if self.kernel.curvature is None:
             raise ArgumentError(
-                f"functions of {self.kernel} need not have derivatives; use a Matérn kernel with nu > 1."
+                f"derivatives need a kernel with −φ''(0); got {self.kernel}. Use a Matérn kernel with nu > 1."
             )
         mean, variance = np.empty((1 + d, n, p)), np.empty((1 + d, n))
         prior = np.append(self.kernel.variance, self.kernel.derivative_variances(d))  # of f and of ∂_j f
@@ -231,6 +231,6 @@ class Posterior:
         return triangular_solve(self.factor, rhs, transposed)
 
     def _blocks(self, n: int, columns: int) -> Iterator[slice]:
-        """Slices of 0..n−1 that keep (t, columns·block) matrices at a bounded size."""
+        """Slices of 0..n−1 such that (t, columns·block) matrices have a bounded size."""
         size = max(1, _BLOCK_ENTRIES // (max(self.count, 1) * columns))
         return (slice(i, min(i + size, n)) for i in range(0, n, size))

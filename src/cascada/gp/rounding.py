@@ -1,17 +1,17 @@
-"""What floating-point arithmetic may do to a posterior, as explicit functions of t, λ and the unit roundoff u.
+"""Bounds of rounding errors in a posterior, as functions of t, λ and the unit roundoff u.
 
-The one argument. For *every* positive definite Λ, exact data f(X) = y and ‖f‖ ≤ B imply
+For *every* positive definite Λ, exact data f(X) = y and ‖f‖ ≤ B imply
 
     |l(f) − l(μ)| ≤ sqrt(B² − yᵀ(K+Λ)⁻¹y)·sd(l)
 
 for every bounded linear functional l, with μ and sd computed from K + Λ. A computed Cholesky factor is the exact
 factor of K + Λ with Λ = λI + E, |E_ij| ≤ (t + c)·u·s², where c counts the roundings in a kernel value. So rounding in
-the factor only acts like jitter, and is harmless while the jitter exceeds it: `jitters` sees to that.
+the factor acts like jitter and is harmless as long as the jitter exceeds it, which `jitters` ensures.
 
-What is left is the right-hand side. A computed triangular solve is the exact solution for a right-hand side that is
-off by at most (2t + c)·u·s² in each entry (backward stability; ‖row of L‖·‖v‖ ≤ s²). Through the smallest eigenvalue
-of K + Λ, at least λs²/2, this moves sd by at most s·ε and the mean by at most ‖w‖·s·ε, with ε = `inflation`. The sum
-s² − ‖v‖² is rounded itself: that part, `variance_rounding`, goes inside the root.
+The other source is the right-hand side. A computed triangular solve is the exact solution for a right-hand side with an
+error of at most (2t + c)·u·s² in each entry (backward stability; ‖row of L‖·‖v‖ ≤ s²). The smallest eigenvalue of K + Λ
+is at least λs²/2, so this changes the sd by at most s·ε and the mean by at most ‖w‖·s·ε, with ε = `inflation`. The
+rounding of the sum s² − ‖v‖², `variance_rounding`, is added inside the root.
 """
 
 import numpy as np
@@ -35,10 +35,10 @@ CARRIED_ROUNDING = 1e-13
 
 
 def as_jitter(jitter: float) -> float:
-    """λ, checked."""
+    """Return λ as a float; raise `ArgumentError` if it is below SMALLEST_JITTER."""
     if not isinstance(jitter, int | float | np.number) or not (np.isfinite(jitter) and jitter >= SMALLEST_JITTER):
         raise ArgumentError(
-            f"jitter must be at least {SMALLEST_JITTER:g}: below it rounding can break the bounds; got {jitter!r}."
+            f"jitter must be at least {SMALLEST_JITTER:g}; got {jitter!r}. Below it, rounding can break the bounds."
         )
     return float(jitter)
 
@@ -46,7 +46,7 @@ def as_jitter(jitter: float) -> float:
 def jitters(start: int, stop: int, jitter: float, kernel_rounding: float) -> Array:
     """The jitter of rows start..stop−1, relative to s²: λ, raised where rounding in t rows could exceed it.
 
-    With λ = 1e-10 and a closed-form kernel it is λ up to t = 458. Each row keeps its jitter for ever, so an appended
+    With λ = 1e-10 and a closed-form kernel it is λ up to t = 458. The jitter of a row never changes, so an appended
     posterior equals a refitted one.
     """
     row = np.arange(start + 1, stop + 1, dtype=np.float64)
@@ -54,12 +54,12 @@ def jitters(start: int, stop: int, jitter: float, kernel_rounding: float) -> Arr
 
 
 def inflation(t: int, jitter: float, kernel_rounding: float) -> float:
-    """ε: how far a computed sd may be below the true one, in units of s, and a mean off, in units of s·‖w‖."""
+    """ε: the largest deficit of a computed sd in units of s, and the largest error of a mean in units of s·‖w‖."""
     return float(2.0 * np.sqrt(t) * (2.0 * t + kernel_rounding) * UNIT_ROUNDOFF / np.sqrt(jitter))
 
 
 def variance_rounding(t: int) -> float:
-    """How far s² − ‖v‖² may be off, in units of s²."""
+    """The largest error of s² − ‖v‖² in units of s²."""
     return 2.0 * (t + 8.0) * UNIT_ROUNDOFF
 
 

@@ -1,15 +1,15 @@
-"""The posterior of a separable kernel k·A: one scalar posterior, and what the data use up of the joint norm.
+"""The posterior of a separable kernel k·A: one scalar posterior, and the part of the joint norm used up by the data.
 
-With jitter λA, μ_t is the posterior mean of every output by itself and Γ_t = σ_t²·A. The budget that the data use up is
+With jitter λA, μ_t is the scalar posterior mean of each output, and Γ_t = σ_t²·A. The part of B² used up by the data is
 Σ_j ỹ_jᵀ(K_t + λI)⁻¹ỹ_j / a_j, with a and Q the eigenvalues and eigenvectors of A, ỹ = yQ.
 
-Rounding. A is equilibrated first, A = D·R·D with D diagonal, so that outputs in different units do not disturb each
-other: f ↦ D⁻¹f carries the norm of k·A into that of k·R. D is made of powers of two, so R and D⁻¹y are exact. A
-computed decomposition of R is exact for a matrix that differs from R by some p·u·‖R‖ =: δ/2. What is used is R̂, that
-matrix plus δ·I, which is at least R: the norm under R̂ is at most that under R, so a function of norm ≤ B under A has
-norm ≤ B here, and Γ_t ≤ σ_t²·(A + 2δD²). No eigenvalue counts as 0: whether one of the size of δ is 0 cannot be seen,
-and δ is sound for both. The rotation D⁻¹yQ is rounded by some p·u·‖D⁻¹y‖, which counts as an error of the observed
-outputs.
+Rounding. A is equilibrated first, A = D·R·D with D diagonal, so that outputs in different units do not affect each
+other: f ↦ D⁻¹f maps the norm of k·A to that of k·R. D consists of powers of two, so R and D⁻¹y are exact. A computed
+decomposition of R is exact for a matrix that differs from R by some p·u·‖R‖ =: δ/2. The posterior uses R̂, that matrix
+plus δ·I, which is at least R. The norm under R̂ is at most that under R, so a function of norm ≤ B under A has norm ≤ B
+here, and Γ_t ≤ σ_t²·(A + 2δD²). No eigenvalue is treated as 0: rounding cannot distinguish an eigenvalue of the size of
+δ from 0, and the bound is valid in both cases. The rotation D⁻¹yQ has a rounding error of some p·u·‖D⁻¹y‖, which counts
+as an error of the observed outputs.
 """
 
 from dataclasses import dataclass, replace
@@ -34,7 +34,7 @@ class SeparablePosterior(OperatorPosterior):
     scales: Array  # D, shape (p,)
     eigenvalues: Array  # of R̂, shape (p,), increasing
     eigenvectors: Array  # Q, shape (p, p)
-    scalar: Posterior  # of every output by itself
+    scalar: Posterior  # of each output
     rotated: Array  # L⁻¹D⁻¹YQ, shape (t, p)
 
     @classmethod
@@ -46,7 +46,7 @@ class SeparablePosterior(OperatorPosterior):
         jitter: float = SMALLEST_JITTER,
         rounded_inputs: bool = False,
     ) -> "SeparablePosterior":
-        """The prior: no data yet."""
+        """The prior, without data."""
         matrix, scales = equilibrated(kernel.matrix_for(outputs))
         eigenvalues, eigenvectors = np.linalg.eigh(matrix)
         raised = np.maximum(eigenvalues, 0.0) + _decomposition_rounding(eigenvalues)
@@ -71,14 +71,14 @@ class SeparablePosterior(OperatorPosterior):
         return replace(self, scalar=scalar, rotated=extend_solution(scalar.factor, self.rotated, fresh))
 
     def _check_zeros(self, values: Array) -> None:
-        """Raise `ContradictionError` where an output with A_jj = 0 is not 0."""
+        """Raise `ContradictionError` if an output with A_jj = 0 is not 0."""
         always = np.diag(self.kernel.matrix_for(self.output_count)) == 0
         wrong = (values != 0) & always
         if wrong.any():
             row, output = (int(i) for i in np.argwhere(wrong)[0])
             raise ContradictionError(
-                f"observation {self.told + row} has {values[row, output]:.6g} as output {output}, which is always 0: "
-                f"its variance in the separable kernel's matrix A is 0. Give it a variance above 0."
+                f"observation {self.received + row} has {values[row, output]:.6g} as output {output}, which is always "
+                f"0: its variance in the separable kernel's matrix A is 0. Give it a variance above 0."
             )
 
     def predict(self, Z: ArrayLike) -> OperatorPrediction:
@@ -116,9 +116,9 @@ class SeparablePosterior(OperatorPosterior):
         return self.scalar.rows
 
     @property
-    def told(self) -> int:
-        """How many observations were told, repeats included."""
-        return self.scalar.told
+    def received(self) -> int:
+        """The number of observations received, repeats included."""
+        return self.scalar.received
 
     @property
     def spent_by_row(self) -> Array:
@@ -126,7 +126,7 @@ class SeparablePosterior(OperatorPosterior):
 
     @property
     def spent_on_the_null_space(self) -> float:
-        """The part of `spent` along directions in which A is singular as far as rounding can tell."""
+        """The part of `spent` along directions in which A is singular up to rounding."""
         null = self.eigenvalues <= 2 * _decomposition_rounding(self.eigenvalues)
         return float((self.rotated[:, null] ** 2 @ (1.0 / self.eigenvalues[null])).sum())
 
@@ -143,5 +143,5 @@ class SeparablePosterior(OperatorPosterior):
 
 
 def _decomposition_rounding(eigenvalues: Array) -> float:
-    """δ: twice how far a computed eigendecomposition may be from the matrix, in the spectral norm."""
+    """δ: twice the largest error of a computed eigendecomposition in the spectral norm."""
     return float(16 * len(eigenvalues) * UNIT_ROUNDOFF * eigenvalues[-1])

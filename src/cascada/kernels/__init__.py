@@ -1,4 +1,4 @@
-"""Kernels: stationary profiles with their derivatives, operator-valued kernels, and functions of known norm."""
+"""Kernels: stationary kernels with derivatives, operator-valued kernels, and functions of known norm."""
 
 from cascada.kernels.additive import Additive
 from cascada.kernels.expansion import (

@@ -1,4 +1,4 @@
-"""The additive kernel: functions that are sums of effects of one input each."""
+"""The additive kernel, whose functions are sums of effects of one input each."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,33 +11,33 @@ from cascada.errors import ArgumentError
 from cascada.kernels.radial import Radial
 from cascada.kernels.stationary import PullToScales, Stationary
 
-_BLOCK = 1 << 20  # so many numbers are worked on at once, a few megabytes
+_BLOCK = 1 << 20  # entries processed at once, a few megabytes
 
 
 @dataclass(frozen=True)
 class Additive(Stationary):
     """k(x, x') = (s²/d)·Σ_j φ(|x_j − x'_j|/ℓ_j), with φ, ℓ and s² of another kernel.
 
-    Its functions are f(x) = Σ_j f_j(x_j): inputs do not interact, and few data tell a lot about many of them.
+    Its functions are f(x) = Σ_j f_j(x_j): inputs do not interact, so few data suffice for many inputs.
 
     >>> import numpy as np
     >>> from cascada.kernels import SquaredExponential
     >>> Additive(SquaredExponential(2.0))(np.zeros((1, 2)), np.array([[0.0, 0.0], [0.0, 2.0]])).round(4)
     array([[1.    , 0.8033]])
 
-    Lengths are measured by the largest scaled difference, ‖Δ/ℓ‖_∞: the squared norms of f ↦ f(x) − f(x') and of the
-    Taylor remainder are means over the inputs of what they are for one input, and these never decrease with |Δ_j|/ℓ_j.
+    Lengths are measured by the largest scaled difference, ‖Δ/ℓ‖_∞. The squared norms of f ↦ f(x) − f(x') and of the
+    Taylor remainder are means over the inputs of those for one input, which never decrease with |Δ_j|/ℓ_j.
     """
 
     kernel: Radial
 
-    MOST_INPUTS: ClassVar[int] = 128  # `rounding` covers a sum of so many terms
+    MOST_INPUTS: ClassVar[int] = 128  # `rounding` is valid for sums of up to this many terms
 
     def __post_init__(self) -> None:
         if not isinstance(self.kernel, Radial):
             raise ArgumentError(f"Additive needs a kernel of one distance, such as Matern(2.5); got {self.kernel!r}.")
 
-    # ---- its parameters and its profile are the other kernel's
+    # ---- parameters and profile of the other kernel
 
     @property
     def lengthscale(self) -> float | tuple[float, ...]:
@@ -63,7 +63,7 @@ class Additive(Stationary):
 
     @property
     def rounding(self) -> float:
-        # Partial sums of j values up to 1, each rounded, are off by d(d + 1)/2 in all; then /d, and times s².
+        # Rounding of partial sums of j values up to 1 adds d(d + 1)/2 in total, then /d; 2 for the factors 1/d, s².
         return self.kernel.rounding + (self.MOST_INPUTS + 1) / 2 + 2
 
     # ---- sums over the inputs
@@ -89,7 +89,7 @@ class Additive(Stationary):
     def by_scales(self, X: Array) -> tuple[Array, PullToScales]:
         n, d = X.shape
         ell = self.lengthscales(d)
-        # Every pair once, and many inputs in one call: this is what fitting takes its time for.
+        # Each pair once and many inputs per call, because fitting spends most of its time here.
         first, second = np.triu_indices(n, 1)
         total, changes = np.zeros(len(first)), np.empty((d, len(first)))
         step = max(1, _BLOCK // max(len(first), 1))
@@ -100,7 +100,7 @@ class Additive(Stationary):
             np.multiply(slope, r2, out=changes[some])  # ∂φ/∂log ℓ_j = −(φ'(r)/r)·r²
 
         def pull(weights: Array) -> Array:
-            return changes @ weights[first, second] * (-2.0 / d)  # of both triangles
+            return changes @ weights[first, second] * (-2.0 / d)  # both triangles
 
         gram = np.eye(n)
         gram[first, second] = gram[second, first] = total / d
@@ -115,11 +115,11 @@ class Additive(Stationary):
 
     def lengthscales(self, dimension: int) -> Array:
         if dimension > self.MOST_INPUTS:
-            raise ArgumentError(f"an additive kernel has at most {self.MOST_INPUTS} inputs; got {dimension}.")
+            raise ArgumentError(f"an additive kernel must have at most {self.MOST_INPUTS} inputs; got {dimension}.")
         return super().lengthscales(dimension)
 
     def _scaled_differences(self, X: Array, Z: Array) -> Iterator[Array]:
-        """(x_aj − z_bj)/ℓ_j, (n, m), for one input after the other: all of them would take much memory."""
+        """(x_aj − z_bj)/ℓ_j, (n, m), one input at a time, which saves memory."""
         ell = self.lengthscales(X.shape[1])
         for x, z, unit in zip(X.T, Z.T, ell, strict=True):
             yield np.subtract.outer(x, z) / unit

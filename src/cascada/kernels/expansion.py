@@ -1,7 +1,7 @@
-"""Elements of an RKHS whose norm is known exactly: finite sums of kernel sections.
+"""Functions of known RKHS norm: finite sums of kernel sections.
 
-They are the functions for which every assumption of the theory is true by construction, so they serve as
-test functions, as certified problems and as the demo's process.
+They satisfy every assumption of the theory by construction. They are used as test functions, in the certified problems
+and in the demo.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class Expansion:
     def __call__(self, X: ArrayLike) -> Array:
         """f at the rows of X, shape (n, p)."""
         points = as_points(X, "X", self.centres.shape[1])
-        # One dot product a value, whatever the batch: the same point always gives the same number.
+        # One dot product per value, so that the result at a point does not depend on the batch.
         return np.vecdot(self.kernel(points, self.centres)[:, None, :], self.coefficients.T)
 
     @property
@@ -35,7 +35,7 @@ class Expansion:
         return np.sqrt(np.einsum("ip,ij,jp->p", self.coefficients, gram, self.coefficients))  # eq:norm
 
     def scaled_to(self, norm: float) -> "Expansion":
-        """The same shape with ‖f_j‖_k = norm for every output."""
+        """The function scaled so that ‖f_j‖_k = norm for every output."""
         return Expansion(self.kernel, self.centres, self.coefficients * (as_positive(norm, "norm") / self.norm))
 
 
@@ -63,7 +63,7 @@ class OperatorExpansion:
         return float(np.sqrt(square))
 
     def scaled_to(self, norm: float) -> "OperatorExpansion":
-        """The same shape with ‖f‖_Γ = norm."""
+        """The function scaled so that ‖f‖_Γ = norm."""
         factor = as_positive(norm, "norm") / self.norm
         return OperatorExpansion(self.kernel, self.centres, self.coefficients * factor)
 
@@ -78,7 +78,7 @@ def random_expansion(
     outputs: int = 1,
     terms: int = 30,
 ) -> Expansion:
-    """A random function of exact norm: uniform centres in the box [low, high], N(0, 1) coefficients, scaled."""
+    """A random function of the given norm: uniform centres in [low, high], N(0, 1) coefficients, then scaled."""
     return Expansion(kernel, *_draw(low, high, outputs, terms, rng)).scaled_to(norm)
 
 
@@ -92,7 +92,7 @@ def random_operator_expansion(
     rng: np.random.Generator,
     terms: int = 30,
 ) -> OperatorExpansion:
-    """A random vector-valued function of exact joint norm, drawn like `random_expansion`."""
+    """A random vector-valued function of the given joint norm, drawn like `random_expansion`."""
     return OperatorExpansion(kernel, *_draw(low, high, outputs, terms, rng)).scaled_to(norm)
 
 

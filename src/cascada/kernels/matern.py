@@ -4,14 +4,14 @@ With u = sqrt(2ν)·r and φ_ν(u) = 2^{1−ν}/Γ(ν)·u^ν·K_ν(u), the Besse
 
     φ_{ν+1}(u) = φ_ν(u) + u²/(4ν(ν−1))·φ_{ν−1}(u)            (ν > 1),
 
-a sum of positive terms: it neither cancels nor overflows, so every ν is reached from an order in (1, 2], where K_ν is
-evaluated directly. At half-integers the same recurrence, started from exp(−u) and (1 + u)exp(−u), runs on
-the coefficients of a polynomial and gives the closed forms. The derivative stays in the family:
+a sum of positive terms, which neither cancels nor overflows. Every ν is computed from an order in (1, 2], where K_ν is
+evaluated directly. For half-integers the same recurrence, started from exp(−u) and (1 + u)exp(−u), is applied to the
+coefficients of a polynomial and gives the closed forms. The derivative is again a Matérn profile:
 
     φ'(r)/r = −ν/(ν−1)·φ_{ν−1}(u)                             (ν > 1).
 
-Above ν = 100 the recurrence is long and exp(−u) underflows where φ does not. There φ_ν(u) = E[exp(−u²/(4G))],
-G ~ Gamma(ν), is a mixture that a few Gauss–Laguerre nodes integrate to machine precision.
+Above ν = 100 the recurrence is long, and exp(−u) underflows although φ does not. There the mixture
+φ_ν(u) = E[exp(−u²/(4G))], G ~ Gamma(ν), is integrated to machine precision by a few Gauss–Laguerre nodes.
 """
 
 import math
@@ -25,7 +25,7 @@ from scipy.special import gamma, gammaln, kve
 from cascada.arrays import Array, as_positive
 from cascada.kernels.radial import Radial
 
-# exp(−u) is next to 0 beyond this, and so is φ_ν for every ν ≤ 100; clipping keeps 0·∞ out of the products.
+# Beyond this exp(−u) and φ_ν are nearly 0 for every ν ≤ 100; clipping avoids products 0·∞.
 _LARGEST_U = 700.0
 _LARGEST_RECURRENCE = 100.0
 _MIXTURE_NODES = 48
@@ -72,14 +72,14 @@ class Matern(Radial):
 
     @property
     def rounding(self) -> float:
-        # Measured against mpmath in the tests.
+        # Measured in the tests by comparison with mpmath.
         return 32.0 if _is_half_integer(self.nu) or self.nu > _LARGEST_RECURRENCE else 256.0
 
     def spectral_density(self, frequencies: ArrayLike) -> Array:
         scaled, log_mass = self._scaled_frequencies(frequencies)
         d, nu = np.shape(frequencies)[1], self.nu
         log_constant = d * math.log(2) + 0.5 * d * math.log(math.pi) + gammaln(nu + d / 2) - gammaln(nu)
-        # (2ν)^ν·(2ν + ‖ℓω‖²)^{−ν−d/2}, as logarithms so that a large ν does not overflow.
+        # (2ν)^ν·(2ν + ‖ℓω‖²)^{−ν−d/2} in logarithms, so that a large ν does not overflow.
         decay = -nu * np.log1p(scaled / (2 * nu)) - 0.5 * d * np.log(2 * nu + scaled)
         return np.exp(log_mass + log_constant + decay)
 
@@ -115,7 +115,7 @@ def _phi_pair(nu: float, u: Array) -> tuple[Array, Array]:
 
 def _steep_slope(nu: float, u: Array) -> Array:
     """φ'(r)/r = −2ν·2^{1−ν}/Γ(ν)·u^{ν−1}·K_{1−ν}(u) for ν ≤ 1, which is infinite at 0 (0 by convention)."""
-    v = np.clip(u, 1e-150, _LARGEST_U)  # below, the slope itself would overflow
+    v = np.clip(u, 1e-150, _LARGEST_U)  # below this the slope would overflow
     constant = 2 * nu * 2 ** (1 - nu) / gamma(nu)
     value = -constant * v ** (nu - 1) * _scaled_bessel(1 - nu, v) * np.exp(-v)
     return np.where(u > 0, value, 0.0)
@@ -127,7 +127,7 @@ def _is_half_integer(nu: float) -> bool:
 
 def _direct(nu: float, u: Array) -> Array:
     """φ_ν(u) for 0 < ν ≤ 2."""
-    v = np.maximum(u, 1e-170 if nu <= 1 else 1e-30)  # below this r² has underflowed to 0, or φ is 1 to all digits
+    v = np.maximum(u, 1e-170 if nu <= 1 else 1e-30)  # below this, r² underflows to 0 or φ rounds to 1
     value = 2 ** (1 - nu) / gamma(nu) * v**nu * _scaled_bessel(nu, v) * np.exp(-v)
     return np.where(u > 0, np.minimum(value, 1.0), 1.0)
 
@@ -135,9 +135,9 @@ def _direct(nu: float, u: Array) -> Array:
 def _scaled_bessel(nu: float, u: Array) -> Array:
     """exp(u)·K_ν(u) for 0 ≤ ν ≤ 2.
 
-    SciPy's kve loses up to three digits for u just below 2 when ν is a little more than 0.1 from a whole number. There
-    it is ∫₀^∞ exp(−2u·sinh²(t/2))·cosh(νt) dt by the trapezoidal rule, a sum of positive terms: the integrand is
-    analytic for |Im t| < π/2, so steps of 0.2 leave an error of about exp(−π²/0.2) ≈ 1e-21.
+    SciPy's kve loses up to three digits for u just below 2 if ν is slightly more than 0.1 from a whole number. There
+    ∫₀^∞ exp(−2u·sinh²(t/2))·cosh(νt) dt is computed by the trapezoidal rule, a sum of positive terms. The integrand is
+    analytic for |Im t| < π/2, so a step of 0.2 has an error of about exp(−π²/0.2) ≈ 1e-21.
     """
     value = np.asarray(kve(nu, u), dtype=np.float64)
     hard = (u >= 0.1) & (u <= 2.0)
@@ -151,7 +151,7 @@ def _scaled_bessel(nu: float, u: Array) -> Array:
 
 
 def _polynomial(nu: float, u: Array) -> Array:
-    """exp(u)·φ_ν(u) for half-integer ν: a polynomial with positive coefficients, by Horner's rule."""
+    """exp(u)·φ_ν(u) for half-integer ν, a polynomial with positive coefficients, by Horner's rule."""
     *lower, leading = _coefficients(nu)
     if not lower:
         return np.full_like(u, leading)

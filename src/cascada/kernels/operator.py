@@ -1,6 +1,6 @@
 """Operator-valued kernels Γ(x, x') ∈ ℝ^{p×p} for functions with several outputs and one joint norm.
 
-`Separable` is k(x, x')·A; `BlockKernel` is any Γ that a named function returns block by block.
+`Separable` is k(x, x')·A. `BlockKernel` is any Γ, given as a named function that returns blocks.
 """
 
 from abc import ABC, abstractmethod
@@ -14,7 +14,7 @@ from cascada.arrays import Array, check_scale
 from cascada.errors import ArgumentError
 from cascada.kernels.stationary import Stationary
 
-# How far from symmetric or from positive semidefinite a given matrix may be, relative to its outputs' variances.
+# Largest deviation of a given matrix from symmetry or positive semidefiniteness, relative to the outputs' variances.
 _TOLERANCE = 1e-10
 
 
@@ -27,12 +27,12 @@ class OperatorKernel(ABC):
 
     @abstractmethod
     def check_dimension(self, dimension: int) -> None:
-        """Raise unless the kernel accepts inputs of this dimension."""
+        """Raise `ArgumentError` unless the kernel accepts inputs of this dimension."""
 
 
 @dataclass(frozen=True)
 class Separable(OperatorKernel):
-    """Γ(x, x') = k(x, x')·A with A symmetric positive semidefinite; the identity of any size by default.
+    """Γ(x, x') = k(x, x')·A with A symmetric positive semidefinite; by default A is the identity.
 
     >>> from cascada.kernels import SquaredExponential
     >>> Separable(SquaredExponential(1.0), [[2.0, 1.0], [1.0, 2.0]]).spectral_norm
@@ -75,8 +75,8 @@ class Separable(OperatorKernel):
 class BlockKernel(OperatorKernel):
     """Γ given as a function of two arrays of points (n, d) and (m, d) that returns blocks (n, m, p, p).
 
-    The name stands for the function wherever the kernel is written down: functions are not stored.
-    Symmetry and positive semidefiniteness are checked on the data when a posterior is fitted.
+    Functions are not stored: the name identifies the kernel in stored studies. Symmetry and positive semidefiniteness
+    are checked on the data when a posterior is fitted.
     """
 
     name: str
@@ -84,7 +84,7 @@ class BlockKernel(OperatorKernel):
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.strip():
-            raise ArgumentError(f"a BlockKernel needs a name that is not empty; got {self.name!r}.")
+            raise ArgumentError(f"a BlockKernel needs a non-empty name; got {self.name!r}.")
         if not callable(self.function):
             raise ArgumentError(f"BlockKernel {self.name!r} needs a function (X, Z) -> blocks; got {self.function!r}.")
 
@@ -96,14 +96,14 @@ class BlockKernel(OperatorKernel):
                 f"BlockKernel {self.name!r} must return blocks of shape (n, m, p, p) = {expected}; got {values.shape}."
             )
         if not np.isfinite(values).all():
-            raise ArgumentError(f"BlockKernel {self.name!r} returned a value that is not finite.")
+            raise ArgumentError(f"BlockKernel {self.name!r} must return finite values; got NaN or infinity.")
         return values
 
     def check_dimension(self, dimension: int) -> None:
-        """Any dimension: the function itself decides."""
+        """Accept any dimension; the function itself may raise."""
 
     def check_symmetric(self, X: Array, Z: Array, outputs: int) -> None:
-        """Raise unless Γ(x_i, z_j) = Γ(z_j, x_i)ᵀ for all rows."""
+        """Raise `ArgumentError` unless Γ(x_i, z_j) = Γ(z_j, x_i)ᵀ for all rows."""
         blocks = self.blocks(X, Z, outputs)
         gap = np.abs(blocks - self.blocks(Z, X, outputs).transpose(1, 0, 3, 2))
         if gap.size and gap.max() > _TOLERANCE * np.abs(blocks).max():
@@ -122,21 +122,23 @@ def _as_semidefinite(matrix: ArrayLike) -> tuple[tuple[float, ...], ...]:
     if array.ndim != 2 or array.shape[0] != array.shape[1] or array.shape[0] == 0:
         raise ArgumentError(f"the separable kernel's matrix must be square; got shape {array.shape}.")
     if not np.isfinite(array).all() or not array.any():
-        raise ArgumentError("the separable kernel's matrix must be finite and not all zero.")
+        raise ArgumentError(f"the separable kernel's matrix must be finite and not all zero; got {matrix!r:.100}.")
     if np.any(np.diag(array) < 0):
         raise ArgumentError(
             f"the separable kernel's matrix must be positive semidefinite; its diagonal has "
-            f"{np.diag(array).min():.3g}. Variances of outputs are 0 or more."
+            f"{np.diag(array).min():.3g}. Variances of outputs must be ≥ 0."
         )
     check_scale(np.diag(array)[np.diag(array) > 0], "the diagonal of the separable kernel's matrix", 1e-200, 1e200)
     scaled, _ = equilibrated(array)
     if np.abs(scaled - scaled.T).max() > _TOLERANCE:
-        raise ArgumentError("the separable kernel's matrix must be symmetric; give (A + Aᵀ)/2 if that is meant.")
+        raise ArgumentError(
+            f"the separable kernel's matrix must be symmetric; got {matrix!r:.100}. Use (A + Aᵀ)/2 if that is intended."
+        )
     array, scaled = 0.5 * (array + array.T), 0.5 * (scaled + scaled.T)
     if scaled[np.diag(array) == 0].any():
         raise ArgumentError(
-            "the separable kernel's matrix must be positive semidefinite; a row has 0 on the diagonal and other "
-            "entries. Give that output a variance above 0."
+            "the separable kernel's matrix must be positive semidefinite; got a row with 0 on the diagonal and nonzero "
+            "entries elsewhere. Give that output a variance above 0."
         )
     smallest = float(np.linalg.eigvalsh(scaled)[0])
     if smallest < -_TOLERANCE * len(scaled):
@@ -148,9 +150,9 @@ def _as_semidefinite(matrix: ArrayLike) -> tuple[tuple[float, ...], ...]:
 
 
 def equilibrated(matrix: Array) -> tuple[Array, Array]:
-    """R and D (p,) with A = D·R·D: D powers of two near the roots of the diagonal, so that R is exact.
+    """R and D (p,) with A = D·R·D, where D holds powers of two near the roots of the diagonal, so that R is exact.
 
-    Decomposing R instead of A, the rounding of a large output does not swamp a small one.
+    R is decomposed instead of A, so that rounding errors of large outputs do not exceed small outputs.
     """
     diagonal = np.diag(matrix)
     roots = np.sqrt(np.where(diagonal > 0, diagonal, 1.0))

@@ -11,12 +11,12 @@ from cascada.arrays import Array, as_points, as_positive, as_scale, check_scale
 from cascada.errors import ArgumentError
 from cascada.kernels.stationary import PullToScales, Stationary
 
-# The range of s/ℓ, the scale of derivatives: its square is a float64 with a margin for rounding terms.
+# The range of s/ℓ, the scale of derivatives: its square fits into float64 with a margin for rounding terms.
 STEEPNESS = (1e-130, 1e130)
 
 
 class Radial(Stationary):
-    """A kernel of one distance; a leaf writes its profile φ and its spectrum."""
+    """A kernel of one distance; subclasses define its profile φ and its spectral density."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "lengthscale", _as_lengthscale(self.lengthscale))
@@ -37,9 +37,9 @@ class Radial(Stationary):
         return gram
 
     def squared_distances(self, X: Array, Z: Array) -> Array:
-        """r² between all rows, shape (n, m), to a relative error of a few roundings wherever the origin lies.
+        """r² between all rows, shape (n, m), with a relative error of a few roundings for any origin.
 
-        Differences are taken before anything else: a² + b² − 2ab, or dividing by ℓ first, would cancel.
+        Differences are computed first, because a² + b² − 2ab, or dividing by ℓ first, would cancel.
         """
         if isinstance(self.lengthscale, float):
             r2 = cdist(X, Z, "sqeuclidean")
@@ -64,7 +64,7 @@ class Radial(Stationary):
     def by_scales(self, X: Array) -> tuple[Array, PullToScales]:
         gram, slope = self.profile_and_slope(self.squared_distances(X, X))
         inverse = self.lengthscales(X.shape[1]) ** -2.0
-        C = X - X.mean(axis=0) if len(X) else X  # the squares below would cancel far from the origin
+        C = X - X.mean(axis=0) if len(X) else X  # otherwise the squares below would cancel far from the origin
 
         def pull(weights: Array) -> Array:
             # ∂φ/∂log ℓ_j = −(φ'(r)/r)·(Δ_j/ℓ_j)², and Σ_ab w_ab(x_aj − x_bj)² = 2·Σ_a x_aj²·w_a − 2·x_jᵀWx_j.
@@ -79,7 +79,7 @@ class Radial(Stationary):
         return cast(Array, np.sqrt(np.einsum("...j,...j->...", scaled, scaled)))
 
     def derivative_variances(self, dimension: int) -> Array:
-        assert self.curvature is not None, "only asked of kernels whose functions have derivatives"
+        assert self.curvature is not None, "called only for kernels whose functions have derivatives"
         return self.variance * self.curvature / self.lengthscales(dimension) ** 2
 
     def _scaled_frequencies(self, frequencies: ArrayLike) -> tuple[Array, float]:
@@ -95,7 +95,9 @@ def _as_lengthscale(value: Any) -> float | tuple[float, ...]:
     if np.ndim(value) > 0:
         scales = tuple(as_scale(v, "every lengthscale") for v in value)
         if not scales:
-            raise ArgumentError("lengthscale must be a number or one number per input dimension; got none.")
+            raise ArgumentError(
+                "lengthscale must be one number, or one number per input dimension; got an empty sequence."
+            )
     else:
         scales = as_scale(value, "lengthscale")
     return scales

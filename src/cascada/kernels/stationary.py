@@ -1,8 +1,8 @@
-"""The interface of a stationary kernel of one output, and what every one of them implies.
+"""The base class of stationary kernels of one output, with the bounds that hold for all of them.
 
-A kernel is built from a profile φ of scaled distances: `Radial` kernels are s²·φ(r) of one distance, an `Additive` one
-is the mean of s²·φ(r_j) over its inputs. A profile brings what follows from it (slope, curvature), and
-everything that is the same for all kernels (the kernel's own metric, Taylor remainders, Lipschitz factors) lives here.
+A kernel is built from a profile φ of scaled distances. A `Radial` kernel is s²·φ(r) of one distance; an `Additive` one
+is the mean of s²·φ(r_j) over its inputs. A subclass defines the profile with its slope and curvature. The kernel's
+metric, Taylor remainders and Lipschitz factors are computed here for all kernels.
 
 Letters: `r2` = r², `s` = sqrt(variance), `ell` = ℓ; shapes `(n, d)` for points, `(n, m)` for Gram matrices.
 """
@@ -20,9 +20,9 @@ PullToScales = Callable[[Array], Array]
 
 
 class Stationary(ABC):
-    """A stationary kernel; one of your own that is a function of one distance derives from `Radial`."""
+    """A stationary kernel. A user-defined kernel that is a function of one distance derives from `Radial`."""
 
-    # ---- its parameters
+    # ---- parameters
 
     @property
     @abstractmethod
@@ -34,7 +34,7 @@ class Stationary(ABC):
     def variance(self) -> float:
         """s² = k(x, x)."""
 
-    # ---- its profile
+    # ---- profile
 
     @abstractmethod
     def profile(self, r2: Array) -> Array:
@@ -42,28 +42,27 @@ class Stationary(ABC):
 
     @abstractmethod
     def profile_and_slope(self, r2: Array) -> tuple[Array, Array]:
-        """φ(r) and φ'(r)/r, which share their costly parts.
+        """φ(r) and φ'(r)/r, computed together because they share expensive parts.
 
-        At r = 0 the slope is its limit −φ''(0) where that is finite and 0 where it is not: ∇k is 0 there, or (ν ≤ 1/2)
-        does not exist.
+        At r = 0 the slope is its limit φ''(0) if that is finite, else 0: ∇k is 0 there or, for ν ≤ 1/2, undefined.
         """
 
     @property
     @abstractmethod
     def curvature(self) -> float | None:
-        """−φ''(0), or None where φ has no second derivative at 0."""
+        """−φ''(0), or None if φ has no second derivative at 0."""
 
     @property
     @abstractmethod
     def fourth_derivative(self) -> float | None:
-        """φ''''(0), or None where it does not exist."""
+        """φ''''(0), or None if it does not exist."""
 
     @property
     @abstractmethod
     def rounding(self) -> float:
-        """How many unit roundoffs a computed φ(r) or φ'(r) may be off, rounding of r included."""
+        """The largest error of a computed φ(r) or φ'(r) in unit roundoffs, including the rounding of r."""
 
-    # ---- how the profile makes a kernel of many inputs
+    # ---- kernel of many inputs
 
     @abstractmethod
     def __call__(self, X: Array, Z: Array) -> Array:
@@ -75,17 +74,17 @@ class Stationary(ABC):
 
     @abstractmethod
     def by_scales(self, X: Array) -> tuple[Array, PullToScales]:
-        """k(x_a, x_b)/s², (n, n), and how it changes with the logarithms of the lengthscales."""
+        """k(x_a, x_b)/s², (n, n), and the map from weights to its derivatives by the log-lengthscales."""
 
     @abstractmethod
     def scaled_norm(self, differences: Array) -> Array:
-        """The length of Δ along the last axis that `distance` and `remainder` take, in lengthscales."""
+        """The length of Δ along the last axis, in lengthscales, as `distance` and `remainder` expect it."""
 
     @abstractmethod
     def derivative_variances(self, dimension: int) -> Array:
-        """∂²k(x, z)/∂x_j∂z_j at x = z, (d,): the prior variances of ∂_j f; only where there is a curvature."""
+        """∂²k(x, z)/∂x_j∂z_j at x = z, (d,): the prior variances of ∂_j f; requires a curvature."""
 
-    # ---- what follows for all
+    # ---- common to all kernels
 
     def gradient(self, Z: Array, X: Array) -> Array:
         """∂k(z_i, x_j)/∂z_i, shape (n, m, d)."""
@@ -94,7 +93,7 @@ class Stationary(ABC):
     def distance(self, r: Array) -> Array:
         """d_k at scaled distance r, rounded up: d_k(x, x')² = 2s²(1 − φ(r)), so |f(x) − f(x')| ≤ ‖f‖·d_k.
 
-        1 − φ cancels for small r; there 1 − φ ≤ ½(−φ''(0))r² is the smaller of two upper bounds.
+        For small r, 1 − φ cancels and the upper bound 1 − φ ≤ ½(−φ''(0))r² is the smaller one.
         """
         r = np.minimum(np.asarray(r, dtype=np.float64), 1e150)
         gap = 1.0 - self.profile(r * r) + self.rounding * UNIT_ROUNDOFF
@@ -104,10 +103,10 @@ class Stationary(ABC):
         return np.where(r > 0, np.sqrt(2.0 * self.variance * gap) * up, 0.0)
 
     def remainder(self, r: Array) -> Array | None:
-        """R(r), rounded up: |f(c + u) − f(c) − ∇f(c)·u| ≤ ‖f‖·R(‖u/ℓ‖); None where ∇f need not exist.
+        """R(r), rounded up: |f(c + u) − f(c) − ∇f(c)·u| ≤ ‖f‖·R(‖u/ℓ‖); None if ∇f need not exist.
 
         The functional on the left has squared norm s²·(2(1 − φ(r)) + 2rφ'(r) − φ''(0)r²), which grows with r
-        because φ'' is smallest at 0. Where it cancels, ½·M₂·r² (its leading term, and an upper bound) is smaller.
+        because φ'' is smallest at 0. Where it cancels, the upper bound ½·M₂·r² (its leading term) is smaller.
         """
         if self.curvature is None:
             return None
@@ -131,7 +130,7 @@ class Stationary(ABC):
         return None if self.fourth_derivative is None else float(np.sqrt(self.variance * self.fourth_derivative))
 
     def lengthscales(self, dimension: int) -> Array:
-        """ℓ for every input dimension, shape (d,); an error when their number does not fit."""
+        """ℓ for every input dimension, shape (d,); raises `ArgumentError` if their number is wrong."""
         if isinstance(self.lengthscale, float):
             return np.full(dimension, self.lengthscale)
         if len(self.lengthscale) != dimension:

@@ -18,7 +18,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from cascada.arrays import Array, as_points, as_positive
+from cascada.arrays import Array, as_positive, as_whole_number, is_whole_number
 from cascada.errors import ArgumentError
 from cascada.kernels import Matern
 from cascada.theory.amplifier import Amplifier
@@ -106,21 +106,11 @@ class HardFamily:
 
     def centre(self, member: int) -> Array:
         """The middle of a member's needle and its maximiser, shape (d,); members count from 0."""
-        if not isinstance(member, int | np.integer) or isinstance(member, bool) or not 0 <= member < self.members:
-            raise ArgumentError(f"member must be a whole number from 0 to {self.members - 1}; got {member!r}.")
-        places, rest = [], int(member)
+        places, rest = [], as_whole_number(member, "member", at_least=0, at_most=self.members - 1)
         for _ in range(self.dimension):
             rest, place = divmod(rest, self.cells)
             places.append(place)
         return (np.array(places[::-1]) + 0.5) / self.cells
-
-    def member_at(self, points: Array) -> Array:
-        """Which member is positive at each point of the cube (n, d), or −1 where all are zero; shape (n,)."""
-        where = as_points(points, "points", self.dimension)
-        places = np.clip((where * self.cells).astype(np.int64), 0, self.cells - 1)
-        inside = self.needle(where - (places + 0.5) / self.cells) > 0
-        numbers = places @ (self.cells ** np.arange(self.dimension)[::-1])
-        return np.where(inside, numbers, -1)
 
     def layer(self, i: int, member: int) -> Callable[[Array], Array]:
         """f^(i), counted from 1, as a function of points (n, d_i) with values (n, d_{i+1}); only f^(1) differs."""
@@ -186,8 +176,7 @@ def family_of_cells(
     >>> family_of_cells(Matern(1.5), 5.0, 10, dims=(1, 1), u=0.5, u_tilde=0.3).members
     10
     """
-    if not isinstance(cells, int) or isinstance(cells, bool) or cells < 1:
-        raise ArgumentError(f"cells must be a whole number, 1 or more; got {cells!r}.")
+    cells = as_whole_number(cells, "cells")
     amplifier = _amplifier(kernel, norm_bound, dims, u, u_tilde, structure)
     width = min(_HALF / cells, widest(kernel, dims[0]))
     height = tallest(kernel, dims[0], amplifier.norm_bound, width)
@@ -207,8 +196,8 @@ def _amplifier(
             f"hard functions need nu ≥ 1 (thm:hard_chain): below, narrow needles of norm B are steeper than any "
             f"multiple of B; got nu = {kernel.nu:g}."
         )
-    if not dims or not all(isinstance(d, int) and not isinstance(d, bool) and d >= 1 for d in dims):
-        raise ArgumentError(f"dims must be the layers' input dimensions, whole numbers of 1 or more; got {dims!r}.")
+    if not dims or not all(map(is_whole_number, dims)):
+        raise ArgumentError(f"dims must be the input dimension of every layer, whole numbers ≥ 1; got {dims!r}.")
     if structure not in ("chain", "multi-output", "feed-forward"):
         raise ArgumentError(f"structure must be chain, multi-output or feed-forward; got {structure!r}.")
     if structure == "chain" and any(d != 1 for d in dims[1:]):

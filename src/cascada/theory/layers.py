@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from cascada.arrays import as_positive
+from cascada.arrays import as_positive, as_whole_number, is_whole_number
 from cascada.errors import ArgumentError
 
 Structure = Literal["chain", "multi-output", "feed-forward"]
@@ -43,12 +43,12 @@ class Layers:
     ) -> None:
         if structure not in get_args(Structure):
             raise ArgumentError(f"structure must be one of {', '.join(get_args(Structure))}; got {structure!r}.")
-        sizes = tuple(dims)
-        if not sizes or not all(isinstance(d, int) and not isinstance(d, bool) and d >= 1 for d in sizes):
+        if not len(dims) or not all(map(is_whole_number, dims)):
             raise ArgumentError(
-                f"dims must be the input dimension of every layer, whole numbers of 1 or more, such as 2,1,1; "
-                f"got {dims!r}."
+                f"dims must be the input dimension of every layer, whole numbers ≥ 1; got {dims!r}. "
+                f"Give one for each layer, such as 2,1,1."
             )
+        sizes = tuple(map(int, dims))
         if structure == "chain" and any(d != 1 for d in sizes[1:]):
             raise ArgumentError(
                 f"every layer of a chain but the first has one input: dims must be d,1,…,1; got "
@@ -106,10 +106,8 @@ class Layers:
 
 
 def check_horizon(horizon: int) -> int:
-    """T, a whole number of 1 or more."""
-    if not isinstance(horizon, int) or isinstance(horizon, bool) or horizon < 1:
-        raise ArgumentError(f"the horizon T must be a whole number, 1 or more; got {horizon!r}.")
-    return horizon
+    """Return T as an int; raise `ArgumentError` unless it is a whole number ≥ 1."""
+    return as_whole_number(horizon, "the horizon T")
 
 
 def product(factors: Iterable[float]) -> float:

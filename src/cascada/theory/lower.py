@@ -14,6 +14,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from cascada.arrays import as_whole_number
 from cascada.errors import ArgumentError
 from cascada.kernels import Matern
 from cascada.theory.hard import HardFamily, family_of_cells
@@ -138,9 +139,7 @@ def _assumed(family: HardFamily) -> tuple[str, ...]:
 
 
 def _rounds(horizon: int) -> int:
-    if not isinstance(horizon, int) or isinstance(horizon, bool) or horizon < 0:
-        raise ArgumentError(f"the horizon T must be a whole number, 0 or more; got {horizon!r}.")
-    return horizon
+    return as_whole_number(horizon, "the horizon T", at_least=0)
 
 
 def _families(

@@ -8,6 +8,7 @@ the growth of the fill distance, δ⁽ⁱ⁾ ≤ L^{i−1}·δ_T (`eq:fill_i`), 
 import math
 from typing import Literal
 
+from cascada.arrays import as_whole_number
 from cascada.errors import ArgumentError
 from cascada.theory.layers import Layers, product
 from cascada.theory.rates import as_smoothness
@@ -147,6 +148,4 @@ def _boxes(layers: Layers) -> tuple[str, ...]:
 def _layer(layers: Layers, layer: int) -> int:
     if any(layers.extra):
         raise ArgumentError("fill distances are bounded for networks whose later layers have no inputs of their own.")
-    if not isinstance(layer, int) or not 1 <= layer <= layers.count:
-        raise ArgumentError(f"layer must be 1, …, {layers.count}; got {layer!r}.")
-    return layer
+    return as_whole_number(layer, "layer", at_most=layers.count)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from cascada.arrays import Array
+from cascada.arrays import Array, as_whole_number
 from cascada.confidence import Boxes
 from cascada.errors import ArgumentError
 from cascada.kernels import Additive, Matern, OperatorKernel, Separable, SquaredExponential, Stationary
@@ -160,8 +160,7 @@ def cover(box: Boxes, points: int, kernel: Stationary) -> tuple[Array, float]:
     >>> centres.ravel().tolist(), fill
     ([0.125, 0.375, 0.625, 0.875], 0.25)
     """
-    if not isinstance(points, int) or points < 1:
-        raise ArgumentError(f"points must be a whole number, 1 or more; got {points!r}.")
+    points = as_whole_number(points, "points")
     lower, upper = box.lower[0], box.upper[0]
     d = len(lower)
     side = max(1, int(points ** (1 / d) + 1e-9))

@@ -1,7 +1,6 @@
 """How Σ_T grows with T for the Matérn kernel (`sec:ucb_disc`): what is proven, and what is conjectured."""
 
-from cascada.arrays import as_positive
-from cascada.errors import ArgumentError
+from cascada.arrays import as_positive, as_whole_number
 from cascada.theory.statement import Order, Status, Term
 
 _LOGS: Status = "up to a constant and logarithms"
@@ -14,20 +13,12 @@ def as_smoothness(nu: float) -> float:
     return as_positive(nu, "nu")
 
 
-def gain_rate(nu: float, dimension: int) -> Order:
-    """γ_T = Õ(T^{d/(2ν+d)})."""
-    nu, d = as_smoothness(nu), _dimension(dimension)
-    exponent = d / (2 * nu + d)
-    constants = {"ν": nu, "d_max": float(d)}
-    return Order("Õ(T^(d/(2ν+d)))", "sec:ucb_disc", (Term(0.0, exponent),), _LOGS, constants, _DOMAINS)
-
-
 def sd_sum_rate(nu: float, dimension: int) -> Order:
-    """Σ_T = O(sqrt(T·γ_T)) = Õ(T^{(ν+d)/(2ν+d)}), with d = d_max.
+    """Σ_T = O(sqrt(T·γ_T)) = Õ(T^{(ν+d)/(2ν+d)}), with γ_T = Õ(T^{d/(2ν+d)}) and d = d_max.
 
     Deviation: printed with O(·), but γ_T is known up to logarithms only.
     """
-    nu, d = as_smoothness(nu), _dimension(dimension)
+    nu, d = as_smoothness(nu), as_whole_number(dimension, "the dimension")
     exponent = (nu + d) / (2 * nu + d)
     constants = {"ν": nu, "d_max": float(d)}
     return Order("Õ(T^((ν+d_max)/(2ν+d_max)))", "sec:ucb_disc", (Term(0.0, exponent),), _LOGS, constants, _DOMAINS)
@@ -35,7 +26,7 @@ def sd_sum_rate(nu: float, dimension: int) -> Order:
 
 def conjectured_sd_sum_rate(nu: float, dimension: int) -> Order:
     """Σ_T = O(T^{1−ν/d}), O(log T) or O(1) for d > ν, d = ν and d < ν, with d = d_max: a conjecture."""
-    nu, d = as_smoothness(nu), _dimension(dimension)
+    nu, d = as_smoothness(nu), as_whole_number(dimension, "the dimension")
     if d > nu:
         formula, term = "O(T^(1−ν/d_max))", Term(0.0, 1 - nu / d)
     elif d == nu:
@@ -43,9 +34,3 @@ def conjectured_sd_sum_rate(nu: float, dimension: int) -> Order:
     else:
         formula, term = "O(1)", Term(0.0, 0.0)
     return Order(formula, "sec:ucb_disc", (term,), _CONJECTURED, {"ν": nu, "d_max": float(d)}, _DOMAINS)
-
-
-def _dimension(dimension: int) -> int:
-    if not isinstance(dimension, int) or isinstance(dimension, bool) or dimension < 1:
-        raise ArgumentError(f"the dimension must be a whole number, 1 or more; got {dimension!r}.")
-    return dimension

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from cascada.errors import ArgumentError
+from cascada.arrays import as_whole_number
 from cascada.outwards import rounded_down, rounded_up
 
 Status = Literal["up to a constant", "up to a constant and logarithms", "conjectured, up to a constant"]
@@ -60,9 +60,7 @@ class Term:
 
     def log_at(self, horizon: int) -> float:
         """The natural logarithm of the term at T; −∞ where it is 0 (log T at T = 1)."""
-        if not isinstance(horizon, int) or isinstance(horizon, bool) or horizon < 1:
-            raise ArgumentError(f"the horizon T must be a whole number, 1 or more; got {horizon!r}.")
-        logarithm = math.log(horizon)
+        logarithm = math.log(as_whole_number(horizon, "the horizon T"))
         if self.log_exponent and not logarithm:
             return -math.inf
         return (

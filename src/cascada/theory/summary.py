@@ -13,6 +13,7 @@ from typing import Any
 
 from cascada.arrays import as_positive
 from cascada.errors import ArgumentError
+from cascada.tables import markdown_table, text_table
 from cascada.theory.layers import Layers
 from cascada.theory.non_adaptive import restrictive_order, weaker_order
 from cascada.theory.rates import as_smoothness, conjectured_sd_sum_rate
@@ -112,17 +113,12 @@ def conjectured_regret_order(layers: Layers, nu: float) -> Order:
 
 def as_text(rows: Sequence[Row], horizon: int) -> str:
     """The table as aligned text."""
-    lines = [_HEADER, *(row.cells(horizon) for row in rows)]
-    widths = [max(len(line[j]) for line in lines) for j in range(len(_HEADER))]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
-    )
+    return text_table(_HEADER, [row.cells(horizon) for row in rows])
 
 
 def as_markdown(rows: Sequence[Row], horizon: int) -> str:
     """The table as Markdown."""
-    lines = ["| " + " | ".join(_HEADER) + " |", "|" + "---|" * len(_HEADER)]
-    return "\n".join(lines + ["| " + " | ".join(row.cells(horizon)) + " |" for row in rows])
+    return markdown_table(_HEADER, [row.cells(horizon) for row in rows], align=None)
 
 
 def _lower_cumulative(layers: Layers, nu: float, c: float) -> Row:

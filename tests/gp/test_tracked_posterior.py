@@ -1,4 +1,4 @@
-"""A posterior tracked at fixed points says what `predict` says."""
+"""Tests that a posterior tracked at fixed points agrees with `predict`."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def check(tracked: TrackedPosterior, tolerance: float = 1e-9) -> None:
 @pytest.mark.parametrize("nu", [None, 0.5, 1.0, 2.5], ids=name)
 @pytest.mark.parametrize("d", [1, 3])
 @pytest.mark.parametrize("start", [0, 1, 7])
-def test_it_equals_predict_after_many_appends(nu, d, start):
+def test_a_tracked_posterior_equals_predict_after_many_appends(nu, d, start):
     observed = case(nu, d, 40, 2)
     points = np.random.default_rng(0).uniform(-1, 1, (25, d))
     prior = Posterior.fit(observed.kernel, observed.X[:start], observed.Y[:start], 1e-7)
@@ -39,7 +39,7 @@ steps = st.lists(st.tuples(st.integers(0, 10**6), st.lists(st.integers(0, 39), m
 
 
 @given(steps)
-def test_branches_do_not_disturb_each_other(tree):
+def test_branches_do_not_affect_each_other(tree):
     observed = case(2.5, 2, 40, 2)
     points = np.random.default_rng(0).uniform(-1, 1, (6, 2))
     nodes = [TrackedPosterior.at(Posterior.empty(observed.kernel, 2, 2, 1e-7), points)]
@@ -55,7 +55,7 @@ def test_two_branches_of_one_parent(order, size):
     observed = case(2.5, 2, 40, 1)
     points = np.random.default_rng(0).uniform(-1, 1, (6, 2))
     parent = TrackedPosterior.at(Posterior.empty(observed.kernel, 2), points)
-    for i in range(3):  # so that there is room to grow in what the branches share
+    for i in range(3):  # so that the buffer shared by the branches has spare capacity
         parent = parent.append(observed.X[i : i + 1], observed.Y[i : i + 1])
     starts = (5, 30 - size)
     children = {}
@@ -75,10 +75,10 @@ def test_repeats_and_empty_appends_change_nothing():
         np.testing.assert_array_equal(more.prediction.mean, tracked.prediction.mean)
         assert more.posterior.count == 10
         check(more.append(observed.X[:1] + 0.5, observed.Y[:1]))
-    assert tracked.append(observed.X[:3], observed.Y[:3]).posterior.told == 13
+    assert tracked.append(observed.X[:3], observed.Y[:3]).posterior.received == 13
 
 
-def test_a_refused_append_leaves_it_as_it_was():
+def test_a_failed_append_does_not_change_a_tracked_posterior():
     observed = case(2.5, 2, 10, 1)
     tracked = TrackedPosterior.at(Posterior.fit(observed.kernel, observed.X[:5], observed.Y[:5]), observed.Z)
     with pytest.raises(ContradictionError):
@@ -97,7 +97,7 @@ def test_few_points(n):
     check(tracked)
 
 
-def test_points_are_checked_and_not_shared():
+def test_points_are_validated_and_copied():
     observed = case(2.5, 2, 10, 1)
     posterior = Posterior.fit(observed.kernel, observed.X[:5], observed.Y[:5])
     with pytest.raises(ArgumentError, match=r"points must have 2 columns.*got shape \(3, 1\)"):

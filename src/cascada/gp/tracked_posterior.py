@@ -1,6 +1,6 @@
-"""A posterior at a fixed set of points, kept up to date in O(t·N) for every observation.
+"""A posterior at a fixed set of points, updated in O(t·N) per observation.
 
-With V = L⁻¹k(X, Q) at hand, a new row of L gives a new row v of V, and `μ += v·w`, `σ² −= v²` on all of Q.
+Given V = L⁻¹k(X, Q), a new row of L gives a new row v of V, and `μ += v·w`, `σ² −= v²` on all of Q.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from cascada.gp.posterior import Posterior, Prediction
 
 @dataclass
 class _Rows:
-    """The rows of V with room to grow; shared by a posterior and those appended to it."""
+    """The rows of V in a buffer with spare capacity, shared by a posterior and those appended to it."""
 
     buffer: Array  # (capacity, N)
     used: int
@@ -33,7 +33,7 @@ class TrackedPosterior:
 
     @classmethod
     def at(cls, posterior: Posterior, points: ArrayLike) -> "TrackedPosterior":
-        """Start to track a posterior at these points."""
+        """Track a posterior at these points."""
         fixed = as_points(points, "points", posterior.dimension).copy()
         n = len(fixed)
         prior = posterior.empty(posterior.kernel, posterior.dimension, posterior.output_count, posterior.jitter)
@@ -43,11 +43,11 @@ class TrackedPosterior:
         return start.follow(posterior)
 
     def append(self, X: ArrayLike, Y: ArrayLike) -> "TrackedPosterior":
-        """The same points after some more observations."""
+        """The same points with more observations."""
         return self.follow(self.posterior.append(X, Y))
 
     def follows(self, posterior: Posterior) -> bool:
-        """Whether a posterior is this one with some more observations, or none: the same factor, to the last digit."""
+        """Whether `posterior` is this one with more observations or none, bit for bit."""
         mine, t = self.posterior, self.posterior.count
         return (
             mine.kernel == posterior.kernel
@@ -57,7 +57,7 @@ class TrackedPosterior:
         )
 
     def follow(self, posterior: Posterior) -> "TrackedPosterior":
-        """The same points under a posterior that `follows`, in O(t·N) for every further observation."""
+        """The same points under a posterior for which `follows` is true, in O(t·N) per new observation."""
         t, total = self.posterior.count, posterior.count
         if total == t:
             return TrackedPosterior(posterior, self.points, self.prediction, self._variance, self._rows)
@@ -73,7 +73,7 @@ class TrackedPosterior:
         return TrackedPosterior(posterior, self.points, prediction, variance, rows)
 
     def _room_for(self, total: int) -> _Rows:
-        """Rows of V with room for `total`: the shared ones, or a copy when they are full or another branch grew."""
+        """Rows of V with capacity for `total`: the shared buffer, or a copy if it is full or used by another branch."""
         if self._rows.used == self.posterior.count and total <= len(self._rows.buffer):
             return self._rows
         buffer = np.empty((max(2 * self.posterior.count, total, 16), len(self.points)))

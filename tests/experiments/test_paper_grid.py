@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from cascada.algorithms import PaperGrid
 from cascada.errors import ArgumentError
+from cascada.experiments.paper_grid import PaperGrid
 from cascada.network import Network, Stage, chain
 from cascada.problems import certified
 from cascada.space import Grid, Real
