@@ -16,6 +16,7 @@ from cascada.network.sampling import sample_objective
 from cascada.problems import certified
 from cascada.space import Grid, Real
 from cascada.study import Study
+from cascada.study.advisor import generator
 from tests import reference_algorithms as paper
 from tests.algorithms.cases import given, scores
 from tests.network.cases import points, truth, values
@@ -78,10 +79,10 @@ def test_equals_the_literal_transcription_step_by_step(name: str, seed: int) -> 
     for t in range(1, 9):
         stages = [PaperStage(inputs, outputs, JITTER) for inputs, outputs in data]
         objective = PaperStage(run, data[-1][1] if run else [], JITTER)
-        xi = study._generator().spawn(1)[0].standard_normal((SAMPLES, 3)).tolist()
-        situation = study._situation(())
+        xi = generator(study.state, study._settings).spawn(1)[0].standard_normal((SAMPLES, 3)).tolist()
+        situation = study.situation(())
         assert situation.candidates is not None
-        acquisition = algorithm.acquisition(situation, study._generator())
+        acquisition = algorithm.acquisition(situation, generator(study.state, study._settings))
         tracked, elsewhere = (acquisition.score(at) for at in (situation.candidates, np.array(candidates)))
         trial = study.ask()
         assert trial is not None

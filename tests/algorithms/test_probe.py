@@ -25,7 +25,7 @@ def due(network: Network | None = None, grid: Grid | None = None) -> tuple[Study
     network = network or chain(Stage("f", BOX, function=_smooth))
     study, process = Study(network, candidates=grid), Process(network)
     for _ in range(60):
-        situation = study._situation(())
+        situation = study.situation(())
         if situation.untested is not None:
             return study, situation
         trial = study.ask()
@@ -75,7 +75,7 @@ def test_of_several_runs_under_way_one_is_a_probe() -> None:
     rows = np.array([list(trial.controls.values()) for trial in trials])
     probes = is_probe(situation.untested, rows, situation.best, situation.data[:, :2])
     assert probes[0]
-    assert study._situation(study.trials[-3:]).untested is None
+    assert study.situation(study.trials[-3:]).untested is None
 
 
 def test_a_probe_whose_first_stage_was_told_is_still_under_way() -> None:
@@ -84,8 +84,8 @@ def test_a_probe_whose_first_stage_was_told_is_still_under_way() -> None:
     trial = study.ask()
     assert trial is not None
     study.tell_stage(trial, "f", _smooth(**trial.controls))
-    assert study.knowledge.probation.unfinished == {trial.number: True}
-    assert study._situation(study.trials[-1:]).untested is None
+    assert study.model.probation.unfinished == {trial.number: True}
+    assert study.situation(study.trials[-1:]).untested is None
 
 
 def test_a_probe_of_whole_numbers_is_whole() -> None:

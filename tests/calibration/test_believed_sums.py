@@ -115,10 +115,10 @@ def test_so_is_the_gap_of_a_study(monkeypatch: pytest.MonkeyPatch) -> None:
 
     one = told()
     gap = one.certificate(cells=200).gap
-    assert additive(one.knowledge.acting) == {"f": True}
+    assert additive(one.model.acting) == {"f": True}
     monkeypatch.setattr(Calibration, "shapes", without_sums)
     other = told()
-    assert additive(other.knowledge.acting) == {"f": False}
+    assert additive(other.model.acting) == {"f": False}
     assert other.certificate(cells=200).gap == gap
     assert gap is not None
 
@@ -144,7 +144,7 @@ def test_an_interaction_that_shows_up_late_is_no_end() -> None:
             study.abandon(asked)
         together = 2.0 if m >= 6 and n >= 6 else 0.0
         study.add_trial({"m": m, "n": n}, {"f": np.sin(m) + np.cos(0.7 * n) + together})
-        sums.append(additive(study.knowledge.acting)["f"])
+        sums.append(additive(study.model.acting)["f"])
     assert sums[33:] == [True, False, False, False, False], "at once, and without a new fit"
     assert study.best_trial is not None
     assert study.best_trial.controls["m"] >= 6

@@ -66,7 +66,7 @@ def test_it_yields_no_gap_of_its_own() -> None:
     study = Study(network, algorithm=PaperGrid(), candidates=Grid({"x": 5, "y": 5}))
     trial = study.ask()
     assert trial is not None
-    suggestion = study.algorithm.suggest(study._situation(()), np.random.default_rng(0))
+    suggestion = study.algorithm.suggest(study.situation(()), np.random.default_rng(0))
     assert suggestion.bound is None
 
 

@@ -10,9 +10,9 @@ import pytest
 from typer.testing import CliRunner
 
 from cascada.cli.main import app
-from cascada.cli.stored import without_password
 from cascada.outwards import no_better
 from cascada.report import report_html, write_report
+from cascada.store.address import printable_url
 from cascada.study import Study
 from tests.report.browser import listened_to
 from tests.report.cases import ODD, estimated, finished, joint, odd, proven, refuted
@@ -81,7 +81,7 @@ def test_the_only_study_of_a_store_needs_no_name(tmp_path: Path) -> None:
 
 
 def test_the_command_on_the_page_has_no_password(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert without_password("postgresql://lab:secret@db/studies") == "postgresql://lab:***@db/studies"
+    assert printable_url("postgresql://lab:secret@db/studies") == "postgresql://lab:***@db/studies"
     url = f"sqlite:///{tmp_path}/alloy.db"
     Study.open(url, "an alloy", proven(), algorithm="random_search").optimise(budget=1, progress=False)
     monkeypatch.setenv("CASCADA_STORAGE", url)

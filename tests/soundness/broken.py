@@ -19,7 +19,7 @@ from cascada.gp import SeparablePosterior, block_posterior, posterior, separable
 from cascada.kernels import Stationary
 from cascada.network import beliefs, consistency, prior, run_values, slack
 from cascada.search import branch_and_bound, leaves
-from cascada.study import knowledge, observing
+from cascada.study import model
 from tests.soundness import crowds, extremes, histories, matrices, neighbours, refusals, scales
 from tests.soundness.harness import Ledger
 
@@ -140,7 +140,7 @@ BROKEN: tuple[Broken, ...] = (
     Broken(
         "told values may lie 1e-9 outside of their bounds in any units",
         "refusals",
-        tuple((module, "output_slack", _absolute_slack) for module in (consistency, observing, slack)),
+        tuple((module, "output_slack", _absolute_slack) for module in (consistency, validation, slack)),
         partial(refusals.run, 4, 1),
     ),
     Broken(
@@ -194,7 +194,7 @@ BROKEN: tuple[Broken, ...] = (
     Broken(
         "outputs are learned a thousandth too large",
         "histories",
-        ((knowledge, "run_values", _off),),
+        ((model, "run_values", _off),),
         partial(histories.run, 10, 1, ("chain",)),
     ),
     Broken(

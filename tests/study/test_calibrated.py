@@ -198,7 +198,7 @@ def test_algorithms_that_make_no_probes_can_be_given_one(algorithm: str) -> None
     network = chain(Stage("f", controls=UNIT, function=lambda x: math.sin(3 * x)))
     study = Study(network, algorithm=algorithm)
     study.optimise(budget=9, progress=False)
-    assert study.knowledge.probation.agreed >= 2
+    assert study.model.probation.agreed >= 2
     assert study.gap is None
     for x in (0.8, 0.9):
         study.enqueue_trial({"x": x})

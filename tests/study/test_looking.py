@@ -51,20 +51,20 @@ def test_what_is_seen_is_what_is_stored(url: str) -> None:
     study.optimise(budget=4, progress=False)
     seen = looking(url)
     assert tuple(seen.trials) == study.trials
-    assert seen.learned().certificate().gap == study.certificate().gap
-    before, changes = seen.trials, seen.changes
+    assert seen.certificate().gap == study.certificate().gap
+    before, changes = seen.trials, seen.state.changes
     study.enqueue_trial({"x": 1.0})
     trial = study.ask()
     assert trial is not None
     assert seen.trials == before  # till it looks again
     seen.refresh()
-    assert (len(seen.trials), seen.changes) == (5, changes + 1)  # that somebody runs it is no change
+    assert (len(seen.trials), seen.state.changes) == (5, changes + 1)  # that somebody runs it is no change
     study.tell(trial, {"f": 0.5, "g": 0.25})
     study.close()
     seen.refresh()
     assert tuple(seen.trials) == study.trials
     study.close()
-    assert Store(url, read_only=True).heads()["lab"].events == seen.count
+    assert Store(url, read_only=True).heads()["lab"].events == seen.state.count
 
 
 def test_nothing_is_created_or_written(url: str, tmp_path: Path) -> None:
@@ -80,10 +80,10 @@ def test_nothing_is_created_or_written(url: str, tmp_path: Path) -> None:
     study.close()
     before = (tmp_path / "lab.db").read_bytes()
     seen = looking(url)
-    assert seen.learned().certificate().kind == "refuted"
+    assert seen.certificate().kind == "refuted"
     store = Store(url, read_only=True)
     with pytest.raises(StoreError, match="readonly"), store.hold(1) as log:
-        log.append(Event(seen.count, "note", None, {}, 0.0))
+        log.append(Event(seen.state.count, "note", None, {}, 0.0))
     with pytest.raises(StoreError, match="readonly"), store.create("another"):
         pass
     assert (tmp_path / "lab.db").read_bytes() == before
@@ -112,7 +112,7 @@ def test_a_formula_comes_from_the_process_that_is_given(url: str) -> None:
 def test_an_algorithm_of_ones_own_is_not_needed_to_look(url: str) -> None:
     study = Study.open(url, "lab", network(), algorithm=Mine())
     study.add_trial({"x": 0.0}, {"f": 0.0, "g": 0.0})
-    assert looking(url).learned().certificate().gap is not None
+    assert looking(url).certificate().gap is not None
 
 
 def test_a_link_to_a_store_shows_what_is_written_to_it_now(url: str, tmp_path: Path) -> None:
@@ -153,7 +153,7 @@ def test_what_speaks_against_the_assumptions_is_seen_without_learning(url: str) 
     assert not seen.refuted
     seen.refresh()
     assert seen.refuted
-    assert looking(url).learned().refuted
+    assert looking(url).refuted
 
 
 def test_a_server_is_looked_at_without_writing_and_without_waiting(

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 
 import cascada as cd
-from cascada.calibration import Calibration
 from cascada.calibration.probation import Probation
 from cascada.confidence import Boxes
 from cascada.network import Network, Stage, StageError, chain, enclose_network
 from cascada.problems import by_name
 from cascada.process import Process
 from cascada.space import Real
-from cascada.store.trial import Trial
+from cascada.store.trial import Trial, TrialState
 from cascada.study import Study
-from cascada.study.model import Knowledge
+from cascada.study.model import Model
+from cascada.study.settings import Settings
 from tests.thorough import THOROUGH
 
 UNIT = {"x": Real(0, 1)}
@@ -72,18 +72,19 @@ def test_too_few_runs_are_too_few_however_many_are_probes() -> None:
 # ---- what counts
 
 
-def told(knowledge: Knowledge, number: int, x: float, outputs: dict[str, tuple[float, ...]]) -> None:
+def learn(model: Model, number: int, x: float, outputs: dict[str, tuple[float, ...]]) -> None:
     value = outputs["g"][0] if "g" in outputs else None
-    state: State = "running" if value is None else "complete"
-    knowledge.learn(Trial(number, {"x": x}, outputs=outputs, value=value, state=state))
+    state: TrialState = "running" if value is None else "complete"
+    model._learn(Trial(number, {"x": x}, outputs=outputs, value=value, state=state))
 
 
-def designed(*, network: Network | None = None) -> Knowledge:
+def designed(*, network: Network | None = None) -> Model:
     """After four runs of f = sin 2x, g = f²: the design of one control."""
-    knowledge = Knowledge(network or chain(Stage("f", UNIT), Stage("g")), Calibration(), 1e-10, "stop")
+    network = network or chain(Stage("f", UNIT), Stage("g"))
+    model = Model(network, Settings.of(network))
     for i, x in enumerate((0.0, 0.35, 0.7, 1.0)):
-        told(knowledge, i, x, {"f": (math.sin(2 * x),), "g": (math.sin(2 * x) ** 2,)})
-    return knowledge
+        learn(model, i, x, {"f": (math.sin(2 * x),), "g": (math.sin(2 * x) ** 2,)})
+    return model
 
 
 def test_runs_of_the_design_do_not_count() -> None:
@@ -94,35 +95,35 @@ def test_a_run_told_stage_by_stage_counts_as_one_told_at_once() -> None:
     once, parts = designed(), designed()
     for i, x in enumerate((0.5, 0.15, 0.85), 4):
         f = math.sin(2 * x)
-        told(once, i, x, {"f": (f,), "g": (f * f,)})
-        told(parts, i, x, {"f": (f,)})
+        learn(once, i, x, {"f": (f,), "g": (f * f,)})
+        learn(parts, i, x, {"f": (f,)})
         assert parts.probation.agreed == once.probation.agreed - 1
-        told(parts, i, x, {"f": (f,), "g": (f * f,)})
+        learn(parts, i, x, {"f": (f,), "g": (f * f,)})
         assert parts.probation == once.probation
     assert once.probation.agreed == 3
 
 
 def test_the_same_point_again_tests_nothing() -> None:
-    knowledge = designed()
+    model = designed()
     f = math.sin(0.7)
-    told(knowledge, 4, 0.35, {"f": (f,), "g": (f * f,)})
-    assert knowledge.probation == Probation(2)
+    learn(model, 4, 0.35, {"f": (f,), "g": (f * f,)})
+    assert model.probation == Probation(2)
 
 
 def test_a_run_without_its_objective_does_not_count() -> None:
-    knowledge = designed()
-    told(knowledge, 4, 0.5, {"f": (math.sin(1.0),)})
-    assert (knowledge.probation.agreed, dict(knowledge.probation.unfinished)) == (0, {4: False})
+    model = designed()
+    learn(model, 4, 0.5, {"f": (math.sin(1.0),)})
+    assert (model.probation.agreed, dict(model.probation.unfinished)) == (0, {4: False})
 
 
 @pytest.mark.parametrize("outputs", [{"f": (9.0,), "g": (81.0,)}, {"f": (9.0,)}, {"g": (50.0,)}])
 def test_an_output_outside_its_bounds_is_a_contradiction(outputs: dict[str, tuple[float, ...]]) -> None:
-    knowledge = designed()
+    model = designed()
     f = math.sin(0.3)
-    told(knowledge, 4, 0.15, {"f": (f,), "g": (f * f,)})
-    assert knowledge.probation.agreed == 1
-    told(knowledge, 5, 0.5, outputs)
-    assert knowledge.probation == Probation(2)
+    learn(model, 4, 0.15, {"f": (f,), "g": (f * f,)})
+    assert model.probation.agreed == 1
+    learn(model, 5, 0.5, outputs)
+    assert model.probation == Probation(2)
 
 
 def test_a_formula_that_has_no_value_is_a_contradiction_and_raises_nothing() -> None:
@@ -132,15 +133,15 @@ def test_a_formula_that_has_no_value_is_a_contradiction_and_raises_nothing() -> 
         return f * f
 
     network = chain(Stage("f", UNIT), Stage("g", known=True, lipschitz=2.0, function=gappy))
-    knowledge = designed(network=network)
-    told(knowledge, 4, 0.15, {"f": (math.sin(0.3),), "g": (math.sin(0.3) ** 2,)})
-    told(knowledge, 5, 0.05, {"f": (math.sin(0.1),), "g": (math.sin(0.1) ** 2,)})
-    assert knowledge.probation.agreed > 0
+    model = designed(network=network)
+    learn(model, 4, 0.15, {"f": (math.sin(0.3),), "g": (math.sin(0.3) ** 2,)})
+    learn(model, 5, 0.05, {"f": (math.sin(0.1),), "g": (math.sin(0.1) ** 2,)})
+    assert model.probation.agreed > 0
     at = np.array([[0.1]])
     with pytest.raises(StageError):
-        enclose_network(knowledge.judging, Boxes(at, at))
-    told(knowledge, 6, 0.1, {"f": (math.sin(0.2),)})
-    assert knowledge.probation == Probation(2)
+        enclose_network(model.judging, Boxes(at, at))
+    learn(model, 6, 0.1, {"f": (math.sin(0.2),)})
+    assert model.probation == Probation(2)
 
 
 # ---- what is shown
@@ -150,7 +151,7 @@ def test_a_gap_is_shown_and_stops_the_study_once_it_was_tested() -> None:
     network = smooth()
     study, process = Study(network, tolerance=0.05, stop_on_estimated=True), Process(network)
     while not study.within_tolerance:
-        passed = study.knowledge.probation.passed
+        passed = study.model.probation.passed
         assert (study.gap is not None) == passed
         if not passed:
             assert study.gap is None
@@ -158,7 +159,7 @@ def test_a_gap_is_shown_and_stops_the_study_once_it_was_tested() -> None:
             assert text.startswith(("No complete run yet.", "Too few runs yet to trust an estimated bound: "))
         step(study, process)
         assert len(study.trials) < 40
-    probation = study.knowledge.probation
+    probation = study.model.probation
     assert probation.agreed >= 3
     assert probation.probes >= 1
     assert len(study.trials) >= 6 + 3

@@ -18,6 +18,7 @@ from cascada.network import Network, chain
 from cascada.store.database import Store
 from cascada.study import Study
 from cascada.study.log_file import exported, import_log
+from cascada.study.tabular import add_runs
 from tests.network.cases import X, Y, stage
 from tests.thorough import examples
 

@@ -14,10 +14,11 @@ from cascada.errors import ArgumentError, ContradictionError, StoreError
 from cascada.network import Network, Stage, chain
 from cascada.process import Process
 from cascada.space import Grid, Integer, Real
-from cascada.store.database import Log, Store
+from cascada.store.database import Store, StoredTransaction
 from cascada.store.event import Event
 from cascada.study import Study, Trial
 from cascada.study.log_file import exported, import_log
+from cascada.study.tabular import add_runs
 from tests.network.cases import X, Y, stage, truth
 from tests.study.test_calibrated import FUNCTIONS, NETWORK
 from tests.waiting import wait_until
@@ -261,15 +262,15 @@ def test_nonsense_for_a_number_of_trials(url: str, n: Any) -> None:
 def test_all_trials_asked_for_are_written_or_none(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     study = opened(url)
     expected = [trial.controls for trial in Study(CHAIN, replayable=True).ask(2)]
-    append, left = Log.append, [1]
+    append, left = StoredTransaction.append, [1]
 
-    def failing(log: Log, event: Event) -> None:
+    def failing(log: StoredTransaction, event: Event) -> None:
         if not left:
             raise StoreError("the disk is full")
         left.pop()
         append(log, event)
 
-    monkeypatch.setattr(Log, "append", failing)
+    monkeypatch.setattr(StoredTransaction, "append", failing)
     with pytest.raises(StoreError, match="the disk is full"):
         study.ask(2)
     monkeypatch.undo()
@@ -571,7 +572,7 @@ def test_trials_under_a_lease_wait_in_the_store_that_they_are_imported_to(url: s
 
 def test_a_store_is_opened_and_read_while_another_process_writes(url: str) -> None:
     study = ran(opened(url), 1)
-    with study._held():  # as long as a suggestion takes
+    with study._change():  # as long as a suggestion takes
         other = Store(url)
         assert other.studies() == ["alloy"]
         assert opened(url).best_trial == study.best_trial
@@ -620,14 +621,14 @@ def test_what_was_not_written_did_not_happen(
     asked(study, lease=600.0)
     study.certificate()
     events, trials = study.events, study.trials
-    append = Log.append
+    append = StoredTransaction.append
 
-    def broken(log: Log, event: Event) -> None:
+    def broken(log: StoredTransaction, event: Event) -> None:
         append(log, event)
         raise error
 
     with monkeypatch.context() as patched:
-        patched.setattr(Log, "append", broken)
+        patched.setattr(StoredTransaction, "append", broken)
         with pytest.raises(type(error)):
             act(study)
     assert (study.events, study.trials) == (events, trials)
@@ -645,11 +646,11 @@ def test_a_point_that_was_not_written_is_suggested_again(url: str, monkeypatch: 
     for _ in range(2):
         with monkeypatch.context() as patched:
 
-            def refuse(_: Log, event: Event) -> None:
+            def refuse(_: StoredTransaction, event: Event) -> None:
                 points.append(event.data["controls"])
                 raise StoreError("the disk is full")
 
-            patched.setattr(Log, "append", refuse)
+            patched.setattr(StoredTransaction, "append", refuse)
             with pytest.raises(StoreError, match="the disk is full"):
                 study.ask()
     assert [*points, asked(study).controls] == [points[0]] * 3
@@ -683,7 +684,7 @@ def test_what_was_not_written_can_be_told_again(url: str, monkeypatch: pytest.Mo
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(Log, "append", interrupted)
+        patch.setattr(StoredTransaction, "append", interrupted)
         with pytest.raises(KeyboardInterrupt):
             study.tell(trial, PROCESS(trial.controls))
     assert study.trials[0].state == "running"
@@ -701,14 +702,14 @@ def test_a_study_that_was_amended_meanwhile_is_not_gone_on_with(url: str) -> Non
 
 
 def test_a_run_that_the_store_did_not_take_is_told_again(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    study, append, failures = opened(url), Log.append, iter([True, True])
+    study, append, failures = opened(url), StoredTransaction.append, iter([True, True])
 
-    def locked(log: Log, event: Event) -> None:
+    def locked(log: StoredTransaction, event: Event) -> None:
         if event.kind == "told" and next(failures, False):
             raise StoreError("cannot write the store: database is locked.")
         append(log, event)
 
-    monkeypatch.setattr(Log, "append", locked)
+    monkeypatch.setattr(StoredTransaction, "append", locked)
     with pytest.raises(StoreError, match="locked"):
         study.optimise(truth(CHAIN, 1), budget=3, progress=False)
     assert [trial.state for trial in study.trials] == ["complete"]

@@ -1,5 +1,6 @@
 """`cascada add`: runs of the past, from a CSV file."""
 
+from io import StringIO
 from pathlib import Path
 from typing import Annotated
 
@@ -25,13 +26,12 @@ def add(
     An empty cell was not observed. Cells are separated by commas, or by semicolons or tabs; then numbers may have
     decimal commas. `cascada trials --csv` writes such a file. With --spec, a study that is not there yet is created.
     """
-    from cascada.study.tabular import read_runs
+    from cascada.study.tabular import add_runs, read_runs
 
-    text = text_of(file)
+    lines = list(StringIO(text_of(file), newline=""))
     if spec is not None:
-        read_runs(network_of(spec), text, ignore_unknown=ignore_unknown)  # an invalid file creates no study
-    found = opened(storage, study, spec, create=True)
-    added = len(found.add_trials(read_runs(found.network, text, ignore_unknown=ignore_unknown)))
+        read_runs(network_of(spec), lines, ignore_unknown=ignore_unknown)  # an invalid file creates no study
+    added = add_runs(opened(storage, study, spec, create=True), lines, ignore_unknown=ignore_unknown)
     if json_output:
         print_json({"study": study, "added": added})
     else:

@@ -1,9 +1,9 @@
 """The read-only part of a study: its trials, the model that they lead to, and the certificate."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from cascada.algorithms import Algorithm
+from cascada.algorithms import Algorithm, Situation
 from cascada.calibration import stage_predictions
 from cascada.errors import StoreError
 from cascada.execution.blas import on_one_thread
@@ -12,6 +12,7 @@ from cascada.search import SearchBudget
 from cascada.store.event import Event
 from cascada.store.journal import Journal
 from cascada.store.trial import Trial
+from cascada.study.advisor import situation
 from cascada.study.certificate import Certificate
 from cascada.study.judge import certify
 from cascada.study.model import Model
@@ -119,6 +120,10 @@ class Reader:
     def predict(self, controls: Mapping[str, Any]) -> dict[str, StagePrediction]:
         """Mean, sd and bounds of every stage at some controls."""
         return stage_predictions(self.network, self.beliefs.predict(controls))
+
+    def situation(self, pending: Sequence[Trial] = ()) -> Situation:
+        """What the algorithm is given when a point is asked for, with these trials pending."""
+        return situation(self.model, self.state, self._settings, pending)
 
     def certificate(
         self, *, tolerance: float | None = None, cells: int | None = None, seconds: float | None = None

@@ -6,11 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from io import StringIO
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cascada.errors import ArgumentError
 from cascada.network import Network
 from cascada.store.trial import Trial
+
+if TYPE_CHECKING:
+    from cascada.study.study import Study
 
 _DELIMITERS = (",", ";", "\t")
 # Python's float() also reads 1_0, digits of other scripts, nan and inf.
@@ -60,14 +63,19 @@ def _record(network: Network, trial: Trial) -> dict[str, Any]:
     return {"number": trial.number, "state": trial.state, "value": trial.value, **trial.controls, **outputs}
 
 
-def read_runs(network: Network, text: str, *, ignore_unknown: bool = False) -> list[Run]:
-    """Past runs from CSV.
+def add_runs(study: "Study", lines: Iterable[str], *, ignore_unknown: bool = False) -> int:
+    """Add past runs from the lines of a CSV file, all of them or none; return how many. See `read_runs`."""
+    return len(study.add_trials(read_runs(study.network, lines, ignore_unknown=ignore_unknown)))
+
+
+def read_runs(network: Network, lines: Iterable[str], *, ignore_unknown: bool = False) -> list[Run]:
+    """Past runs from the lines of a CSV file.
 
     Its header names the controls, and outputs as "stage.output" or, for a single output, "stage"; an empty cell was not
     observed. Cells are separated by commas, semicolons or tabs; without commas between cells, a comma in a number is a
     decimal comma. Other columns are errors, unless `ignore_unknown`.
     """
-    table = _Table.parsed(text, network)
+    table = _Table.parsed(list(lines), network)
     header = _header(table.rows[0][1], network, ignore_unknown)
     runs = [_run(header, cells, line, table.decimal_commas) for line, cells in table.rows[1:]]
     if not runs:
@@ -81,19 +89,16 @@ class _Table:
     decimal_commas: bool
 
     @classmethod
-    def parsed(cls, text: str, network: Network) -> "_Table":
+    def parsed(cls, lines: list[str], network: Network) -> "_Table":
         names = {*network.domain.names, *_outputs(network)}
-        first = text.lstrip("\r\n").partition("\n")[0]
-
-        def known(delimiter: str) -> int:
-            return sum(name.strip() in names for name in next(csv.reader([first], delimiter=delimiter), []))
-
+        first = next((line for line in lines if line.strip()), "").strip()
+        # The header decides: by the right delimiter most of its cells are names of controls and outputs.
+        delimiter = max(_DELIMITERS, key=lambda d: sum(cell.strip(' "') in names for cell in first.split(d)))
+        reader = csv.reader(lines, delimiter=delimiter)
         try:
-            delimiter = max(_DELIMITERS, key=known)
-            reader = csv.reader(StringIO(text, newline=""), delimiter=delimiter)
             rows = [(reader.line_num, cells) for cells in reader if any(map(str.strip, cells))]
         except csv.Error as error:
-            raise ArgumentError(f"the file is not CSV: {error}. Nothing was added.") from None
+            raise ArgumentError(f"line {reader.line_num}: {error}. Nothing was added.") from None
         if not rows:
             raise ArgumentError("the file needs a header and at least one run. Nothing was added.")
         return cls(rows, delimiter != ",")
