@@ -19,7 +19,7 @@ from cascada.gp import SeparablePosterior, block_posterior, posterior, separable
 from cascada.kernels import Stationary
 from cascada.network import beliefs, consistency, prior, run_values, slack
 from cascada.search import branch_and_bound, leaves
-from cascada.study import model
+from cascada.study import model, validation
 from tests.soundness import crowds, extremes, histories, matrices, neighbours, refusals, scales
 from tests.soundness.harness import Ledger
 

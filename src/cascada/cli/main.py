@@ -26,6 +26,8 @@ COMMANDS: Mapping[str, str] = {
     "bench": "cascada.cli.bench:bench",
     "best": "cascada.cli.best:best",
     "bounds": "cascada.cli.bounds:bounds",
+    "correct": "cascada.cli.correct:correct",
+    "delete": "cascada.cli.studies:delete",
     "demo": "cascada.cli.demo:demo",
     "enqueue": "cascada.cli.enqueue:enqueue",
     "export": "cascada.cli.export:export",
@@ -34,11 +36,14 @@ COMMANDS: Mapping[str, str] = {
     "import": "cascada.cli.import_:import_",
     "new": "cascada.cli.new:new",
     "problems": "cascada.cli.problems:problems",
+    "rename": "cascada.cli.studies:rename",
     "report": "cascada.cli.report:report",
     "reproduce": "cascada.cli.reproduce:reproduce",
+    "retract": "cascada.cli.correct:retract",
     "run": "cascada.cli.run:run",
     "serve": "cascada.cli.serve:serve",
     "status": "cascada.cli.status:status",
+    "studies": "cascada.cli.studies:studies",
     "tell": "cascada.cli.tell:tell",
     "tell-stage": "cascada.cli.tell_stage:tell_stage",
     "trials": "cascada.cli.trials:trials",
@@ -46,7 +51,7 @@ COMMANDS: Mapping[str, str] = {
 }
 
 #: Commands whose arguments may be negative numbers, which look like options.
-_TAKES_NUMBERS = ("tell-stage",)
+_TAKES_NUMBERS = ("correct", "tell-stage")
 
 
 # The signatures are click's; typer types them by a copy of click of its own, which mypy takes for another class.

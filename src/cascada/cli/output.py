@@ -105,8 +105,8 @@ def rounded(value: float | None) -> str:
     return "" if value is None else f"{value:.6g}"
 
 
-def told(trial: Trial, network: Network) -> str:
-    """What a trial is after it was told something."""
+def outcome(trial: Trial, network: Network) -> str:
+    """The state of a trial after a change, in a sentence."""
     if trial.value is not None:
         return f"Trial {trial.number} is complete: {network.objective[1]} = {number_text(trial.value)}."
     missing = [stage.name for stage in network.stages if stage.name not in trial.outputs]

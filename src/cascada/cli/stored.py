@@ -1,5 +1,7 @@
 """Options of the commands on a store, and how they open a study."""
 
+import re
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -49,7 +51,7 @@ def given(storage: str | None) -> str:
     return storage
 
 
-def store_at(storage: str | None, *, create: bool = False) -> "Store":
+def store_at(storage: str | None, *, create: bool = False, read_only: bool = False) -> "Store":
     """The store; one that is not there is an error, unless it is to be created: a mistyped name makes no new file."""
     from cascada.store.database import Store
 
@@ -57,7 +59,7 @@ def store_at(storage: str | None, *, create: bool = False) -> "Store":
     missing = None if create else missing_file(url)
     if missing is not None:
         raise StoreError(f"there is no store at {missing}; `cascada run` and `cascada ask --spec SPEC` create one.")
-    return Store(url)
+    return Store(url, read_only=read_only)
 
 
 def missing_file(url: str) -> str | None:
@@ -89,6 +91,23 @@ def opened(storage: str | None, study: str, spec: str | None = None, *, create: 
     network = None if spec is None else network_of(spec)
     store = store_at(storage, create=create)
     return open_study(store, study, network, worker=WORKER, create=create, any_sense=True)
+
+
+def warn_if_refuted(study: "Study", storage: str | None) -> None:
+    """Say on standard error that the data refute an assumption, and how a wrong value is corrected."""
+    from cascada.store.address import printable_url
+
+    if not study.refuted:
+        return
+    evidence = " ".join(study.model.evidence())
+    named = re.search(r"[Tt]rials? (\d+)", evidence)
+    number = named[1] if named else "TRIAL"
+    where = f"--storage {printable_url(given(storage))} --study {shlex.quote(str(study.name))}"
+    typer.echo(
+        f"The data now refute an assumption: {evidence}\nIf a value is wrong, correct it: "
+        f"cascada correct {where} {number} STAGE VALUES --reason TEXT",
+        err=True,
+    )
 
 
 def text_of(file: Path) -> str:

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from cascada.cli.output import print_json, told, trial_json
-from cascada.cli.stored import Json, Spec, Storage, StudyName, TrialNumber, opened
+from cascada.cli.output import outcome, print_json, trial_json
+from cascada.cli.stored import Json, Spec, Storage, StudyName, TrialNumber, opened, warn_if_refuted
 from cascada.errors import ArgumentError
 
 
@@ -35,7 +35,8 @@ def tell(
     if json_output:
         print_json(trial_json(after))
     else:
-        typer.echo(told(after, found.network))
+        typer.echo(outcome(after, found.network))
+    warn_if_refuted(found, storage)
 
 
 def _parsed(text: str) -> dict[str, Any]:
@@ -49,7 +50,7 @@ def _parsed(text: str) -> dict[str, Any]:
 
 
 def _no_number(text: str) -> Any:
-    raise ValueError(f"{text} is no number in JSON")
+    raise ValueError(f"{text} is not a number in JSON")
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from cascada.cli.output import print_json, told, trial_json
-from cascada.cli.stored import Json, Spec, Storage, StudyName, TrialNumber, opened
+from cascada.cli.output import outcome, print_json, trial_json
+from cascada.cli.stored import Json, Spec, Storage, StudyName, TrialNumber, opened, warn_if_refuted
 from cascada.errors import ArgumentError
 
 
@@ -22,16 +22,18 @@ def tell_stage(
 
     For example: cascada tell-stage --storage sqlite:///alloy.db --study alloy 0 mix 1.31
     """
-    numbers = [_number(value) for value in values]
+    numbers = [as_number(value) for value in values]
     found = opened(storage, study, spec)
     after = found.tell_stage(trial, stage, numbers)
     if json_output:
         print_json(trial_json(after))
     else:
-        typer.echo(told(after, found.network))
+        typer.echo(outcome(after, found.network))
+    warn_if_refuted(found, storage)
 
 
-def _number(text: str) -> float:
+def as_number(text: str) -> float:
+    """A number from the command line; `ArgumentError` if it is not one."""
     try:
         return float(text)
     except ValueError:

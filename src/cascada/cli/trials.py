@@ -1,22 +1,45 @@
 """`cascada trials`: all trials of a study as a table."""
 
+from typing import Annotated
+
+import typer
+
 from cascada.cli.output import print_json, print_table, rounded, trial_json
 from cascada.cli.stored import Json, Spec, Storage, StudyName, opened
+from cascada.errors import ArgumentError
 
 
-def trials(study: StudyName, storage: Storage = None, spec: Spec = None, json_output: Json = False) -> None:
-    """Print all trials of a study: state, controls, outputs of every stage, value. --json prints an array of them."""
+def trials(
+    study: StudyName,
+    storage: Storage = None,
+    spec: Spec = None,
+    csv: Annotated[
+        bool, typer.Option("--csv", help="Print controls and outputs as CSV, as `cascada add` reads it.")
+    ] = (False),
+    json_output: Json = False,
+) -> None:
+    """Print all trials of a study: state, controls, outputs of every stage, value.
+
+    --json prints an array of them; --csv prints those that have outputs, with all digits.
+    """
+    from cascada.study.tabular import output_columns, trials_csv
+
+    if csv and json_output:
+        raise ArgumentError("--csv and --json are two formats; give one of them.")
     found = opened(storage, study, spec)
     all_trials = found.trials
+    if csv:
+        typer.echo(trials_csv(found.network, all_trials), nl=False)
+        return
     if json_output:
         print_json([trial_json(trial) for trial in all_trials])
         return
     controls = found.network.domain.names
-    outputs = [(node.stage.name, j, name) for node in found.network.nodes for j, name in enumerate(node.stage.outputs)]
-    headings = [stage if stage == name else f"{stage}.{name}" for stage, _, name in outputs]
+    columns, corrections = output_columns(found.network), found.state.notes
     rows = []
     for trial in all_trials:
-        seen = [trial.outputs[stage][j] if stage in trial.outputs else None for stage, j, _ in outputs]
+        seen = [trial.outputs[stage][j] if stage in trial.outputs else None for _, stage, j in columns]
         numbers = [*(trial.controls[name] for name in controls), *seen, trial.value]
-        rows.append([str(trial.number), trial.state, *map(rounded, numbers), trial.reason or ""])
-    print_table(["trial", "state", *controls, *headings, "value", ""], rows)
+        remarks = "; ".join([*([trial.reason] if trial.reason else []), *corrections.get(trial.number, ())])
+        rows.append([str(trial.number), trial.state, *map(rounded, numbers), remarks])
+    print_table(["trial", "state", *controls, *(heading for heading, _, _ in columns), "value", ""], rows)
