@@ -28,7 +28,8 @@ from cascada.experiments.paper_grid import PaperGrid
 from cascada.kernels import Additive, BlockKernel, Matern, OperatorKernel, Separable, SquaredExponential
 from cascada.network import Network, Stage, chain
 from cascada.space import Grid, Integer, Real
-from cascada.store.description import amendable, canonical, describe, describe_algorithm, differences
+from cascada.store.description import SETTINGS as SETTINGS_OF_A_STUDY
+from cascada.store.description import amendable, canonical, completed, describe, describe_algorithm, differences
 from tests.network.cases import NETWORKS, SE, X, Y, stage
 
 TWO = '{"type":"Matern","nu":2.0,"lengthscale":1.0,"variance":1.0}'
@@ -42,14 +43,14 @@ every_network = pytest.mark.parametrize("network", NETWORKS.values(), ids=NETWOR
 
 
 def described(*stages: Stage, **settings: Any) -> dict[str, Any]:
-    return describe(chain(*stages), SETTINGS | settings)
+    return completed(describe(chain(*stages), SETTINGS | settings))
 
 
 def of_kernel(kernel: Any, **options: Any) -> Any:
     """The description of a kernel in a stage of two inputs and two outputs."""
     outputs = ["u", "v"]
     first = stage("f", controls=X | Y, outputs=outputs, kernel=kernel, lipschitz=1.0, **options)
-    return describe(chain(first, objective="f.u"), SETTINGS)["stages"][0]["kernel"]
+    return completed(describe(chain(first, objective="f.u"), SETTINGS))["stages"][0]["kernel"]
 
 
 # ---- describing
@@ -76,14 +77,42 @@ def test_a_study_in_full() -> None:
     g = {"name": "g", "outputs": ["g"], "parents": ["f.u", "f.n"], "passes": [], "known": False, "control_order": ["t"]}
     g["kernel"] = {"type": "Matern", "nu": 2.5, "lengthscale": [1.0, 2.0, 3.0], "variance": 1.0}
     g["controls"] = {"t": {"type": "real", "low": 1.0, "high": 8.0, "log": True}}
-    assert canonical(describe(network, {"algorithm": GPNUCB(), "seed": 7})) == canonical(
+    expected = {
+        "objective": {"stage": "g", "output": "g", "sense": "minimise"},
+        "stages": [
+            f | {"norm_bound": [2.0], "lipschitz": None, "offset": [0.5]},
+            g | {"norm_bound": [2.0], "lipschitz": [4.0], "offset": [0.0]},
+        ],
+        "settings": SETTINGS_OF_A_STUDY | {"algorithm": {"type": "GPNUCB", "search": "auto", "cells": 6000}, "seed": 7},
+    }
+    description = describe(network, {"algorithm": GPNUCB(), "seed": 7})
+    assert canonical(completed(description)) == canonical(completed(expected)) == canonical(expected)
+    assert canonical(description) == canonical(
         {
             "objective": {"stage": "g", "output": "g", "sense": "minimise"},
             "stages": [
-                f | {"norm_bound": [2.0], "lipschitz": None, "offset": [0.5]},
-                g | {"norm_bound": [2.0], "lipschitz": [4.0], "offset": [0.0]},
+                {
+                    "name": "f",
+                    "outputs": ["u", "n"],
+                    "passes": ["n"],
+                    "control_order": ["x", "n"],
+                    "kernel": {"type": "SquaredExponential"},
+                    "controls": {"x": {"low": -2.0, "high": 2.0}, "n": {"type": "integer", "low": 1, "high": 4}},
+                    "norm_bound": [2.0],
+                    "offset": [0.5],
+                },
+                {
+                    "name": "g",
+                    "outputs": ["g"],
+                    "parents": ["f.u", "f.n"],
+                    "control_order": ["t"],
+                    "kernel": {"type": "Matern", "nu": 2.5, "lengthscale": [1.0, 2.0, 3.0]},
+                    "controls": {"t": {"low": 1.0, "high": 8.0, "log": True}},
+                    "norm_bound": [2.0],
+                    "lipschitz": [4.0],
+                },
             ],
-            "settings": {"algorithm": {"type": "GPNUCB", "search": "auto", "cells": 6000}, "seed": 7},
+            "settings": {"algorithm": {"type": "GPNUCB"}, "seed": 7},
         }
     )
 
@@ -113,7 +142,7 @@ def test_networks_differ() -> None:
 
 
 def test_parents_are_the_outputs_that_enter_a_stage_however_they_were_named() -> None:
-    stages = {entry["name"]: entry for entry in describe(NETWORKS["graph"], SETTINGS)["stages"]}
+    stages = {entry["name"]: entry for entry in completed(describe(NETWORKS["graph"], SETTINGS))["stages"]}
     assert {name: entry["parents"] for name, entry in stages.items()} == {
         "end": ["g.g", "sum.sum"],
         "sum": ["f.u", "g.g"],

@@ -11,9 +11,10 @@ from cascada.errors import ArgumentError, StoreError
 from cascada.kernels import SquaredExponential
 from cascada.network import Network, Stage, chain
 from cascada.space import Real
+from cascada.store import read_only
 from cascada.store.database import Store
 from cascada.store.event import Event
-from cascada.study import Study, reading
+from cascada.study import Study
 from cascada.study.catalogue import follow
 from cascada.study.follower import Follower
 
@@ -159,7 +160,7 @@ def test_what_speaks_against_the_assumptions_is_seen_without_learning(url: str) 
 def test_a_server_is_looked_at_without_writing_and_without_waiting(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "_LOCKED", 200)
+    monkeypatch.setattr(read_only, "_LOCKED", 200)
     import psycopg
 
     study = Study.open(postgres_url, "lab", network(), algorithm="random_search")

@@ -8,14 +8,14 @@ older versions stay valid when fields are added.
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from typing import Any
 
 import numpy as np
 
-from cascada.algorithms import Algorithm
+from cascada.algorithms import NAMES, Algorithm
 from cascada.arrays import Array
-from cascada.calibration import Fit
+from cascada.calibration import Calibration, Fit
 from cascada.errors import ArgumentError, StoreError
 from cascada.kernels import (
     Additive,
@@ -55,6 +55,11 @@ _STAGE: Mapping[str, Any] = {
 _CONTROL: Mapping[str, Any] = {"type": "real", "log": False}
 _OBJECTIVE: Mapping[str, Any] = {"sense": "maximise"}
 
+#: Classes whose fields at their defaults are not written.
+_CLASSES: Mapping[str, type[Any]] = {
+    kind.__name__: kind for kind in (Additive, Matern, Separable, SquaredExponential, Calibration, *NAMES.values())
+}
+
 _LONG = 100  # characters; of a longer list only the first entry that differs is shown
 
 
@@ -67,11 +72,13 @@ def describe(network: Network, settings: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "objective": _without_defaults(objective, _OBJECTIVE),
         "stages": [_without_defaults(_stage(stage, parents[stage.name]), _STAGE) for stage in network.stages],
-        "settings": _without_defaults(_plain(settings, "settings", whole=True), SETTINGS),
+        "settings": _without_class_defaults(
+            _without_defaults(_plain(settings, "settings", whole=True), SETTINGS), whole=True
+        ),
     }
 
 
-def completed(data: Any) -> dict[str, Any]:
+def checked(data: Any) -> dict[str, Any]:
     """A description from a log with its defaults filled in; `StoreError` if it lacks a part or has an unknown one."""
     whole = isinstance(data, Mapping) and set(data) == {"objective", "stages", "settings"}
     if not whole or not isinstance(data["stages"], list) or not all(isinstance(s, Mapping) for s in data["stages"]):
@@ -80,20 +87,27 @@ def completed(data: Any) -> dict[str, Any]:
         raise StoreError(f"the settings of a study are {', '.join(SETTINGS)}; the log has something else.")
     if not isinstance(data["objective"], Mapping):
         raise StoreError("the objective of a study names a stage and an output; the log has something else.")
-    if not all("name" in stage for stage in data["stages"]):
-        raise StoreError("every stage of a study has a name; one in the log has none.")
+    for stage in data["stages"]:
+        if "name" not in stage:
+            raise StoreError("every stage of a study has a name; one in the log has none.")
+        unknown = [key for key in stage if key not in (*_STAGE, "name", "outputs")]
+        if unknown:
+            raise StoreError(f"stage {stage['name']!r:.100} in the log has an unknown field {unknown[0]!r:.100}.")
+    return completed(data)
+
+
+def completed(description: Mapping[str, Any]) -> dict[str, Any]:
+    """A description with its defaults filled in."""
     return {
-        "objective": {**_OBJECTIVE, **data["objective"]},
-        "stages": [_completed_stage(stage) for stage in data["stages"]],
-        "settings": {**SETTINGS, **data["settings"]},
+        "objective": {**_OBJECTIVE, **description["objective"]},
+        "stages": [_completed_stage(stage) for stage in description["stages"]],
+        "settings": _with_class_defaults({**SETTINGS, **description["settings"]}, whole=True),
     }
 
 
 def _completed_stage(stage: Mapping[str, Any]) -> dict[str, Any]:
-    unknown = [key for key in stage if key not in (*_STAGE, "name", "outputs")]
-    if unknown:
-        raise StoreError(f"stage {stage['name']!r:.100} in the log has an unknown field {unknown[0]!r:.100}.")
     whole = {**_STAGE, "outputs": [stage["name"]], **stage}
+    whole["kernel"] = _with_class_defaults(whole["kernel"])
     if isinstance(whole["controls"], Mapping):
         whole["controls"] = {
             name: {**_CONTROL, **control} if isinstance(control, Mapping) else control
@@ -102,6 +116,32 @@ def _completed_stage(stage: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(whole["offset"], list) and not any(whole["offset"]):
         whole["offset"] = _STAGE["offset"]  # one zero stands for all outputs
     return whole
+
+
+def _class_defaults(value: Mapping[str, Any], whole: bool) -> dict[str, Any]:
+    """The plain defaults of the fields of a described object, if its class is known."""
+    kind = _CLASSES.get(value["type"]) if isinstance(value.get("type"), str) else None
+    return {
+        field.name: _plain(field.default, field.name, whole)
+        for field in (() if kind is None else fields(kind))
+        if field.default is not MISSING
+    }
+
+
+def _with_class_defaults(value: Any, whole: bool = False) -> Any:
+    """A plain value in which described objects have all their fields."""
+    if not isinstance(value, Mapping):
+        return value
+    filled = {key: _with_class_defaults(entry, whole) for key, entry in value.items()}
+    return _class_defaults(value, whole) | filled
+
+
+def _without_class_defaults(value: Any, whole: bool = False) -> Any:
+    """A plain value in which described objects have only the fields that are not at their defaults."""
+    if not isinstance(value, Mapping):
+        return value
+    bare = {key: _without_class_defaults(entry, whole) for key, entry in value.items()}
+    return _without_defaults(bare, _class_defaults(value, whole))
 
 
 def _without_defaults(fields: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
@@ -173,7 +213,7 @@ def _stage(stage: Stage, parents: list[str]) -> dict[str, Any]:
         "parents": parents,
         "passes": list(stage.passes),
         "known": stage.known,
-        "kernel": kernel,
+        "kernel": _without_class_defaults(kernel),
         "norm_bound": _constants(stage.norm_bound),
         "lipschitz": _constants(stage.lipschitz),
         "offset": _constants(stage.offset) if stage.offset.any() else _STAGE["offset"],

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 from cascada.errors import StoreError
-from cascada.store.description import completed
+from cascada.store.description import checked
 from cascada.store.event import Event
 from cascada.store.trial import TrialState
 
@@ -37,7 +37,7 @@ def last_description(name: str, events: Sequence[Event]) -> tuple[int, dict[str,
     found = [event for event in events if event.kind in ("created", "amended")]
     if not found or events[0].kind != "created":
         raise StoreError(f"the log of the study {name!r} does not begin with its creation: it is not a log of cascada.")
-    return found[-1].number, completed(found[-1].data)
+    return found[-1].number, checked(found[-1].data)
 
 
 def summarised(name: str, events: Sequence[Event]) -> StudySummary:

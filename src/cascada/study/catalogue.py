@@ -195,7 +195,7 @@ def follow(store: Store, name: str, networks: Sequence[Network] = ()) -> Followe
         same = (network for network in either if not differences(stored, describe(network, settings)))
         network = next(same, None) or network_from(stored)
         # What is known does not depend on the algorithm, whose code may be missing here.
-        known = settings["algorithm"] in NAMES
+        known = isinstance(settings["algorithm"], str) and settings["algorithm"] in NAMES
         options = study_options({**settings, "algorithm": settings["algorithm"] if known else "random_search"})
         state = State.empty(network).replayed(events)
         return Follower(journal, state, Settings.of(network, **options, shared=True), events[-1], name=name)

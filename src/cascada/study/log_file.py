@@ -9,7 +9,7 @@ from typing import Any
 from cascada.errors import CascadaError, StoreError
 from cascada.network import Network
 from cascada.store.database import Store
-from cascada.store.description import amendable, completed, describe, differences, network_from
+from cascada.store.description import amendable, checked, describe, differences, network_from
 from cascada.store.event import Event, event_from
 from cascada.study.catalogue import study_options
 from cascada.study.settings import Settings
@@ -45,7 +45,7 @@ def _checked(lines: Iterable[str], network: Network | None) -> list[Event]:
             if description is None and event.kind != "created":
                 raise StoreError("a log begins with 'created'")
             if event.kind in ("created", "amended"):
-                description, described = _amended(description, completed(event.data)), number
+                description, described = _amended(description, checked(event.data)), number
             events.append(event)
     if description is None:
         raise StoreError("the file has no events. Nothing was imported.")
