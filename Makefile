@@ -15,6 +15,8 @@ SOURCES := $(wildcard src tests benchmarks examples)
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Tests start hundreds of processes: without byte code each of them compiles the whole library again.
+unexport PYTHONDONTWRITEBYTECODE
 
 # $(call install,packages,what needs them): system packages, where this may be done.
 define install

@@ -64,8 +64,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     gone = [path.name for path in slow if not path.exists()]
     if gone:
         raise pytest.UsageError(f"SLOW in tests/conftest.py names what is not there: {', '.join(gone)}. Correct it.")
+    modules = {item.path for item in items}
+    slow_modules = {module for module in modules if any(module.is_relative_to(path) for path in slow)}
     for item in items:
-        if any(item.path.is_relative_to(path) for path in slow):
+        if item.path in slow_modules:
             item.add_marker(pytest.mark.slow)
 
 

@@ -47,6 +47,7 @@ LAYERS = (
 
 #: What ``import cascada`` must not load: slow to import, and not needed until a part that uses it is.
 HEAVY = (
+    "scipy",
     "scipy.optimize",
     "scipy.stats",
     "sqlalchemy",

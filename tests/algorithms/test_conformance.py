@@ -232,8 +232,8 @@ def test_ties_are_broken_by_the_generator(algorithm: Algorithm) -> None:
     corners = np.array([[a * x, b * y] for x, y in ((1.0, 1.5), (0.5, 0.25)) for a in (-1, 1) for b in (-1, 1)])
     given = replace(given, candidates=corners, taken=frozenset(), pending=np.empty((0, 2)))
     found = [algorithm.suggest(given, np.random.default_rng(seed)).point for seed in range(40)]
-    again = [algorithm.suggest(given, np.random.default_rng(seed)).point for seed in range(40)]
-    np.testing.assert_array_equal(found, again)
+    again = [algorithm.suggest(given, np.random.default_rng(seed)).point for seed in range(10)]
+    np.testing.assert_array_equal(found[:10], again)
     assert len(np.unique(np.array(found), axis=0)) >= 6  # of 8; fewer have a chance of 1e-6
 
 
@@ -258,6 +258,7 @@ def test_what_is_kept_changes_no_choice(algorithm: Algorithm, structure: str) ->
     assert given.candidates is not None
     fewer = situation(structure, t=3)
     before = replace(given, data=fewer.data, beliefs=fewer.beliefs, best=fewer.best, trial=3)
+    without = algorithm.suggest(given, np.random.default_rng(0))
     for earlier in (
         before,
         replace(given, pending=given.candidates[-3:]),
@@ -269,9 +270,7 @@ def test_what_is_kept_changes_no_choice(algorithm: Algorithm, structure: str) ->
             cache = algorithm.suggest(earlier, np.random.default_rng(1)).cache
         except ArgumentError:  # not defined for this structure
             continue
-        with_it, without = (
-            algorithm.suggest(replace(given, cache=kept), np.random.default_rng(0)) for kept in (cache, None)
-        )
+        with_it = algorithm.suggest(replace(given, cache=cache), np.random.default_rng(0))
         np.testing.assert_array_equal(with_it.point, without.point)
 
 

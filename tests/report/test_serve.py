@@ -375,7 +375,7 @@ def test_wrong_calls(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_page_beside_a_run(browser: Any, url: str, tmp_path: Path) -> None:
     (tmp_path / "slow.py").write_text(SLOW)
-    command = [*COMMAND, "run", f"{tmp_path}/slow.py:network", "--storage", url, "--study", ODD, "--budget", "400"]
+    command = [*COMMAND, "run", f"{tmp_path}/slow.py:network", "--storage", url, "--study", ODD, "--budget", "99999"]
     running = started([*command, "--serve", "--json"])
     try:
         said = first_line(running, running.stderr)

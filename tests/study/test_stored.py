@@ -209,7 +209,7 @@ def test_the_best_trial(url: str, network: Network, best: int) -> None:
 def test_the_certificate_is_that_of_a_study_in_memory(
     url: str, algorithm: str, process: Process, limits: dict[str, Any]
 ) -> None:
-    runs = 14 if process is UNKNOWN else 7  # an estimated gap has to be tested first
+    runs = 11 if process is UNKNOWN else 7  # an estimated gap has to be tested first
     stored = ran(opened(url, network=process.network, algorithm=algorithm), runs, process)
     memory = Study(process.network, algorithm=algorithm)
     for trial in stored.trials:
@@ -316,7 +316,7 @@ CASES = {
     "random_search": ("random_search", PROCESS, 4),
     "cei": ("cei", PROCESS, 4),
     "auto, unknown norms, first runs": ("auto", UNKNOWN, 2),
-    "auto, unknown norms": ("auto", UNKNOWN, 8),  # 2(d + 1) = 6 runs are a design
+    "auto, unknown norms": ("auto", UNKNOWN, 7),  # 2(d + 1) = 6 runs are a design
 }
 
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
 from cascada.arrays import Array
 from cascada.calibration.shape import Shape
@@ -59,6 +58,8 @@ class Likelihood:
 
     def __call__(self, theta: Array) -> tuple[float, Array]:
         """The density's logarithm, up to a constant, and its gradient."""
+        from scipy.linalg import cho_factor, cho_solve  # slow to import
+
         n, d = self.inputs.shape
         K, pull = self.shape.kernel(tuple(np.exp(theta).tolist())).by_scales(self.inputs)
         K = K + JITTER * np.eye(n)
@@ -86,6 +87,8 @@ class Likelihood:
         n = len(self.outputs)
         if not n:
             return 0.0, 1.0
+        from scipy.linalg import cho_factor, cho_solve  # slow to import
+
         kernel = self.shape.kernel(tuple(np.exp(theta).tolist()))
         factor = cho_factor(kernel(self.inputs, self.inputs) + JITTER * np.eye(n), lower=True)
         ones = cho_solve(factor, np.ones(n))

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.spatial.distance import pdist, squareform
 
 from cascada.arrays import UNIT_ROUNDOFF, Array, IntArray
 from cascada.gp.rounding import square_rounding
@@ -96,6 +95,8 @@ def lipschitz_evidence(
     """
     if len(inputs) < 2:
         return ()
+    from scipy.spatial.distance import pdist, squareform  # slow to import
+
     distances = pdist(inputs)
     columns = [outputs] if joint else [outputs[:, [j]] for j in range(outputs.shape[1])]
     errors = np.broadcast_to(np.asarray(output_error, dtype=np.float64), (len(columns),))

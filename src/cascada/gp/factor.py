@@ -3,12 +3,30 @@
 Factors are lower triangular and in Fortran order, so that BLAS needs no copy.
 """
 
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
 import numpy as np
-from scipy.linalg.blas import dtrsm, dtrsv
-from scipy.linalg.lapack import dpotrf
 
 from cascada.arrays import Array
 from cascada.errors import NumericalError
+
+
+class _Routines(NamedTuple):
+    """Routines of BLAS and LAPACK."""
+
+    dtrsm: Callable[..., Any]
+    dtrsv: Callable[..., Any]
+    dpotrf: Callable[..., Any]
+
+
+@cache
+def _routines() -> _Routines:
+    """The routines of this module. `scipy.linalg` is slow to import, and many commands need no factor."""
+    from scipy.linalg import blas, lapack
+
+    return _Routines(blas.dtrsm, blas.dtrsv, lapack.dpotrf)
 
 
 def extend_factor(factor: Array, cross: Array, corner: Array) -> Array:
@@ -24,7 +42,7 @@ def extend_factor(factor: Array, cross: Array, corner: Array) -> Array:
     extended[:t, t:] = 0.0
     extended[t:, :t] = border
     if b:
-        extended[t:, t:], info = dpotrf(corner, lower=1, clean=1)
+        extended[t:, t:], info = _routines().dpotrf(corner, lower=1, clean=1)
         if info != 0:
             raise NumericalError(
                 f"the kernel matrix must be positive definite; its factorisation failed at row {t + info} of {t + b}. "
@@ -45,7 +63,7 @@ def triangular_solve(factor: Array, rhs: Array, transposed: bool = False) -> Arr
     if rhs.size == 0:
         return rhs
     if rhs.shape[1] == 1:  # limited by memory bandwidth: dtrsv reads the factor about twice as fast as dtrsm
-        solution: Array = dtrsv(factor, rhs[:, 0], lower=1, trans=int(transposed), overwrite_x=1)
+        solution: Array = _routines().dtrsv(factor, rhs[:, 0], lower=1, trans=int(transposed), overwrite_x=1)
         return solution[:, None]
-    block: Array = dtrsm(1.0, factor, rhs, lower=1, trans_a=int(transposed), overwrite_b=1)
+    block: Array = _routines().dtrsm(1.0, factor, rhs, lower=1, trans_a=int(transposed), overwrite_b=1)
     return block

@@ -20,7 +20,6 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import gamma, gammaln, kve
 
 from cascada.arrays import Array, as_positive
 from cascada.kernels.radial import Radial
@@ -76,6 +75,8 @@ class Matern(Radial):
         return 32.0 if _is_half_integer(self.nu) or self.nu > _LARGEST_RECURRENCE else 256.0
 
     def spectral_density(self, frequencies: ArrayLike) -> Array:
+        from scipy.special import gammaln  # slow to import
+
         scaled, log_mass = self._scaled_frequencies(frequencies)
         d, nu = np.shape(frequencies)[1], self.nu
         log_constant = d * math.log(2) + 0.5 * d * math.log(math.pi) + gammaln(nu + d / 2) - gammaln(nu)
@@ -115,6 +116,8 @@ def _phi_pair(nu: float, u: Array) -> tuple[Array, Array]:
 
 def _steep_slope(nu: float, u: Array) -> Array:
     """φ'(r)/r = −2ν·2^{1−ν}/Γ(ν)·u^{ν−1}·K_{1−ν}(u) for ν ≤ 1, which is infinite at 0 (0 by convention)."""
+    from scipy.special import gamma  # slow to import
+
     v = np.clip(u, 1e-150, _LARGEST_U)  # below this the slope would overflow
     constant = 2 * nu * 2 ** (1 - nu) / gamma(nu)
     value = -constant * v ** (nu - 1) * _scaled_bessel(1 - nu, v) * np.exp(-v)
@@ -127,6 +130,8 @@ def _is_half_integer(nu: float) -> bool:
 
 def _direct(nu: float, u: Array) -> Array:
     """φ_ν(u) for 0 < ν ≤ 2."""
+    from scipy.special import gamma  # slow to import
+
     v = np.maximum(u, 1e-170 if nu <= 1 else 1e-30)  # below this, r² underflows to 0 or φ rounds to 1
     value = 2 ** (1 - nu) / gamma(nu) * v**nu * _scaled_bessel(nu, v) * np.exp(-v)
     return np.where(u > 0, np.minimum(value, 1.0), 1.0)
@@ -139,6 +144,8 @@ def _scaled_bessel(nu: float, u: Array) -> Array:
     ∫₀^∞ exp(−2u·sinh²(t/2))·cosh(νt) dt is computed by the trapezoidal rule, a sum of positive terms. The integrand is
     analytic for |Im t| < π/2, so a step of 0.2 has an error of about exp(−π²/0.2) ≈ 1e-21.
     """
+    from scipy.special import kve  # slow to import
+
     value = np.asarray(kve(nu, u), dtype=np.float64)
     hard = (u >= 0.1) & (u <= 2.0)
     if hard.any():

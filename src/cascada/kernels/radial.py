@@ -1,11 +1,12 @@
 """Kernels of one scaled distance: `k(x, x') = s²·φ(r)`, `r = ‖(x − x')/ℓ‖₂`."""
 
 from abc import abstractmethod
+from collections.abc import Callable
+from functools import cache
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.spatial.distance import cdist
 
 from cascada.arrays import Array, as_points, as_positive, as_scale, check_scale
 from cascada.errors import ArgumentError
@@ -13,6 +14,14 @@ from cascada.kernels.stationary import PullToScales, Stationary
 
 # The range of s/ℓ, the scale of derivatives: its square fits into float64 with a margin for rounding terms.
 STEEPNESS = (1e-130, 1e130)
+
+
+@cache
+def _cdist() -> Callable[..., Any]:
+    """SciPy's `cdist`. `scipy.spatial` is slow to import, and many commands need no kernel."""
+    from scipy.spatial.distance import cdist
+
+    return cdist
 
 
 class Radial(Stationary):
@@ -42,12 +51,12 @@ class Radial(Stationary):
         Differences are computed first, because a² + b² − 2ab, or dividing by ℓ first, would cancel.
         """
         if isinstance(self.lengthscale, float):
-            r2 = cdist(X, Z, "sqeuclidean")
+            r2 = _cdist()(X, Z, "sqeuclidean")
             if self.lengthscale != 1.0:
                 r2 *= self.lengthscale**-2
             return cast(Array, r2)
         weights = self.lengthscales(X.shape[1]) ** -2.0
-        return cast(Array, cdist(X, Z, "sqeuclidean", w=weights))
+        return cast(Array, _cdist()(X, Z, "sqeuclidean", w=weights))
 
     def jet(self, Z: Array, X: Array) -> Array:
         """k(z_i, x_j) and its gradient in z, stacked: shape (1 + d, n, m)."""
