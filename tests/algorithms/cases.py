@@ -3,7 +3,7 @@
 import numpy as np
 
 from cascada.algorithms import CUCB, GPUCB, CascadedEI, ExpectedImprovement, OptimisticImprovement, Situation
-from cascada.algorithms.scored import Scored
+from cascada.algorithms.acquisition import Scored
 from cascada.arrays import Array
 from cascada.network import Network, prior_beliefs
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from cascada.algorithms import CUCB, GPUCB, CascadedEI, ExpectedImprovement, OptimisticImprovement, Situation
-from cascada.algorithms.scored import Scored
+from cascada.algorithms.acquisition import Scored
 from cascada.arrays import Array
 from cascada.gp import OperatorPrediction
 from cascada.kernels import Separable, SquaredExponential

@@ -9,8 +9,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from cascada.algorithms import CUCB, GPUCB, CascadedEI, ExpectedImprovement, OptimisticImprovement, Situation
+from cascada.algorithms.acquisition import Scored
 from cascada.algorithms.black_box import default_kernel
-from cascada.algorithms.scored import Scored
 from cascada.arrays import Array
 from cascada.errors import ArgumentError
 from cascada.kernels import Additive, Matern, SquaredExponential

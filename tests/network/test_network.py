@@ -135,7 +135,7 @@ def test_what_was_not_given_has_to_be_estimated(missing: dict[str, None]) -> Non
     network = chain(stage("f", controls=X), stage("g", **missing))
     assert (network.estimated, network.mirrored().estimated) == (True, True)
     assert [given.estimated for given in network.stages] == [False, True]
-    with pytest.raises(ArgumentError, match="stage 'g' was given no kernel or no norm_bound; only a study"):
+    with pytest.raises(ArgumentError, match=r"stage 'g' has no kernel or no norm_bound: give both\. Only a study"):
         prior_beliefs(network)
 
 

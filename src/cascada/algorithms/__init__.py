@@ -30,7 +30,10 @@ NAMES: dict[str, type[Any]] = {
 
 
 def by_name(algorithm: "str | Algorithm") -> Algorithm:
-    """An algorithm from its name, from "module:Class", or itself."""
+    """An algorithm by its name or by "module:Class"; an algorithm object is returned as it is.
+
+    Raises `ArgumentError` if there is none.
+    """
     if not isinstance(algorithm, str):
         if isinstance(algorithm, Algorithm) and not isinstance(algorithm, type):
             return algorithm
@@ -42,7 +45,7 @@ def by_name(algorithm: "str | Algorithm") -> Algorithm:
         raise ArgumentError(f"algorithm must be one of {', '.join(NAMES)}, or 'module:Class'; got {algorithm!r}.")
     try:
         made = getattr(import_module(module), name)()
-    except Exception as error:  # the class is the user's: it may raise anything
+    except Exception as error:  # the user's class may raise anything
         raise ArgumentError(f"algorithm {algorithm!r} could not be imported: {error}.") from error
     return by_name(made)
 

@@ -1,7 +1,8 @@
-"""What an algorithm is given and what it answers. An algorithm forgets: `suggest` is a pure function.
+"""Interface of an algorithm: `Algorithm`, its argument `Situation` and its result `Suggestion`.
 
-A new one is a class with `suggest` and `recommend` (which returns None unless it recommends a point that need not have
-been run); pass an instance to `maximise(algorithm=...)` or name it `module:Class` on the command line.
+`suggest` is a pure function: an algorithm keeps no state. A new algorithm is a class with `suggest` and `recommend`
+(which returns None unless it recommends a point that need not have been run); pass an instance to
+`maximise(algorithm=...)` or name it `module:Class` on the command line.
 """
 
 from dataclasses import dataclass, field
@@ -16,22 +17,22 @@ from cascada.space import Domain
 
 @dataclass(frozen=True, eq=False)
 class Situation:
-    """All that is known when a point is asked for.
+    """Everything that is known when a point is asked for.
 
     Points are coordinates (`Domain.encode`): user units, or their logarithm for logarithmic controls.
     """
 
-    beliefs: Beliefs  #: what is known of the stages
+    beliefs: Beliefs  #: the beliefs about the stages
     data: Array  #: (t, V): controls and outputs of every run, NaN where nothing was observed
-    pending: Array  #: (k, V): runs that are under way, like `data`; (k, d) when nothing of them was observed
+    pending: Array  #: (k, V): pending runs, like `data`; (k, d) if no output of them was observed
     candidates: Array | None  #: (n, d), or None for the whole box
     best: float  #: the best value of what is maximised so far; −∞ before the first complete run
     trial: int  #: the number of the trial that is asked for
     tolerance: float = 0.0  #: the gap that is small enough
-    cache: Any = None  #: what the algorithm's last suggestion left behind; a matter of speed alone
-    taken: frozenset[bytes] = field(default_factory=frozenset)  #: run or pending points, as `point_key`
-    horizon: int | None = None  #: how many runs there will be in all, where that is known
-    #: estimated bounds that a run should test where they rule out a better value; None where none has to
+    cache: Any = None  #: `Suggestion.cache` of the algorithm's last suggestion; it affects speed only
+    taken: frozenset[bytes] = field(default_factory=frozenset)  #: completed and pending points, as `point_key`
+    horizon: int | None = None  #: the total number of runs, if known
+    #: estimated bounds that a run should test where they rule out a better value; None if no test is needed
     untested: Beliefs | None = None
 
     @property
@@ -42,7 +43,7 @@ class Situation:
 
     @property
     def best_point(self) -> Array | None:
-        """Where the best value was seen (d,); None before the first complete run."""
+        """The point of the best run (d,); None before the first complete run."""
         return None if self.best_run is None else self.best_run[: self.domain.dimension]
 
     @property
@@ -51,11 +52,11 @@ class Situation:
         return self.beliefs.network.domain
 
     def is_taken(self, point: Array) -> bool:
-        """Whether this very point was run or is running: noise-free, it would teach nothing."""
+        """Whether this point was run or is running: without noise, another run there is useless."""
         return point_key(self.domain, point) in self.taken
 
     def free_candidates(self) -> Array:
-        """Which candidates are not taken, as a mask (n,)."""
+        """The candidates that are not taken, as a mask (n,)."""
         assert self.candidates is not None, "only asked when there are candidates"
         if not self.taken:
             return np.ones(len(self.candidates), dtype=bool)
@@ -64,10 +65,11 @@ class Situation:
 
 @dataclass(frozen=True, eq=False)
 class Suggestion:
-    """The point (d,) to run next, or None when none is worth a run.
+    """The point (d,) to run next, or None if no point is worth a run.
 
-    `bound` is an upper bound of what is maximised over the whole domain where the algorithm has one; `cache` is handed
-    back at the next suggestion.
+    `bound` is an upper bound of what is maximised over the whole domain, if the algorithm has one (whether it may serve
+    as a certificate: see `bound_certifies`). `cells` is the number of cells that were bounded, `stopped` the reason why
+    the search ended, `cache` the `Situation.cache` of the next suggestion.
     """
 
     point: Array | None
@@ -87,11 +89,11 @@ class Algorithm(Protocol):
     """
 
     def suggest(self, situation: Situation, rng: np.random.Generator) -> Suggestion:
-        """The next point. The same situation and generator state give the same answer."""
+        """The next point. The same situation and generator state give the same result."""
         ...
 
     def recommend(self, situation: Situation) -> Array | None:
-        """A point (d,) to use in the end, if it is not simply the best run; else None."""
+        """A point (d,) to use in the end if it is not the best run; else None."""
         ...
 
 
@@ -108,7 +110,7 @@ def bound_certifies(algorithm: Algorithm) -> bool:
 
 
 def point_key(domain: Domain, point: Array) -> bytes:
-    """Equal for coordinates that are the same point in user units."""
+    """A key that is equal for coordinates of the same point in user units."""
     return _keys(domain, point[None])[0]
 
 

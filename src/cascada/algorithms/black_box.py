@@ -1,4 +1,4 @@
-"""What GP-UCB and EI look at: the objective as one function of all controls; the stages in between are ignored."""
+"""The objective as one function of all controls, for GP-UCB and EI: intermediate outputs are ignored."""
 
 from dataclasses import dataclass
 
@@ -17,9 +17,9 @@ _SIDES_PER_LENGTHSCALE = 4.0
 
 @dataclass(frozen=True, eq=False)
 class BlackBox:
-    """The posterior of what is maximised, less its offset; kept between suggestions for speed alone."""
+    """The posterior of what is maximised, minus its offset; kept between suggestions for speed only."""
 
-    data: Array  # (t, d + 1): the controls and values of the complete runs that the posterior knows
+    data: Array  # (t, d + 1): the controls and values of the complete runs in the posterior
     posterior: Posterior
     offset: float
     candidates: Array | None
@@ -27,7 +27,10 @@ class BlackBox:
 
     @classmethod
     def of(cls, situation: Situation, kernel: Stationary | None) -> "BlackBox":
-        """From what the last suggestion left behind, where that is of use; pending runs are taken at their means."""
+        """The black box for a situation, from its cache if that is usable; pending runs are set to their means.
+
+        Raises `ArgumentError` unless the kernel is a scalar one.
+        """
         network, d = situation.beliefs.network, situation.domain.dimension
         chosen = default_kernel(network) if kernel is None else kernel
         if not isinstance(chosen, Stationary):
@@ -44,10 +47,10 @@ class BlackBox:
         else:
             kept, posterior = None, Posterior.empty(chosen, d, jitter=_jitter(situation))
         known = 0 if kept is None else len(kept.data)
-        for row in data[known:, None]:  # one by one, so that what was kept changes not a digit
+        for row in data[known:, None]:  # one by one, so that the cache does not change any digit
             posterior = posterior.append(row[:, :-1], row[:, -1])
         for point in situation.pending[:, :d]:
-            if not (posterior.inputs == point).all(axis=1).any():  # what was seen is known, but for the jitter
+            if not (posterior.inputs == point).all(axis=1).any():  # the mean at an observed point is off by the jitter
                 posterior = posterior.append(point[None], posterior.predict(point[None]).mean)
         if situation.candidates is None:
             return cls(data, posterior, offset, None, None)
@@ -63,21 +66,21 @@ class BlackBox:
         return same and np.array_equal(self.data, data[: len(self.data)])
 
     def kept(self, situation: Situation) -> object:
-        """What to hand to the next suggestion: nothing that rests on made-up data."""
+        """The cache for the next suggestion: nothing that rests on imagined outputs."""
         return situation.cache if len(situation.pending) else self
 
     def at(self, points: Array) -> Prediction:
-        """Mean and sd at some points (n, d), offset left out."""
+        """Mean and sd at points (n, d), without the offset."""
         if self.tracked is not None and points is self.candidates:
             return self.tracked.prediction
         return self.posterior.predict(points)
 
 
 def default_kernel(network: Network) -> Stationary:
-    """The kernel of a stage that all controls enter and nothing else, as the paper's first stage; else Matérn-5/2.
+    """The kernel of a stage whose inputs are exactly all controls, as the paper's first stage; else Matérn-5/2.
 
-    The latter has lengthscales of a quarter of the controls' ranges and the variance of the objective's stage. That
-    inputs do not interact in one stage says nothing about the whole: of an additive kernel, the one it is made of.
+    The latter has lengthscales of a quarter of the controls' ranges and the variance of the objective's stage. Inputs
+    that do not interact in one stage may interact in the whole process: an additive kernel is replaced by its summand.
     """
     domain = network.domain
     for node in network.nodes:
@@ -91,7 +94,7 @@ def default_kernel(network: Network) -> Stationary:
 
 
 def default_width(network: Network) -> float:
-    """B of the objective's stage; 2, as in the paper's experiments, when that stage is a formula."""
+    """B of the objective's stage; 2, as in the paper's experiments, if that stage is a formula or B is not declared."""
     bound, modelled = _objective(network).stage.norm_bound, _objective(network).stage.modelled
     output = network.objective[1]
     if bound is None or output not in modelled:
@@ -111,6 +114,6 @@ def _offset(network: Network) -> float:
 
 
 def _jitter(situation: Situation) -> float:
-    """That of the stages, so that all algorithms of a study compute alike."""
+    """The jitter of the stages, so that all algorithms of a study use the same."""
     known = [stage.belief.jitter for stage in situation.beliefs.stages if stage.belief is not None]
     return max([SMALLEST_JITTER, *known])

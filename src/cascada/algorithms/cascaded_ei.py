@@ -1,7 +1,7 @@
 """cEI (cascaded expected improvement, a baseline of `sec:exp`): expected improvement by samples of the whole network.
 
 A sample draws each stage at the drawn outputs of its parents (`network.sampling`), which extends the definition from
-chains to any network. All points share the draws. For chains of scalar stages the samples are read off tables
+chains to any network. All points share the draws. For chains of scalar stages the samples are read from tables
 (`network.chain_sampling`), each stage's mean to 4e-11 of its norm and variance to 3e-10 of the kernel's.
 """
 
@@ -9,16 +9,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cascada.algorithms.acquisition import Acquisition, Scored
 from cascada.algorithms.algorithm import Situation
 from cascada.algorithms.grey_box import GreyBox
-from cascada.algorithms.scored import Acquisition, Scored
 from cascada.arrays import Array
 from cascada.errors import ArgumentError
 from cascada.gp import Prediction
 from cascada.network.chain_sampling import ChainSampler, is_scalar_chain
 from cascada.network.sampling import draw_count, improvement
 
-# Starts of a search in a box are chosen by so many of the samples.
+# Starts of a search in a box are chosen with this many of the samples.
 _SCREENED_BY = 64
 
 
@@ -39,7 +39,7 @@ class CascadedEI(Scored):
     def acquisition(self, situation: Situation, rng: np.random.Generator) -> Acquisition:
         """The estimate of cEI_{t−1}."""
         grey = GreyBox.of(situation)
-        # From a generator of their own, so that ties are broken as they are for every other algorithm.
+        # A separate generator, so that ties are broken as for every other algorithm.
         draws = rng.spawn(1)[0].standard_normal((self.samples, draw_count(grey.beliefs)))
         best = situation.best
 

@@ -1,7 +1,7 @@
 """cUCB (cascaded UCB, a baseline of `sec:exp`): the composite mean plus B times the composite sd of `eq:kusa_sig`.
 
-The definition is for chains. Its natural extension to any network: σ̃ of an output is its stage's σ at the means of its
-inputs plus L times the ℓ2 norm of the σ̃ of its parents, and every stage's own B enters where its σ does. Its source
+The paper defines it for chains. The natural extension to any network: σ̃ of an output is its stage's σ at the means of
+its inputs plus L times the ℓ2 norm of the σ̃ of its parents, and every stage's own B multiplies its σ. The source
 assumes stages that are Lipschitz in ℓ1; here, as everywhere, L is for ℓ2.
 """
 
@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cascada.algorithms.acquisition import Acquisition, Scored
 from cascada.algorithms.algorithm import Situation
 from cascada.algorithms.grey_box import GreyBox
-from cascada.algorithms.scored import Acquisition, Scored
 
 
 @dataclass(frozen=True)

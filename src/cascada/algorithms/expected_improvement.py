@@ -1,6 +1,6 @@
 """EI (a baseline of `sec:exp`): the objective as a black box, intermediate outputs ignored.
 
-EI is far below the smallest float where no improvement is in sight, and all points would tie: its logarithm does not.
+Where no improvement is likely, EI is far below the smallest float and all points would tie. So its logarithm is used.
 """
 
 import math
@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cascada.algorithms.acquisition import Acquisition, Scored
 from cascada.algorithms.algorithm import Situation
 from cascada.algorithms.black_box import BlackBox
-from cascada.algorithms.scored import Acquisition, Scored
 from cascada.arrays import Array
 from cascada.kernels import Stationary
 
 _HALF_LOG_TWO_PI = 0.5 * math.log(2 * math.pi)
-_SURE = 40.0  # sds above the best: the rest of the distribution is below rounding
+_SURE = 40.0  # sds above the best value: the rest of the distribution is below rounding
 _FAR = 100.0  # sds below the best: 1 − x·m(x) has lost four digits, and the series errs by less than that
 
 
@@ -36,7 +36,7 @@ class ExpectedImprovement(Scored):
         def score(points: Array) -> Array:
             prediction = box.at(points)
             mean = prediction.mean[:, 0]
-            # Before the first complete run any value is an improvement, and the mean alone decides.
+            # Before the first complete run every value is an improvement, and only the mean counts.
             return mean if math.isinf(best) else log_expected_improvement(mean - best, prediction.sd)
 
         return Acquisition(score, box.kept(situation))
@@ -46,12 +46,12 @@ def log_expected_improvement(gain: Array, sd: Array) -> Array:
     """log E[max{N(gain, sd²), 0}], elementwise: log(sd·(φ(z) + zΦ(z))) with z = gain/sd, without under- or overflow.
 
     Below z = −1, φ(z) + zΦ(z) = φ(z)·(1 − |z|·m(|z|)) with Mills' ratio m = Φ(−|z|)/φ(z), from the scaled complementary
-    error function. The difference cancels as 1/z², so that far out its series takes over.
+    error function. The difference cancels as 1/z², so that its series is used for very negative z.
     """
     from scipy.special import erfcx, ndtr
 
     gain, sd = np.broadcast_arrays(np.asarray(gain, dtype=np.float64), np.asarray(sd, dtype=np.float64))
-    result = np.full(gain.shape, -np.inf)  # where nothing can be gained
+    result = np.full(gain.shape, -np.inf)  # where no gain is possible
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         z = np.where(gain == 0, 0.0, gain / sd)
     uncertain = sd > 0

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cascada.algorithms.acquisition import Acquisition, Scored
 from cascada.algorithms.algorithm import Situation
 from cascada.algorithms.black_box import BlackBox, default_width
-from cascada.algorithms.scored import Acquisition, Scored
 from cascada.arrays import Array, as_positive
 from cascada.kernels import Stationary
 

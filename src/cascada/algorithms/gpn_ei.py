@@ -1,53 +1,53 @@
-"""GPN-EI: two runs where the network most likely is best, then one where it may be better than one thinks.
+"""GPN-EI: two runs at the maximum of the composite mean, then one where the objective may be better than expected.
 
-For processes whose norms are not known. The joint (x, η) form of the upper bound is a strong search at any width: at a
-width next to nothing it finds the best of the composite mean, at one to three posterior sds where the objective could
-be large if all stages conspired. The former points are run as long as they promise anything. The latter are weighed
-against each other by expected improvement, from samples of the whole network. Where no point improves by anything to
-speak of, one is run that is new.
+For processes whose norms are not known. The joint (x, η) form of the upper bound is a strong search at any width. At a
+very small width it finds the maximum of the composite mean, at one to three posterior sds points where the objective is
+large if all stages deviate favourably. The former are run as long as they promise an improvement. The latter are
+compared by expected improvement, from samples of the whole network. Where no point promises an improvement worth
+mentioning, a point far from all runs is chosen.
 
-Why not expected improvement alone: with many outputs between the controls and the objective, what may be best is
-nearly everything, and expected improvement runs corner after corner (docs/choosing.md).
+Expected improvement alone does not suffice: with many outputs between the controls and the objective, nearly every
+point may be best, and expected improvement runs one corner of the box after the other (docs/choosing.md).
 
-Where estimated bounds have to be tested before a gap is shown, one run is a probe of them (`probe.py`).
+If estimated bounds have to be tested before a gap is shown, the run is a probe of them (`probe.py`).
 
-On candidates, and where a stage has a general operator-valued kernel, cEI.
+Over candidates, or if a stage has a general operator-valued kernel, the algorithm is cEI.
 """
 
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from cascada.algorithms.acquisition import near_best, random_free_point
 from cascada.algorithms.algorithm import Situation, Suggestion
 from cascada.algorithms.cascaded_ei import CascadedEI
 from cascada.algorithms.expected_improvement import log_expected_improvement
 from cascada.algorithms.probe import probe
-from cascada.algorithms.scored import near_best, random_free_point
 from cascada.arrays import Array
 from cascada.network import Beliefs, StageBelief, composite_mean, hallucinated
 from cascada.network.sampling import draw_count, sample_objective
 from cascada.search import ascend
 from cascada.search.starts import apart, best_apart
 
-# An improvement below this part of the objective's spread is none to speak of,
+# An improvement below this part of the objective's spread is negligible.
 _LITTLE = 1e-5
-# and below this one not even where the mean is best: there a smaller step may be one of many.
+# At the maximum of the mean the threshold is lower, because a small step may be one of many.
 _NOTHING = 1e-8
-_MEAN = 0.01  # the width at which the search finds the best of the mean
-# Distances between runs, in sides of the box: this close is the same place, this far is a new one.
+_MEAN = 0.01  # the width at which the search finds the maximum of the mean
+# Distances between runs, in sides of the box: up to the first the place is the same, beyond the second it is new.
 _SAME, _NEW = 1e-4, 0.02
 
 
 @dataclass(frozen=True)
 class GPNEI:
-    """Runs where the composite mean is best; every `period`-th where it may be better, at one of several `widths`."""
+    """Runs at the maximum of the composite mean; every `period`-th where the bound at one of `widths` is large."""
 
     widths: tuple[float, ...] = (1.0, 3.0)
     samples: int = 128
     period: int = 3
 
     def suggest(self, situation: Situation, rng: np.random.Generator) -> Suggestion:
-        """A point that was not run yet; None where every candidate was."""
+        """A point that was not run yet; None if every candidate was."""
         if situation.untested is not None:
             point = probe(situation, rng.spawn(1)[0])
             if point is not None:
@@ -67,7 +67,7 @@ class GPNEI:
         return None
 
     def _promising(self, situation: Situation, beliefs: Beliefs, rng: np.random.Generator) -> Array | None:
-        """Of the points of GPN-UCB at all widths, the one with the largest expected improvement; None without any."""
+        """Of the points of GPN-UCB at all widths, the one with the largest expected improvement; else None."""
         points = np.concatenate([_found(situation, of_width(beliefs, width), rng) for width in self.widths])
         if not len(points):
             return None
@@ -85,10 +85,10 @@ class GPNEI:
 
 
 def _most_likely(situation: Situation, beliefs: Beliefs, rng: np.random.Generator) -> Array | None:
-    """Where the composite mean is best, if it is better there than at the best run; else None.
+    """The maximum of the composite mean, if it is better there than at the best run; else None.
 
-    The mean at the best run stands for its value where it is smaller: a jitter of 1e-10 leaves a mean of many runs in
-    one place off by more than what can still be gained there.
+    The gain is measured from the smaller of the best value and the mean at the best run. Where many runs are in one
+    place, a jitter of 1e-10 moves the mean by more than what can still be gained there.
     """
     points = _found(situation, of_width(beliefs, _MEAN), rng)
     if not len(points):
@@ -104,24 +104,24 @@ def _most_likely(situation: Situation, beliefs: Beliefs, rng: np.random.Generato
 
 
 def _found(situation: Situation, beliefs: Beliefs, rng: np.random.Generator) -> Array:
-    """Free points (n, d) where the upper bound is large."""
+    """Points (n, d) that are not taken and where the upper bound is large."""
     free = [point for point in ascend(beliefs, rng, near_best(situation)) if not situation.is_taken(point)]
     return np.array(free).reshape(-1, situation.domain.dimension)
 
 
 def _runs(situation: Situation) -> Array:
-    """The points of all runs, those under way too, (n, d)."""
+    """The points of all runs, including the pending ones, (n, d)."""
     d = situation.domain.dimension
     return np.concatenate([situation.data[:, :d], situation.pending[:, :d]])
 
 
 def _has_no_ascent(stage: StageBelief) -> bool:
-    """Whether a stage's bounds have no gradients: a general operator-valued kernel."""
+    """Whether a stage's bounds have no gradients, because its kernel is a general operator-valued one."""
     return stage.belief is not None and not stage.belief.has_output_beliefs
 
 
 def of_width(beliefs: Beliefs, width: float) -> Beliefs:
-    """The same beliefs with bounds μ ± width·σ, whatever their norms."""
+    """The same beliefs with the bounds μ ± width·σ, whatever their norm bounds."""
 
     def changed(stage: StageBelief) -> StageBelief:
         return stage if stage.belief is None else replace(stage, belief=stage.belief.with_width(width))
@@ -130,10 +130,10 @@ def of_width(beliefs: Beliefs, width: float) -> Beliefs:
 
 
 def _spread(situation: Situation) -> float:
-    """The standard deviation of the objective over runs that are apart from each other: a crowd counts once."""
+    """The standard deviation of the objective over runs in different places: a cluster of runs counts once."""
     network = situation.beliefs.network
     values = network.sign * situation.data[:, network.objective_column]
     seen = np.isfinite(values)
     points, values = situation.data[seen, : situation.domain.dimension], values[seen]
-    crowdless = best_apart(situation.domain, points, values, len(values), _NEW)
-    return float(values[crowdless].std())
+    spread_out = best_apart(situation.domain, points, values, len(values), _NEW)
+    return float(values[spread_out].std())

@@ -1,8 +1,8 @@
-"""GPN-UCB (`algo:ucb`): run the point whose upper confidence bound through the network is largest.
+"""GPN-UCB (`algo:ucb`): runs the point whose upper confidence bound through the network is largest.
 
 Over candidates the maximum is exact. Over a box of up to six controls it is found by branch and bound, whose tree is
-kept between asks and whose bound is the certificate's. With more controls the tree would be too large to be of use, and
-gradient ascent on the joint (x, η) form finds the point; a certificate then comes from whatever cells there are.
+kept between suggestions and whose bound is the certificate's. With more controls the tree would be too large, and
+gradient ascent on the joint (x, η) form finds the point; the study then computes a certificate from cells of its own.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from cascada.network import Beliefs, hallucinated
 from cascada.search import Candidates, Leaves, SearchBudget, ascend, largest, search
 
 _MOST_CONTROLS_TO_BRANCH = 6
-_CELLS_BESIDE = 1_000
+_CELLS_WITH_PENDING = 1_000
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class GPNUCB:
 
     search: Literal["auto", "branch_and_bound", "ascent"] = "auto"
     cells: int = 6_000
-    certifies: ClassVar[bool] = True  # a bound is stated only if it rests on no made-up data
+    certifies: ClassVar[bool] = True  # a bound is returned only if it rests on no imagined outputs
 
     def __post_init__(self) -> None:
         if self.search not in ("auto", "branch_and_bound", "ascent"):
@@ -42,9 +42,7 @@ class GPNUCB:
         except RefutedError:
             if not len(situation.pending):
                 raise
-            return self._suggest(
-                situation, situation.beliefs, rng
-            )  # made-up data may contradict; taken points stay taken
+            return self._suggest(situation, situation.beliefs, rng)  # imagined outputs may contradict
 
     def _suggest(self, situation: Situation, beliefs: Beliefs, rng: np.random.Generator) -> Suggestion:
         if situation.candidates is not None:
@@ -67,19 +65,19 @@ class GPNUCB:
         upper = followed.upper(beliefs)
         free = np.where(situation.free_candidates(), upper, -np.inf)
         point = situation.candidates[largest(free, rng)] if np.isfinite(free).any() else None
-        if len(situation.pending):  # bounds from made-up data prove nothing
+        if len(situation.pending):  # bounds from imagined outputs prove nothing
             return Suggestion(point, None, len(upper), "every candidate", situation.cache)
         return Suggestion(point, float(upper.max()), len(upper), "every candidate", followed)
 
     def _branch_and_bound(self, situation: Situation, beliefs: Beliefs) -> Suggestion:
         leaves = situation.cache if isinstance(situation.cache, Leaves) else Leaves.root(situation.domain)
-        # Beside runs under way the bound is a guess: enough cells for a good point are enough.
-        cells = min(self.cells, _CELLS_BESIDE) if len(situation.pending) else self.cells
+        # With pending runs the bound proves nothing, so fewer cells suffice to find a good point.
+        cells = min(self.cells, _CELLS_WITH_PENDING) if len(situation.pending) else self.cells
         budget = SearchBudget(tolerance=situation.tolerance, cells=cells)
         version = len(situation.data) + len(situation.pending)
-        seen = None if len(situation.pending) else situation.best_run  # made-up data refute nothing
+        seen = None if len(situation.pending) else situation.best_run  # imagined outputs refute nothing
         outcome = search(beliefs, leaves, situation.best, version, budget, taken=situation.is_taken, best_run=seen)
-        if len(situation.pending):  # bounds from made-up data prove nothing: the tree is not kept
+        if len(situation.pending):  # bounds from imagined outputs prove nothing: the tree is not kept
             return Suggestion(outcome.point, None, outcome.cells, outcome.stopped, situation.cache)
         return Suggestion(outcome.point, outcome.bound, outcome.cells, outcome.stopped, outcome.leaves)
 

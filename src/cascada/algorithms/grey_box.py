@@ -1,4 +1,4 @@
-"""What cUCB, OI and cEI look at: every stage's belief, and the first stages tracked at the candidates."""
+"""The beliefs about all stages, for cUCB, OI and cEI, with the first stages tracked at the candidates."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -34,17 +34,17 @@ class Spread:
 
 @dataclass(frozen=True, eq=False)
 class GreyBox:
-    """The beliefs, pending runs taken at their means; kept between suggestions, which is a matter of speed alone."""
+    """The beliefs with pending runs set to their means; kept between suggestions for speed only."""
 
     beliefs: Beliefs
     candidates: Candidates | None
 
     @classmethod
     def of(cls, situation: Situation) -> "GreyBox":
-        """From what the last suggestion left behind, where that is of use."""
+        """The grey box for a situation, from its cache if that is usable."""
         beliefs, kept = hallucinated(situation.beliefs, situation.pending), situation.cache
         if isinstance(kept, GreyBox) and kept.beliefs is beliefs:
-            return kept  # a repeated point taught nothing
+            return kept  # a repeated point changed nothing
         if situation.candidates is None:
             return cls(beliefs, None)
         before = kept.candidates if isinstance(kept, GreyBox) else None
@@ -53,19 +53,19 @@ class GreyBox:
         return cls(beliefs, before.follow(beliefs))
 
     def kept(self, situation: Situation) -> object:
-        """What to hand to the next suggestion: nothing that rests on made-up data."""
+        """The cache for the next suggestion: nothing that rests on imagined outputs."""
         return situation.cache if len(situation.pending) else self
 
     @property
     def tracked(self) -> dict[int, Prediction]:
-        """Predictions of the first stages at the candidates, by stage."""
+        """Predictions of the first stages at the candidates, by stage; none for joint norms."""
         assert self.candidates is not None, "only asked when there are candidates"
         stages = self.beliefs.stages
         found = self.candidates.tracked.items()
         return {i: tracked.prediction for i, tracked in found if not _joint(stages[i])}
 
     def are_candidates(self, points: Array) -> bool:
-        """Whether these points are the candidates, where much is known already."""
+        """Whether these points are the tracked candidates."""
         return self.candidates is not None and points is self.candidates.coordinates
 
     @cached_property
@@ -74,7 +74,7 @@ class GreyBox:
         return self._spread(self.candidates.coordinates, self.tracked)
 
     def at(self, points: Array) -> Spread:
-        """The spread at some points (n, d), coordinates."""
+        """The spread at points (n, d), coordinates."""
         return self._at_candidates if self.are_candidates(points) else self._spread(points, None)
 
     def _spread(self, points: Array, tracked: dict[int, Prediction] | None) -> Spread:
@@ -85,7 +85,7 @@ class GreyBox:
         # With one B for all stages the width is B·σ̃; each stage's own B is the natural extension.
         width = accumulated(self.beliefs, along.mean, scaled_by_norms(self.beliefs, along.sd))
         mean, width, sd = network.sign * along.mean[:, column], width[:, column], sd[:, column]
-        defined = np.isfinite(mean) & np.isfinite(width) & np.isfinite(sd)  # else a formula says nothing there
+        defined = np.isfinite(mean) & np.isfinite(width) & np.isfinite(sd)  # else some formula is not defined there
         return Spread(np.where(defined, mean, -np.inf), np.where(defined, width, 0.0), np.where(defined, sd, 0.0))
 
 

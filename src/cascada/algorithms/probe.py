@@ -1,8 +1,8 @@
-"""A run that tests estimated bounds where they rule out a better value.
+"""Probes: runs that test estimated bounds where they rule out a better value.
 
-Runs that are chosen because they promise something say little about the rest of the domain, which the bounds dismiss.
-A probe is a point of that rest, away from the runs that the bounds were fitted to: if the estimate is too narrow, its
-outputs are likely to lie outside the bounds.
+Runs at promising points do not test the bounds in the rest of the domain, which the bounds rule out. A probe is a point
+of that rest, away from the runs to which the bounds were fitted: if the estimate is too narrow, its outputs are likely
+to lie outside the bounds.
 """
 
 import numpy as np
@@ -14,16 +14,16 @@ from cascada.errors import CascadaError
 from cascada.network import Beliefs, enclose_network, objective_above
 from cascada.search.starts import apart
 
-# Points among which the farthest from all runs is chosen.
+# The number of points among which the farthest from all runs is chosen.
 _TRIED = 512
-# Next to a run, in sides of the box, bounds are narrow whatever they rest on: there is nothing to test.
+# Within this distance of a run, in sides of the box, bounds are always narrow and need no test.
 _AWAY = 0.02
-# Where the objective is constant, bounds exceed it by rounding, as a part of it.
+# Where the objective is constant, bounds exceed it by rounding: this part of it is allowed.
 _ROUNDING = 1e-9
 
 
 def probe(situation: Situation, rng: np.random.Generator) -> Array | None:
-    """The point (d,) farthest from all runs among those that `Situation.untested` rules out; None without any.
+    """The point (d,) farthest from all runs among those that `Situation.untested` rules out; None if there is none.
 
     It is a candidate that was not run, or a random point.
     """
@@ -32,7 +32,7 @@ def probe(situation: Situation, rng: np.random.Generator) -> Array | None:
     runs = np.concatenate([situation.data[:, :d], situation.pending[:, :d]])
     try:
         suited = is_probe(situation.untested, points, situation.best, runs)
-    except CascadaError:  # no value is possible somewhere: the bounds are wrong, and the next runs show it
+    except CascadaError:  # some stage has no possible value: the bounds are wrong, as the next runs will show
         return None
     if not suited.any():
         return None
@@ -42,7 +42,7 @@ def probe(situation: Situation, rng: np.random.Generator) -> Array | None:
 def is_probe(beliefs: Beliefs, points: Array, best: float, runs: Array) -> BoolArray:
     """Which points (n, d) are away from all runs (t, d) and, by the bounds, no better than the best value, (n,).
 
-    Raises `RefutedError` or `StageError` where there are no bounds.
+    Raises `RefutedError` or `StageError` if there are no bounds.
     """
     upper = objective_above(beliefs.network, enclose_network(beliefs, Boxes(points, points)))
     return (upper <= best + _ROUNDING * abs(best)) & (apart(beliefs.network.domain, points, runs) > _AWAY)

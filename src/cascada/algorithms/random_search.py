@@ -5,16 +5,16 @@ from typing import ClassVar
 
 import numpy as np
 
+from cascada.algorithms.acquisition import best_candidate, random_free_point
 from cascada.algorithms.algorithm import Situation, Suggestion
-from cascada.algorithms.scored import best_candidate, random_free_point
 from cascada.arrays import Array
 
 
 @dataclass(frozen=True)
 class RandomSearch:
-    """The baseline that any other algorithm must beat."""
+    """The baseline that every other algorithm must beat."""
 
-    adaptive: ClassVar[bool] = False  # what was observed does not matter, so all runs may be under way at once
+    adaptive: ClassVar[bool] = False  # observed outputs do not matter, so all runs may be under way at once
 
     def suggest(self, situation: Situation, rng: np.random.Generator) -> Suggestion:
         """A point drawn uniformly."""

@@ -1,4 +1,4 @@
-"""Kernels and norm bounds from data, for stages that were given none."""
+"""Calibration: kernels and norm bounds estimated from data, for stages that declare none."""
 
 from cascada.calibration.beliefs import Calibrated, calibrate, stage_predictions
 from cascada.calibration.fit import Fit

@@ -1,12 +1,12 @@
-"""Beliefs of a network some of whose stages were given no kernel or no norm bound.
+"""Calibrated beliefs about a network in which some stages declare no kernel or no norm bound.
 
-Every output of a stage without a kernel is modelled by itself, with its own kernel, B and L. The user's network stays
-as it is: a stage's place in the beliefs is taken by one part for each of its outputs, in the same columns.
+Every output of a stage without a kernel is modelled separately, with its own kernel, B and L. The user's network stays
+unchanged: in the beliefs a stage is replaced by one part for each of its outputs, in the same columns.
 
-B cannot be known from data. It is chosen so that the radius ρ = sqrt(B² − ‖w‖²) of the bounds is what it should be:
-`width` posterior sds for choosing points; for the gap, what the safety factor leaves and no less than leave-one-out
-residuals ask for: |f(x_i) − μ_{−i}(x_i)|/σ_{−i}(x_i) = |α_i|/sqrt((K + λI)⁻¹_ii) must be covered. For a joint norm
-each observation is held out from those after it: the part of B² that it uses up is the square of that residual.
+Data do not determine B. It is chosen through the radius ρ = sqrt(B² − ‖w‖²) of the bounds. For choosing points ρ is
+`width` posterior sds. For the gap it follows from the safety factor, and covers at least the leave-one-out residuals
+|f(x_i) − μ_{−i}(x_i)|/σ_{−i}(x_i) = |α_i|/sqrt((K + λI)⁻¹_ii). For a joint norm each observation is predicted from the
+earlier ones: the part of B² that it uses up is the square of that residual.
 """
 
 from collections.abc import Mapping
@@ -23,31 +23,31 @@ from cascada.gp import OperatorPosterior, Posterior
 from cascada.kernels import Additive
 from cascada.network import Beliefs, Network, Node, StageBelief, StagePrediction, enclose_network
 from cascada.network.beliefs import stretch
-from cascada.network.enlarge import raised
+from cascada.network.enlargement import raised
 from cascada.network.prior import empty_posterior, stage_prior
 
-# Below so many observations every new one leads to a new fit; beyond, every tenth part more.
+# Up to this many observations every new one leads to a new fit; beyond, every increase by a tenth.
 _ALWAYS = 30
 _GROWTH = 1.1
-# What held-out residuals ask for is exceeded by this much, for what was not held out.
+# The radius exceeds the largest held-out residual by this factor, because other points may have larger ones.
 _MARGIN = 1.5
-# And the radius is at least so many sds: two of them where there are many observations. From few, nobody knows how
-# large a function is where it was not seen.
+# The radius is at least this many sds if there are many observations, and more if there are few: then the size of a
+# function between them is uncertain.
 _LEAST_WIDTH = 2.0
 _FEW = 20
-# A sum of effects that misses a run by so much of the outputs' spread is none.
+# An additive model that misses a run by more than this part of the outputs' spread is rejected.
 _MISSED = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
 class Calibrated:
-    """Beliefs by which points are chosen, beliefs by which the gap is estimated, and the fits behind both."""
+    """Beliefs for choosing points (`acting`), beliefs for estimating the gap (`judging`), and the fits behind both."""
 
-    network: Network  # with the bounds that were given, or what they were raised to
+    network: Network  # with the declared bounds, raised if the data refuted them
     acting: Beliefs
     judging: Beliefs
     fits: Mapping[tuple[str, str], Fit]  # by stage and output
-    changes: tuple[str, ...]  # bounds that the newest data refuted, and what they are now
+    changes: tuple[str, ...]  # bounds that the newest data refuted and their new values, in words
 
 
 def calibrate(
@@ -59,9 +59,9 @@ def calibrate(
     *,
     enlarge: bool = False,
 ) -> Calibrated:
-    """Beliefs from runs (t, V); `before` are those from the first of them.
+    """Beliefs from runs (t, V); `before` are those from an initial part of the runs.
 
-    `enlarge` raises bounds that were given for some of the stages and that the runs refute.
+    `enlarge` raises declared bounds that the runs refute.
     """
     found = _calibrated(network if before is None else before.network, data, settings, jitter, before)
     changes = list(found.changes)
@@ -86,14 +86,14 @@ def _calibrated(
                 key = node.stage.name, part.stage.outputs[0]
                 known = None if before is None else before.fits.get(key)
                 fit = _fitted(inputs, outputs[:, 0], _ranges(network, part, data), settings, known)
-                fits[key] = fit = _without_a_sum_that_misses(fit, part, inputs, outputs, jitter)
+                fits[key] = fit = _without_wrong_sum(fit, part, inputs, outputs, jitter)
                 likely, cautious = (
                     replace(part, stage=part.stage.fitted(m.kernel, m.offset)) for m in (fit.likely, fit.cautious)
                 )
-            if not likely.stage.estimated:  # nothing is missing: believed as it is in any other network
-                given = StageBelief(likely, stage_prior(likely, jitter)).append(data)
-                acting.append(given)
-                judging.append(given)
+            if not likely.stage.estimated:  # nothing to estimate: the same belief as in any other network
+                declared = StageBelief(likely, stage_prior(likely, jitter)).append(data)
+                acting.append(declared)
+                judging.append(declared)
                 continue
             posterior = _posterior(likely, inputs, outputs, jitter)
             acting.append(StageBelief(likely, _believed(likely, posterior, settings, judging=False)))
@@ -105,7 +105,7 @@ def _calibrated(
 
 
 def stage_predictions(network: Network, parts: Mapping[str, StagePrediction]) -> dict[str, StagePrediction]:
-    """Predictions of the parts of stages as predictions of the stages."""
+    """Predictions of whole stages, by name, from those of their parts."""
     result = {}
     for node in network.nodes:
         stage = node.stage
@@ -119,7 +119,7 @@ def stage_predictions(network: Network, parts: Mapping[str, StagePrediction]) ->
 
 
 def _parts(node: Node) -> list[Node]:
-    """A stage without a kernel as one part for each output; any other as it is."""
+    """The parts of a stage: one for each output if it has no kernel, else the stage itself."""
     stage = node.stage
     if stage.known or not stage.modelled or stage.kernel is not None:
         return [node]
@@ -132,7 +132,7 @@ def _parts(node: Node) -> list[Node]:
 def _data(part: Node, data: Array) -> tuple[Array, Array]:
     """The inputs (n, d) and modelled outputs (n, p) of the runs in which all of them were observed, each once.
 
-    A run that is told stage by stage has a row in `told` for every time something was told of it.
+    A run that is reported stage by stage has several rows in `data`.
     """
     X, Y = data[:, list(part.inputs)], data[:, part.modelled_columns]
     seen = np.isfinite(X).all(axis=1) & np.isfinite(Y).all(axis=1)
@@ -142,7 +142,7 @@ def _data(part: Node, data: Array) -> tuple[Array, Array]:
 
 
 def _ranges(network: Network, part: Node, data: Array) -> Array:
-    """What a unit of each input is (d,): a control's range, the observed range of a parent's output."""
+    """The unit of each input (d,): a control's range, or the observed range of a parent's output."""
     domain = network.domain
     sides = domain.upper - domain.lower
     ranges = []
@@ -158,17 +158,17 @@ def _ranges(network: Network, part: Node, data: Array) -> Array:
 
 def _fitted(inputs: Array, outputs: Array, ranges: Array, settings: Calibration, before: Fit | None) -> Fit:
     if before is not None:
-        same = 0 < len(inputs) == before.count  # what was data is of other stages
+        same = 0 < len(inputs) == before.count  # the new observations are of other stages
         if same or _ALWAYS <= len(inputs) < _GROWTH * before.count:
             return before
     return fit_output(inputs, outputs, ranges, settings, before)
 
 
-def _without_a_sum_that_misses(fit: Fit, part: Node, inputs: Array, outputs: Array, jitter: float) -> Fit:
-    """The same fit, but for a likely kernel that adds up and cannot be right.
+def _without_wrong_sum(fit: Fit, part: Node, inputs: Array, outputs: Array, jitter: float) -> Fit:
+    """The fit without an additive likely kernel that does not reproduce the data.
 
-    Where inputs interact a little, a sum with some noise explains the data well. But there is no noise, and by a model
-    that misses the runs nobody finds the last digits of the best point.
+    Where inputs interact slightly, an additive model with some noise explains the data well. But there is no noise, and
+    a model that misses the runs cannot find the last digits of the best point.
     """
     if not isinstance(fit.likely.kernel, Additive):
         return fit
@@ -185,7 +185,7 @@ def _posterior(node: Node, inputs: Array, outputs: Array, jitter: float) -> Post
 def _believed(
     node: Node, posterior: Posterior | OperatorPosterior, settings: Calibration, *, judging: bool
 ) -> Belief | BallBelief:
-    """What is believed of a part whose norm is not known: for choosing points, or for the gap."""
+    """The belief about a part whose norm is not known: for choosing points, or for the gap (`judging`)."""
     stage = node.stage
     lipschitz = None if stage.lipschitz is None else stage.lipschitz * stretch(node)
     if judging or settings.width == "norm":
@@ -195,8 +195,8 @@ def _believed(
     misfit = _misfit(posterior)
     most = 1.01 * np.abs(misfit).max(axis=0, initial=0.0)
     if isinstance(posterior, Posterior):
-        # spent = ‖μ‖² + Σ_i ε_i²/(λs²) with the misfits ε of the mean: so much of B² is ρ² and the norm of the mean,
-        # and the errors account for the rest.
+        # spent = ‖μ‖² + Σ_i ε_i²/(λs²) with the misfits ε of the mean. B² is ‖μ‖² + ρ²; the errors account for the
+        # rest.
         squares = (misfit**2).sum(axis=0)
         norm = np.maximum(posterior.spent - squares / (posterior.jitter * posterior.kernel.variance), 0.0)
         bound = np.sqrt(norm + radius**2)
@@ -207,7 +207,7 @@ def _believed(
 
 
 def _misfit(posterior: Posterior | OperatorPosterior) -> Array:
-    """How far the mean is from the data, (t, p): with a jitter, no function of its norm need meet them exactly."""
+    """The distance of the mean from the data, (t, p): with a jitter, the mean does not interpolate exactly."""
     if not posterior.count:
         return np.zeros((0, posterior.output_count))
     return posterior.predict(posterior.inputs).mean - posterior.outputs
@@ -217,11 +217,11 @@ def _safe_radius(posterior: Posterior | OperatorPosterior, settings: Calibration
     """ρ for the gap, for every output (p,)."""
     safe = np.sqrt((settings.safety**2 - 1) * np.atleast_1d(posterior.spent))
     if isinstance(posterior, Posterior):
-        asked = held_out(posterior)
-    else:  # in the order in which they were told, each from those before it
-        asked = np.sqrt(posterior.spent_by_row.max(initial=0.0))
+        residual = held_out(posterior)
+    else:  # in the order of the observations, each predicted from those before it
+        residual = np.sqrt(posterior.spent_by_row.max(initial=0.0))
     least = _LEAST_WIDTH * (1.0 + _FEW / max(posterior.count, 1))
-    return np.maximum(np.maximum(safe, _MARGIN * asked), least)
+    return np.maximum(np.maximum(safe, _MARGIN * residual), least)
 
 
 def held_out(posterior: Posterior) -> Array:
@@ -236,17 +236,17 @@ def held_out(posterior: Posterior) -> Array:
 
 
 def _spanned(network: Network, stages: list[StageBelief]) -> Beliefs:
-    """Beliefs that know what inputs each stage can get."""
+    """Beliefs with the range of the possible inputs of each stage."""
     plain = Beliefs(network, tuple(stages))
     box = Boxes(network.domain.lower[None], network.domain.upper[None])
     try:
         return plain.spanned(enclose_network(plain, box).boxes)
-    except RefutedError:  # the norm of another stage, which was given, is wrong: the study says so
+    except RefutedError:  # a declared norm bound of another stage is wrong: the study reports it
         return plain
 
 
 def _changes(before: Beliefs, now: list[StageBelief]) -> tuple[str, ...]:
-    """Bounds that the newest data refute, in words."""
+    """Estimated bounds that the newest data refute, in words."""
     found: list[str] = []
     for old, new in zip(before.stages, now, strict=True):
         if old.belief is None or old.belief.joint or old.node.stage.norm_bound is not None:
@@ -257,7 +257,7 @@ def _changes(before: Beliefs, now: list[StageBelief]) -> tuple[str, ...]:
         posterior = later.posterior
         fresh = posterior.rows >= earlier.posterior.received
         if not fresh.any() or earlier.posterior.count < 2 * (posterior.dimension + 1):
-            continue  # from so few, nobody would have believed it
+            continue  # an estimate from so few observations means little
         prediction = earlier.posterior.predict(posterior.inputs[fresh])
         seen = posterior.outputs[fresh] + new.node.stage.offset - old.node.stage.offset
         away = np.abs(seen - prediction.mean) / np.maximum(earlier.sd_above(prediction.sd), 1e-300)[:, None]

@@ -1,4 +1,4 @@
-"""One output of a stage, calibrated: kernels in the units of the inputs, and constant prior means."""
+"""Fit of one output of a stage: kernels in the units of the inputs, and constant prior means."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ from cascada.calibration.shape import Shape
 from cascada.kernels import Stationary
 from cascada.kernels.radial import STEEPNESS
 
-# Starts besides the last fit, as shifts of the prior's mode in log ℓ.
+# Starts in addition to the last fit, as shifts of the prior's mode in log ℓ.
 _STARTS = (0.0, -1.5, 1.5)
-# For the gap a smoother kernel is believed only where it is this much more likely, in log density: a factor of 20.
-# Whoever takes a function with a kink for a smooth one is sure of what is wrong. That inputs do not interact is
-# believed only where it is as clear, and never for the gap.
+# For the gap a smoother kernel is chosen only if it is this much more likely, in log density: a factor of 20. A smooth
+# model of a function with a kink gives narrow and wrong bounds. An additive kernel is chosen only if it is as much more
+# likely, and never for the gap.
 _CLEARLY = 3.0
-# From so many observations on, sums of effects that are this much less likely are not tried again: what shows that
-# inputs interact is still there when there are more, and fitting them takes longer than all else.
+# From this many observations on, additive kernels that are this much less likely are not tried again: more observations
+# do not remove the interaction of the inputs, and additive fits take longer than all others.
 _ENOUGH = 30
 _HOPELESS = 20.0
 # Lengthscales stay within these factors of the range of an input.
@@ -36,18 +36,18 @@ class Model:
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """What one output was fitted by, and to how many observations."""
+    """The fitted models of one output, and the number of observations."""
 
-    log_scales: Mapping[Shape, Array]  # θ of every shape that may still be right, for inputs in units of `ranges`
+    log_scales: Mapping[Shape, Array]  # θ of every shape that is still possible, for inputs in units of `ranges`
     ranges: Array  # (d,)
-    likely: Model  # the best explanation, for choosing points
-    general: Model  # the best one that lets all inputs interact
-    cautious: Model  # the roughest that is not clearly worse and lets all inputs interact, for the gap
+    likely: Model  # the most likely model, for choosing points
+    general: Model  # the most likely model in which all inputs interact
+    cautious: Model  # the roughest such model that is not clearly less likely, for the gap
     count: int
 
 
 def fit_output(inputs: Array, outputs: Array, ranges: Array, settings: Calibration, before: Fit | None) -> Fit:
-    """The maximum a posteriori for inputs (n, d) and outputs (n,); from the last fit and a few other starts."""
+    """The maximum a posteriori fit of inputs (n, d) and outputs (n,), from the last fit and a few other starts."""
     inputs, first = np.unique(inputs, axis=0, return_index=True)
     outputs = outputs[first]
     offset, scale = _centre(outputs)
@@ -59,7 +59,7 @@ def fit_output(inputs: Array, outputs: Array, ranges: Array, settings: Calibrati
 
     def model(shape: Shape) -> Model:
         mean, variance = likelihood(shape).mean_and_variance(scales[shape])
-        # Data of any scale have a model: a parameter beyond what a kernel accepts is moved to the end of its range.
+        # Data of any scale must have a model: a parameter outside a kernel's range is moved to the end of the range.
         variance = float(np.clip(scale**2 * variance, 1e-200, 1e200))
         shortest = max(SMALLEST_SCALE, 2 * np.sqrt(variance) / STEEPNESS[1])
         longest = min(LARGEST_SCALE, 0.5 * np.sqrt(variance) / STEEPNESS[0])
@@ -70,7 +70,7 @@ def fit_output(inputs: Array, outputs: Array, ranges: Array, settings: Calibrati
         start = None if before is None else before.log_scales[shape] + np.log(before.ranges / ranges)
         scales[shape] = likelihood(shape).prior_mode if len(outputs) < 2 else _maximised(likelihood(shape), start)
         density[shape] = likelihood(shape)(scales[shape])[0]
-    # The first where they are equal: the rougher one, and one whose inputs interact.
+    # Of equals the first: the rougher one, and one in which the inputs interact.
     best = max(scales, key=lambda shape: density[shape] - (_CLEARLY if shape.additive else 0.0))
     interacting = [shape for shape in scales if not shape.additive]
     top = max(interacting, key=density.__getitem__)
@@ -82,13 +82,13 @@ def fit_output(inputs: Array, outputs: Array, ranges: Array, settings: Calibrati
 
 
 def _centre(outputs: Array) -> tuple[float, float]:
-    """What is taken off the outputs, and what they are divided by; a constant output still has some scale."""
+    """The shift and the scale that standardise the outputs; the scale is positive even for constant outputs."""
     if not len(outputs):
         return 0.0, 1.0
     offset, scale = float(outputs.mean()), float(outputs.std())
     if scale > max(1e-13 * abs(offset), 1e-100):
         return offset, scale
-    return offset, max(1e-6 * abs(offset), 1e-6)  # nothing tells how it would vary
+    return offset, max(1e-6 * abs(offset), 1e-6)  # the data do not show how the output varies
 
 
 def _maximised(likelihood: Likelihood, before: Array | None) -> Array:

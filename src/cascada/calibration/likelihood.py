@@ -1,8 +1,8 @@
-"""How well lengthscales explain data: the log posterior density, with its gradient.
+"""Log posterior density of lengthscales, with its gradient.
 
-For standardised outputs y ~ N(0, s²(K_ℓ + λI)) the variance is maximised in closed form. A little is known of it
-beforehand, as if two more observations had mean square 1: so that constant outputs, or two points, do no harm.
-Lengthscales are in units of the inputs' ranges; their logarithms have a normal prior, wide, but away from the edges.
+For standardised outputs y ~ N(0, s²(K_ℓ + λI)) the variance is maximised in closed form. Its prior acts like two more
+observations of mean square 1, so that constant outputs, or two points, cause no degenerate fit. Lengthscales are in
+units of the inputs' ranges; their logarithms have a wide normal prior, which keeps them away from the bounds.
 
 Letters: X (n, d) scaled inputs, y (n,) standardised outputs, θ = log ℓ (d,), α = (K + λI)⁻¹y.
 """
@@ -25,13 +25,13 @@ _CENTRE = 0.0
 _SPREAD = 1.5
 
 
-# Inputs this close to each other, in units of the ranges, count as one observation of how large the outputs are.
-_CROWD = 1e-3
+# Inputs this close to each other, in units of the ranges, count as one observation of the size of the outputs.
+_CLUSTER = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
 class Likelihood:
-    """The log posterior density of log-lengthscales given data."""
+    """The log posterior density of log-lengthscales for some data."""
 
     inputs: Array
     outputs: Array
@@ -39,25 +39,25 @@ class Likelihood:
 
     @cached_property
     def count(self) -> int:
-        """How many observations there are, a crowd as one.
+        """The number of observations, where a cluster of close inputs counts once.
 
-        The more often a place was run, the better its next value is known beforehand. Such values agree with the mean
-        far better than the jitter says, and if each of them counted, s² would shrink with every run beside the best.
+        After many runs in one place the next value there is predicted very well, far better than the jitter suggests.
+        If each of these runs counted, s² would shrink with every run near the best one.
         """
         kept = np.empty((0, self.inputs.shape[1]))
         for row in self.inputs:
-            if not (np.abs(kept - row).max(axis=1, initial=0.0) <= _CROWD).any():
+            if not (np.abs(kept - row).max(axis=1, initial=0.0) <= _CLUSTER).any():
                 kept = np.append(kept, row[None], axis=0)
         return len(kept)
 
     @property
     def prior_mode(self) -> Array:
-        """The most plausible θ before any data."""
+        """The mode of the prior of θ."""
         d = self.inputs.shape[1]
         return np.full(d, _CENTRE + (0.0 if self.shape.additive else 0.5 * math.log(d)))
 
     def __call__(self, theta: Array) -> tuple[float, Array]:
-        """The density's logarithm, up to a constant, and its gradient."""
+        """The logarithm of the density, up to a constant, and its gradient."""
         from scipy.linalg import cho_factor, cho_solve  # slow to import
 
         n, d = self.inputs.shape
@@ -78,12 +78,12 @@ class Likelihood:
         away = (theta - self.prior_mode) / _SPREAD
         value = -0.5 * (self.count + PRIOR_COUNT) * math.log(square) - float(np.log(np.diag(factor[0])).sum())
         value -= 0.5 * math.log(total_weight) + 0.5 * float(away @ away)
-        # The density's derivative in K is ½(ααᵀ/s² − K⁻¹), and a part for m.
+        # The density's derivative in K is ½(ααᵀ/s² − K⁻¹), plus a term for m.
         weights = 0.5 * (np.outer(alpha, alpha) / square - inverse + np.outer(ones, ones) / total_weight)
         return value, pull(weights) - away / _SPREAD
 
     def mean_and_variance(self, theta: Array) -> tuple[float, float]:
-        """m and s² at their maximum for these lengthscales."""
+        """The maximising m and s² for these lengthscales."""
         n = len(self.outputs)
         if not n:
             return 0.0, 1.0

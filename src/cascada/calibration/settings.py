@@ -1,4 +1,4 @@
-"""How stages without a kernel or a norm bound are calibrated."""
+"""Settings of the calibration of stages without a kernel or a norm bound."""
 
 import math
 from dataclasses import dataclass
@@ -17,12 +17,12 @@ _ROUGH = 1.5
 class Calibration:
     """Options; the defaults were chosen by measurement (`docs/choosing.md`).
 
-    * `family`, `nu`: Matérn with this smoothness ("matern"), squared exponential ("se"), or for every output the one of
-      them, and of Matérn-3/2, that explains its data best ("auto"); for choosing points the sum of effects of one
-      input each as well, where that is clearly the better explanation.
+    * `family`, `nu`: Matérn with this smoothness ("matern"), squared exponential ("se"), or for every output the most
+      likely of these two and Matérn-3/2 ("auto"); for choosing points also a sum of effects of one input each, if that
+      is clearly more likely.
     * `width`: the radius of the bounds by which points are chosen, in posterior sds; "norm" takes it from B.
-    * `safety`: B is this times the norm of the interpolant, and more where held-out residuals ask for it.
-    * `initial`: how many runs come before the first one that is chosen by what was learned; by default 2(d + 1).
+    * `safety`: B is this times the norm of the interpolant, and more if held-out residuals require it.
+    * `initial`: the number of runs before the first one that is chosen from the data; by default 2(d + 1).
     """
 
     family: Literal["auto", "matern", "se"] = "auto"
@@ -49,18 +49,18 @@ class Calibration:
 
     @property
     def smoothness(self) -> tuple[float, ...]:
-        """Those ν to choose from, the roughest first; `SE` is the squared exponential kernel."""
+        """The values of ν to choose from, the roughest first; `SE` is the squared exponential kernel."""
         if self.family == "auto":
             return (*sorted({_ROUGH, self.nu}), SE)
         return (SE,) if self.family == "se" else (self.nu,)
 
     def shapes(self, dimension: int) -> tuple[Shape, ...]:
-        """The kernels to choose from for so many inputs, the roughest first, those whose effects add up at the end."""
+        """The kernels to choose from for this many inputs, the roughest first, additive ones last."""
         general = tuple(Shape(nu) for nu in self.smoothness)
         if self.family != "auto" or not 1 < dimension <= Additive.MOST_INPUTS:
             return general
         return general + tuple(Shape(nu, additive=True) for nu in self.smoothness)
 
     def first(self, network: Network) -> int:
-        """How many runs come before estimates mean anything."""
+        """The number of runs before estimates are used."""
         return self.initial or 2 * (network.domain.dimension + 1)

@@ -1,4 +1,4 @@
-"""What an output can be modelled by: kernels but for their lengthscales and variance."""
+"""Shapes of kernels for one output: kernels up to their lengthscales and variance."""
 
 import math
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ SE = math.inf  # the smoothness of the squared exponential kernel
 
 @dataclass(frozen=True)
 class Shape:
-    """A smoothness ν, and whether the effects of the inputs add up."""
+    """A smoothness ν, and whether the kernel is additive."""
 
     nu: float
     additive: bool = False

@@ -1,4 +1,4 @@
-"""Deterministic confidence: bounds that hold for every function that fits the data and the assumptions."""
+"""Deterministic confidence bounds: they hold for every function that agrees with the data and the assumptions."""
 
 from cascada.confidence.ball_belief import BallBelief
 from cascada.confidence.belief import Belief

@@ -1,4 +1,4 @@
-"""Values that are known to depend on the coordinates of a cell to first order, with an error."""
+"""First-order forms: values as affine functions of the coordinates of a cell, with a bounded error."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,8 +13,8 @@ from cascada.confidence.regions import Boxes
 class Affine:
     """v ∈ centre + slope·u ± error for the point u ∈ [−1, 1]^q of a cell, n cells at once.
 
-    Boxes forget how values move together; through several parents, or a control that two stages share, what one stage
-    gains another loses, and only the slopes know.
+    Boxes do not record how values vary jointly. Where two stages share a parent or a control, an increase of one often
+    comes with a decrease of the other; the slopes record this.
     """
 
     centre: Array  # (n, p)
@@ -31,12 +31,12 @@ class Affine:
 
     @classmethod
     def of_boxes(cls, boxes: Boxes, coordinates: int) -> "Affine":
-        """Values of which only a box is known."""
+        """Values that are known to lie in boxes, and nothing else: slope 0."""
         return cls(boxes.centre, np.zeros((*boxes.lower.shape, coordinates)), boxes.half)
 
     @classmethod
     def joined(cls, parts: Sequence["Affine"]) -> "Affine":
-        """The values of all parts side by side."""
+        """The values of all parts, concatenated."""
         return cls(
             np.concatenate([part.centre for part in parts], axis=1),
             np.concatenate([part.slope for part in parts], axis=1),
@@ -44,7 +44,7 @@ class Affine:
         )
 
     def columns(self, indices: Sequence[int]) -> "Affine":
-        """Some of the values."""
+        """The values at these indices."""
         index = list(indices)
         return Affine(self.centre[:, index], self.slope[:, index], self.error[:, index])
 

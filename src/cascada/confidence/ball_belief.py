@@ -1,4 +1,4 @@
-"""What is believed of a stage with several outputs and one joint norm: regions are balls (`eq:cz` to `eq:cbarz`)."""
+"""Belief about a stage whose outputs share one joint norm: its regions are balls (`eq:cz` to `eq:cbarz`)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -38,11 +38,11 @@ class BallBelief(BeliefBase[OperatorPrediction]):
             object.__setattr__(self, "lipschitz", as_positive(self.lipschitz, "lipschitz"))
 
     def append(self, X: ArrayLike, Y: ArrayLike) -> "BallBelief":
-        """The belief after some more observations."""
+        """The belief after more observations."""
         return replace(self, posterior=self.posterior.append(X, Y))
 
     def with_output_error(self, error: Array) -> "BallBelief":
-        """The same belief with observed outputs that may be off by this much, (p,)."""
+        """The same belief if observed outputs may be off by `error`, (p,)."""
         return replace(self, output_error=error)
 
     def with_lipschitz(self, constants: Mapping[int | None, float]) -> "BallBelief":
@@ -89,12 +89,12 @@ class BallBelief(BeliefBase[OperatorPrediction]):
 
     @cached_property
     def budget(self) -> float:
-        """R² = B² and what errors may use up: what f and the errors of its observed values may use up together."""
+        """R² = B² plus the error budget: the most that f and the errors of its observed values can use up jointly."""
         return self.norm_bound**2 + self.posterior.error_budget(self.output_error)
 
     @property
     def error_norm(self) -> float:
-        """How far an observed output vector may be off."""
+        """The largest error of an observed output vector, in ℓ2 norm."""
         return float(np.linalg.norm(self.output_error)) * (1 + 8 * UNIT_ROUNDOFF)
 
     @cached_property
@@ -107,7 +107,7 @@ class BallBelief(BeliefBase[OperatorPrediction]):
 
     @cached_property
     def evidence(self) -> tuple[Evidence, ...]:
-        """What the data say against B and L; empty when they are consistent with both."""
+        """Evidence of the data against B and L; empty if they are consistent with both."""
         posterior = self.posterior
         spent, bound, budget = posterior.spent_by_row[:, None], np.array([self.norm_bound]), np.array([self.budget])
         found = norm_evidence(spent, posterior.rows, bound, budget, joint=True, hint=self._singular)
@@ -118,7 +118,7 @@ class BallBelief(BeliefBase[OperatorPrediction]):
 
     @property
     def _singular(self) -> str:
-        """What to say where most of the evidence against B lies along the null space of a separable kernel's A."""
+        """A hint if most of the evidence against B lies along the null space of a separable kernel's A; else empty."""
         posterior = self.posterior
         if not isinstance(posterior, SeparablePosterior) or posterior.spent_on_the_null_space <= 0.5 * posterior.spent:
             return ""
@@ -147,7 +147,7 @@ class BallBelief(BeliefBase[OperatorPrediction]):
         (`eq:czz`). Anchors are c itself and the nearest data, which count with their exact values.
         """
         if np.any(inputs.empty):
-            raise ArgumentError("the input balls must not be empty: a radius is negative.")
+            raise ArgumentError("the input balls must not be empty; got a negative radius.")
         centre = as_points(inputs.centre, "inputs", self.posterior.dimension)
         own = self.balls(centre)
         region = Balls(own.centre, (own.radius + self.distance_modulus(inputs.radius)) * (1 + 8 * UNIT_ROUNDOFF))
@@ -166,8 +166,9 @@ class BallBelief(BeliefBase[OperatorPrediction]):
     def per_output(self) -> Belief | None:
         """Every output by itself, as the separable joint norm bounds it: |f_j − μ_j| ≤ ρ_t·sqrt(A_jj)·σ_t.
 
-        ‖f_j‖_k ≤ B·sqrt(A_jj) as well, but the radius is that of the joint norm: what one output uses up of B²,
-        the others no longer can. None for a kernel that is not separable: it has no scalar kernel for an output.
+        ‖f_j‖_k ≤ B·sqrt(A_jj) as well, but the radius is that of the joint norm: the part of B² that one output uses
+        up is not available to the others. None for a kernel that is not separable: it has no scalar kernel for an
+        output.
         """
         separable = self.posterior
         if not isinstance(separable, SeparablePosterior):
@@ -216,7 +217,7 @@ class BallBelief(BeliefBase[OperatorPrediction]):
 
     @cached_property
     def raw_lipschitz(self) -> float | None:
-        """A Lipschitz constant in raw ℓ2 distance: the given L, or that of the kernel if smaller; None without both."""
+        """A Lipschitz constant in raw ℓ2 distance: the smaller of L and the kernel's; None if there is neither."""
         known = [] if self.lipschitz is None else [self.lipschitz]
         if isinstance(self.posterior, SeparablePosterior):
             kernel = self.posterior.kernel.kernel
@@ -247,12 +248,12 @@ class BallBelief(BeliefBase[OperatorPrediction]):
         )
 
     def widths(self, prediction: OperatorPrediction) -> Array:
-        """How far f can be from its mean where this was predicted, (n,), rounded up."""
+        """How far f can be from its mean at the points of a prediction, (n,), rounded up."""
         error = np.sqrt(self.posterior.spent) * prediction.prior_sd * self.posterior.inflation
         return (self.radius * self.sd_above(prediction.sd, prediction.prior_sd) + error) * (1 + 8 * UNIT_ROUNDOFF)
 
     def sd_above(self, sd: Array, prior: Array) -> Array:
-        """A computed posterior sd raised by all that rounding may have taken from it."""
+        """A computed posterior sd, raised by the most that rounding can have lowered it."""
         entries = self.posterior.count * self.posterior.output_count
         rounding = variance_rounding(entries) + self.posterior.covariance_rounding
         raised = np.sqrt(sd * sd + rounding * prior * prior)

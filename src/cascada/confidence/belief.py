@@ -1,4 +1,4 @@
-"""What is believed of a stage with independent outputs: its posterior, and the assumptions B and L.
+"""Belief about a stage with independent outputs: its posterior, and the assumptions B and L.
 
 Letters: B norm bounds (p,), L Lipschitz constants (p,) in raw ℓ2 distance, ρ_t radius (p,), s prior sd, ε inflation.
 """
@@ -27,8 +27,8 @@ from cascada.kernels.stationary import Stationary
 class Belief(BeliefBase[Prediction]):
     """A posterior with ‖f_j‖_k ≤ B_j, |f_j(x) − f_j(x')| ≤ L_j‖x − x'‖₂ (if L is given), and what follows.
 
-    `tight` chooses the radius: ρ_t (default), or the paper's B. A joint norm of all outputs leaves each less room
-    than its own norm would: `joint_radius`, which then replaces both (see `BallBelief.per_output`).
+    `tight` chooses the radius: ρ_t (default), or the paper's B. `joint_radius` replaces both where the outputs share a
+    joint norm, which restricts each of them more than its own norm does (see `BallBelief.per_output`).
     """
 
     posterior: Posterior
@@ -37,7 +37,7 @@ class Belief(BeliefBase[Prediction]):
     tight: bool
     joint_radius: Array | None  # (p,)
     output_error: Array  # ε, (p,)
-    squared_errors: Array | None  # Σ_i ε_i², (p,), where it is known to be less than t·ε²
+    squared_errors: Array | None  # Σ_i ε_i², (p,), if it is known to be less than t·ε²
 
     def __init__(
         self,
@@ -50,38 +50,41 @@ class Belief(BeliefBase[Prediction]):
         squared_errors: Array | None = None,
     ) -> None:
         p = posterior.output_count
-        given = None if lipschitz is None else as_positive_per_output(lipschitz, "lipschitz", p)
+        slopes = None if lipschitz is None else as_positive_per_output(lipschitz, "lipschitz", p)
         object.__setattr__(self, "posterior", posterior)
         bounds = as_positive_per_output(norm_bound, "norm_bound", p)
         check_scale(bounds, "norm_bound")
         object.__setattr__(self, "norm_bound", bounds)
-        object.__setattr__(self, "lipschitz", given)
+        object.__setattr__(self, "lipschitz", slopes)
         object.__setattr__(self, "tight", tight)
         object.__setattr__(self, "joint_radius", joint_radius)
         object.__setattr__(self, "output_error", np.array(np.broadcast_to(np.asarray(output_error, float), (p,))))
         object.__setattr__(self, "squared_errors", squared_errors)
 
     def append(self, X: ArrayLike, Y: ArrayLike) -> "Belief":
-        """The belief after some more observations."""
+        """The belief after more observations."""
         if self.joint_radius is not None:
-            raise ArgumentError("append to the BallBelief that this belief was taken from: the joint radius changes.")
+            raise ArgumentError(
+                "a belief with a joint radius cannot be appended to, because the radius would change. Append to the "
+                "BallBelief from which it was taken."
+            )
         posterior, squares = self.posterior.append(X, Y), self.squared_errors
-        if squares is not None:  # of the new ones, no more is known than ε
+        if squares is not None:  # each new error is at most ε
             squares = squares + (posterior.count - self.posterior.count) * self.output_error**2
         return Belief(posterior, self.norm_bound, self.lipschitz, self.tight, None, self.output_error, squares)
 
     def with_output_error(self, error: Array) -> "Belief":
-        """The same belief with observed outputs that may be off by this much, (p,): the last digit of large numbers."""
+        """The same belief if observed outputs may be off by `error`, (p,): the last digit of large numbers."""
         squares = self.squared_errors
-        if squares is not None:  # each error is larger by no more than ε is
+        if squares is not None:  # each error grows by at most as much as ε
             more = np.sqrt(self.posterior.count) * np.maximum(error - self.output_error, 0.0)
             squares = (np.sqrt(squares) + more) ** 2
         return Belief(self.posterior, self.norm_bound, self.lipschitz, self.tight, self.joint_radius, error, squares)
 
     def with_lipschitz(self, constants: Mapping[int | None, float]) -> "Belief":
         """The same belief with other Lipschitz constants for some outputs, by their position."""
-        assert self.lipschitz is not None, "only a given constant can be replaced"
-        lipschitz = [constants.get(j, given) for j, given in enumerate(self.lipschitz)]
+        assert self.lipschitz is not None, "there is a constant to replace"
+        lipschitz = [constants.get(j, constant) for j, constant in enumerate(self.lipschitz)]
         kept = self.tight, None, self.output_error, self.squared_errors
         return Belief(self.posterior, self.norm_bound, lipschitz, *kept)
 
@@ -125,23 +128,23 @@ class Belief(BeliefBase[Prediction]):
 
     @cached_property
     def budget(self) -> Array:
-        """R² = B² + Σ_i ε_i²/(λs²), (p,): what f and the errors ε of its observed values may use up together."""
+        """R² = B² + Σ_i ε_i²/(λs²), (p,): the most that f and the errors ε of its data can use up jointly."""
         noise = self.posterior.jitter * self.kernel.variance
         known = self.squared_errors
         return self.norm_bound**2 + (self.posterior.count * self.output_error**2 if known is None else known) / noise
 
     @property
     def observed(self) -> Boxes:
-        """What is known of f at the data: the outputs, and what they may be off by."""
+        """Boxes that contain f at the data: the outputs ± their error."""
         outputs = self.posterior.outputs
         return Boxes(outputs - self.output_error, outputs + self.output_error)
 
     @cached_property
     def evidence(self) -> tuple[Evidence, ...]:
-        """What the data say against B and L; empty when they are consistent with both."""
+        """Evidence of the data against B and L; empty if they are consistent with both."""
         posterior = self.posterior
         if self.joint_radius is not None:
-            return ()  # the joint assumption is judged where it is made, in the BallBelief
+            return ()  # the BallBelief judges the joint assumption
         found = norm_evidence(posterior.whitened**2, posterior.rows, self.norm_bound, self.budget)
         if self.lipschitz is not None:
             data = posterior.inputs, posterior.outputs, posterior.rows
@@ -151,7 +154,7 @@ class Belief(BeliefBase[Prediction]):
     # ---- pointwise
 
     def sd_above(self, sd: Array, scale: Array | float = 1.0) -> Array:
-        """A computed posterior sd raised by what rounding may have taken from it; `scale` is its prior sd over s."""
+        """A computed posterior sd, raised by the most that rounding can lower it; `scale` is its prior sd over s."""
         prior = np.sqrt(self.kernel.variance) * scale
         raised = np.sqrt(sd * sd + variance_rounding(self.posterior.count) * prior * prior)
         return np.minimum(raised + prior * self.posterior.inflation, prior)
@@ -222,13 +225,13 @@ class Belief(BeliefBase[Prediction]):
         bound = self.norm_bound * self.kernel.distance(self.kernel.scaled_norm(differences))[..., None]
         if self.lipschitz is not None:
             bound = np.minimum(bound, self.lipschitz * np.linalg.norm(differences, axis=-1)[..., None])
-        return bound * (1.0 + 4 * (differences.shape[-1] + 4) * UNIT_ROUNDOFF)  # the norms are rounded, too
+        return bound * (1.0 + 4 * (differences.shape[-1] + 4) * UNIT_ROUNDOFF)  # the norms are rounded as well
 
     @cached_property
     def raw_lipschitz(self) -> Array | None:
-        """A Lipschitz constant in raw ℓ2 distance for every output (p,): the given L or the derived one, if smaller.
+        """A Lipschitz constant in raw ℓ2 distance for every output (p,): the smaller of L and the derived one.
 
-        None when there is neither: Matérn with ν ≤ 1 and no L given.
+        None if there is neither: Matérn with ν ≤ 1 and no L.
         """
         factor = self.kernel.lipschitz_factor
         derived = None

@@ -1,4 +1,4 @@
-"""Bounds of a stage over whole boxes of inputs, many boxes at once.
+"""Bounds of a stage over whole boxes of inputs, for many boxes at once.
 
 For a box with centre c and half-widths h, and r = ‖h/ℓ‖, every z in it has f(z) ∈ [μ(c) ∓ (ρσ(c) + ξ)] with ξ the
 smallest of three slacks:
@@ -8,8 +8,8 @@ smallest of three slacks:
 3. Σ_j (|∂_jμ(c)| + ρ·s_j(c))·h_j + B·R(r):  f itself to first order, s_j the posterior sd of ∂_j f.
 
 R(r) is the kernel's first-order remainder: ≤ ½·M₂·r², and defined for every kernel with a derivative. With h = 0 this
-is the pointwise confidence bound. 2 and 3 hold with ∇μ(c)·(z − c) in place of |∇μ(c)|ᵀh, which `enclose` makes use of
-when it is told how z moves with the coordinates of a cell.
+is the pointwise confidence bound. 2 and 3 hold with ∇μ(c)·(z − c) in place of |∇μ(c)|ᵀh as well; `enclose` uses this if
+it knows how z depends on the coordinates of a cell.
 """
 
 from itertools import pairwise
@@ -41,16 +41,16 @@ def cell_bounds(belief: "Belief", cells: Boxes, pieces: int = 1) -> Boxes:
 
 
 def enclose(belief: "Belief", cells: Boxes, inputs: Affine | None) -> tuple[Boxes, Affine | None]:
-    """Bounds of every output over every cell, and how the outputs move with the coordinates of the inputs.
+    """Bounds of every output over every cell, and the outputs as affine forms of the coordinates of `inputs`.
 
-    `inputs` says how the points of `cells` move, if that is known; without it only boxes come back.
+    `inputs` are the points of `cells` as affine forms, if these are known; without them only boxes are returned.
     """
     belief.check()
     _check_cells(belief, cells)
     centre, half = cells.centre, cells.half
     posterior = belief.posterior
-    # What holds for any kernel: the bound at c and the modulus; the data as anchors; |f(z)| ≤ B·s.
-    # Slopes are of use only where there is some width.
+    # Three bounds hold for any kernel: the bound at c with the modulus; the data as anchors; |f(z)| ≤ B·s.
+    # Slopes matter only for cells of positive width.
     jet = posterior.jet(centre) if belief.kernel.curvature is not None and half.any() else None
     known = posterior.predict(centre) if jet is None else jet
     width = belief.radius * belief.sd_above(known.sd)[:, None] + belief.mean_error
@@ -79,7 +79,7 @@ def enclose(belief: "Belief", cells: Boxes, inputs: Affine | None) -> tuple[Boxe
 
 
 def _first_order(belief: "Belief", half: Array, jet: Jet) -> tuple[float, Array]:
-    """A factor above 1 that covers the rounding of sums over the inputs, and what is left of slacks 2 and 3 (n, p)."""
+    """A factor above 1 that covers the rounding of sums over the inputs, and slacks 2 and 3 without ∇μ, (n, p)."""
     kernel, d = belief.kernel, half.shape[1]
     remainder, factor = kernel.remainder(kernel.scaled_norm(half)), kernel.lipschitz_factor
     assert remainder is not None, "called only for kernels with a derivative"

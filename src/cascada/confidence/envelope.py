@@ -1,7 +1,7 @@
 """Confidence bounds sharpened by Lipschitz continuity, over chosen anchors (`eq:ucb_i`, `eq:lcb_i`, `eq:ucb_ij_bar`).
 
-The paper minimises over all z'. A minimum over fewer anchors is larger, hence still an upper bound: the data with their
-exact values, z itself, and any further points that are given.
+The paper minimises over all z'. A minimum over fewer anchors is larger, hence still an upper bound. The anchors are the
+data with their exact values, z itself, and any further points of the caller.
 """
 
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from cascada.arrays import Array, as_points
 from cascada.confidence.regions import Boxes
 
-if TYPE_CHECKING:  # beliefs use these bounds
+if TYPE_CHECKING:  # belief.py imports this module
     from cascada.confidence.belief import Belief
 
 # Queries are worked on in blocks whose (n, anchors, d) differences have about this many entries.
@@ -34,7 +34,7 @@ def envelope(belief: "Belief", Z: ArrayLike, anchors: ArrayLike | None = None) -
 
 
 def anchor_bounds(belief: "Belief", places: Array, values: Boxes, centre: Array, half: Array) -> Boxes:
-    """What anchors say of cells: f_j(z) ≤ upper_s + (how far f can rise from place s to the cell's farthest corner).
+    """Bounds from anchors: f_j(z) ≤ upper_s + (how far f can rise from place s to the cell's farthest corner).
 
     `places` (a, d) with bounds `values` of f there; cells by centre and half-width (n, d). Boxes in ℝ^p.
     """

@@ -1,4 +1,4 @@
-"""Data that contradict an assumption, and the smallest value of the assumption that they leave possible."""
+"""Evidence: observations that contradict an assumption, and the smallest value of the assumption that they allow."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ from cascada.outwards import apart, rounded_down
 
 @dataclass(frozen=True)
 class Evidence:
-    """The observations `rows` refute that `assumption` holds with `given`.
+    """The observations `rows` refute that `assumption` holds with the value `given`.
 
-    These rows are possible only with more than `needed`, all observations together only with more than `smallest`.
+    These rows are possible only with a value above `needed`, all observations only with a value above `smallest`.
     """
 
     assumption: str  # "norm_bound" or "lipschitz"
@@ -29,11 +29,11 @@ class Evidence:
         return self.in_words("" if self.output is None else f" of output {self.output}")
 
     def of_output(self, names: Sequence[str]) -> str:
-        """ " of …" where an output of these names is meant, and there are others."""
+        """The suffix that names the output, " of …", if the stage has several outputs; else empty."""
         return "" if self.output is None or len(names) == 1 else f" of {names[self.output]}"
 
     def in_words(self, of_output: str, trials: Sequence[int] | None = None) -> str:
-        """What was assumed, what speaks against it, and what to do.
+        """The message: what was assumed, which observations contradict it, and what to do.
 
         `trials` are the numbers of the trials behind the observations, by the number of the observation.
         """
@@ -50,7 +50,7 @@ class Evidence:
 
 
 def _listed(noun: str, numbers: Sequence[int]) -> str:
-    """ "trial 3 is", "trials 3 and 7 are", "trials 0 to 5 are", "6 of the trials 0 to 9 are"."""
+    """A subject: "trial 3 is", "trials 3 and 7 are", "trials 0 to 5 are", "6 of the trials 0 to 9 are"."""
     first, last = numbers[0], numbers[-1]
     if len(numbers) == 1:
         return f"{noun} {first} is"
@@ -63,10 +63,10 @@ def _listed(noun: str, numbers: Sequence[int]) -> str:
 def norm_evidence(
     spent: Array, rows: IntArray, norm_bound: Array, budget: Array, joint: bool = False, hint: str = ""
 ) -> tuple[Evidence, ...]:
-    """Evidence against ‖f_j‖ ≤ B_j; `spent` (t, p) is what every observation uses up of the budget R_j² ≥ B_j².
+    """Evidence against ‖f_j‖ ≤ B_j; `spent` (t, p) is the part of R_j² ≥ B_j² that every observation uses up.
 
-    The norm of the smallest function through the data, jitter allowed, grows row by row: the rows named are the first
-    ones that use up more than R². What exceeds B² in it is for errors of the outputs, and no norm needs that.
+    The norm of the smallest function through the data, up to the jitter, grows row by row: the rows named are the first
+    ones that use up more than R². R² − B² covers errors of the outputs and does not count towards the norm.
     """
     total = np.cumsum(spent, axis=0) * (1.0 - square_rounding(len(spent)))  # yᵀ(K+λI)⁻¹y, rounded down
     found = []
@@ -75,7 +75,7 @@ def norm_evidence(
         errors = (budget[j] - norm_bound[j] ** 2) * (1 + 8 * UNIT_ROUNDOFF)
         needed, smallest = (float(np.sqrt(max(total[i, j] - errors, 0.0))) for i in (last, -1))
         given, names = float(norm_bound[j]), tuple(int(r) for r in rows[: last + 1])
-        up = float(np.nextafter(given, np.inf))  # rounding may have taken what little there is
+        up = float(np.nextafter(given, np.inf))  # rounding may have removed a tiny excess
         output = None if joint else int(j)
         found.append(Evidence("norm_bound", output, names, given, max(smallest, up), max(needed, up), hint))
     return tuple(found)
@@ -101,11 +101,11 @@ def lipschitz_evidence(
     columns = [outputs] if joint else [outputs[:, [j]] for j in range(outputs.shape[1])]
     errors = np.broadcast_to(np.asarray(output_error, dtype=np.float64), (len(columns),))
     reach = float(np.abs(inputs).max())
-    # Where inputs are rounded, two of them may be equal: they are some roundings apart.
+    # Rounded inputs may be equal although the exact ones differ by a few roundings.
     separation = np.maximum(distances, max(8 * UNIT_ROUNDOFF * reach, np.finfo(np.float64).tiny))
     found = []
     for j, column in enumerate(columns):
-        # Outputs, and the inputs that are outputs of stages before, are exact to some roundings: no evidence in those.
+        # Outputs, and inputs that are outputs of earlier stages, are exact up to a few roundings: no evidence.
         rounding = 64 * UNIT_ROUNDOFF * (np.abs(column).max() + lipschitz[j] * reach) + 32 * errors[j]
         change = pdist(column) * (1.0 - 16 * UNIT_ROUNDOFF) - rounding
         slopes = np.where(change > lipschitz[j] * distances, change / separation, 0.0)

@@ -1,4 +1,4 @@
-"""Maxima over many ranges of an array, two look-ups each."""
+"""Maxima over many ranges of an array, with two look-ups each."""
 
 import numpy as np
 
@@ -17,6 +17,6 @@ def sparse_maxima(values: Array) -> Array:
 
 
 def range_maximum(sparse: Array, low: IntArray, high: IntArray) -> Array:
-    """max of values[low..high], both ends included, for many ranges."""
+    """The maximum of values[low..high], both ends included, for many ranges."""
     level = np.frexp(high - low + 1.0)[1] - 1  # the largest k with 2^k ≤ length
     return np.maximum(sparse[level, low], sparse[level, high - (1 << level) + 1])

@@ -1,6 +1,6 @@
-"""Regions that values may lie in, many at once: boxes (an interval is a box of one dimension) and balls.
+"""Regions of values, many at once: boxes (an interval is a box of one dimension) and balls.
 
-Every operation rounds outwards or says that it does not: a region that is returned contains what it should.
+Every operation rounds outwards, unless its docstring says otherwise: a returned region contains the exact one.
 """
 
 from dataclasses import dataclass
@@ -47,17 +47,17 @@ class Boxes:
         return np.any(self.lower > self.upper, axis=1)
 
     def widened(self) -> "Boxes":
-        """Ends moved outwards by what rounding in a short sum may have moved them inwards."""
+        """The boxes with their ends moved outwards, by as much as rounding in a short sum can move them inwards."""
         return Boxes(
             self.lower - 8 * UNIT_ROUNDOFF * np.abs(self.lower), self.upper + 8 * UNIT_ROUNDOFF * np.abs(self.upper)
         )
 
     def intersect(self, other: "Boxes") -> "Boxes":
-        """What both contain."""
+        """The intersections of box i of both."""
         return Boxes(np.maximum(self.lower, other.lower), np.minimum(self.upper, other.upper))
 
     def product(self, other: "Boxes") -> "Boxes":
-        """Box i of this times box i of the other, shape (n, d + d')."""
+        """The products of box i of both, shape (n, d + d')."""
         return Boxes(np.hstack([self.lower, other.lower]), np.hstack([self.upper, other.upper]))
 
 
@@ -93,7 +93,7 @@ class Balls:
         """Balls around the lenses that are common to ball i of both.
 
         With R1 ≥ R2 at distance d, the lens is widest at t = (d² + R1² − R2²)/(2d) from the centre of the larger ball.
-        If that is behind the centre of the smaller one, the smaller ball itself is the answer.
+        If that is beyond the centre of the smaller one, the result is the smaller ball itself.
         """
         larger = self.radius >= other.radius
         big, small = np.where(larger, self.radius, other.radius), np.where(larger, other.radius, self.radius)
@@ -108,7 +108,7 @@ class Balls:
         t = 0.5 * (distance + (big - small) * (big + small) / safe)
         waist = np.sqrt(np.maximum((big - t) * (big + t), 0.0) + 4 * slack * reach) + slack
         waist += 4 * UNIT_ROUNDOFF * np.linalg.norm(centre, axis=1)  # of the lens's centre
-        # Also where rounding makes the lens's ball no smaller, the smaller ball is kept as it is.
+        # The smaller ball is also kept where rounding makes the ball around the lens no smaller.
         keep = (distance == 0) | (t >= distance) | (waist >= small)
         lens_centre = np.where(keep[:, None], nearer, centre + (t / safe)[:, None] * towards)
         radius = np.where(keep, small, waist)

@@ -1,8 +1,8 @@
-"""The envelope of a stage with one input, tabulated: bounds over any number of intervals in O(log N) each.
+"""Tabulated envelope of a stage with one input: bounds over any number of intervals, in O(log N) each.
 
 Between two nodes a distance s apart, an L-Lipschitz f with upper bounds U_a, U_b at the nodes lies below the tent
-min(U_a + L·(z − a), U_b + L·(b − z)), whose peak is (U_a + U_b + L·s)/2. A maximum over nodes inside an interval would
-not be a bound; the maximum of the tents over it is. Beyond the table f rises by at most L per unit. A belief also
+min(U_a + L·(z − a), U_b + L·(b − z)), whose peak is (U_a + U_b + L·s)/2. The maximum over the nodes in an interval is
+not a bound; the maximum of the tents over it is. Beyond the table f rises by at most L per unit. A belief also
 bounds f over each gap between neighbours as a cell (`cells.cell_bounds`), which caps the tents where data are dense.
 """
 
@@ -32,15 +32,18 @@ class EnvelopeTable:
 
     @classmethod
     def of_outputs(cls, belief: Belief, nodes: ArrayLike) -> "tuple[EnvelopeTable, ...]":
-        """Tabulate a belief at these nodes (any order) and at its data, which enter with their exact values."""
+        """One table per output of a belief, at these nodes (any order) and at its data with their exact values.
+
+        Raises `ArgumentError` unless the stage has one input and a Lipschitz constant, and there is a node.
+        """
         if belief.posterior.dimension != 1:
             raise ArgumentError(
                 f"an envelope table needs a stage with one input; this one has {belief.posterior.dimension}."
             )
         if belief.raw_lipschitz is None:
             raise ArgumentError(f"{belief.kernel} implies no Lipschitz constant; give the stage one (lipschitz=).")
-        given = as_points(np.reshape(np.asarray(nodes, dtype=np.float64), (-1, 1)), "nodes")
-        places = np.unique(np.concatenate([given, belief.posterior.inputs]))[:, None]
+        points = as_points(np.reshape(np.asarray(nodes, dtype=np.float64), (-1, 1)), "nodes")
+        places = np.unique(np.concatenate([points, belief.posterior.inputs]))[:, None]
         if not len(places):
             raise ArgumentError("an envelope table needs at least one node.")
         at_nodes = cell_bounds(belief, Boxes(places, places))
@@ -57,8 +60,8 @@ class EnvelopeTable:
 
     @classmethod
     def build(cls, nodes: Array, values: Boxes, lipschitz: float, gaps: Boxes | None = None) -> "EnvelopeTable":
-        """Tabulate bounds of f at increasing nodes, and over the gaps between them where such are known."""
-        # Sums with L·z are rounded: the constant is raised, and the bounds are moved outwards, by more than that.
+        """A table from bounds of f at increasing nodes, and from bounds over the gaps between them, if known."""
+        # Sums with L·z are rounded. The constant is raised, and the bounds are moved outwards, by more than that.
         constant = lipschitz * (1 + 8 * UNIT_ROUNDOFF)
         pad = 16 * UNIT_ROUNDOFF * (constant * np.ptp(nodes) + np.abs([values.upper, values.lower]).max())
         upper = _sweep(nodes, values.upper[:, 0], constant) + pad
@@ -78,7 +81,7 @@ class EnvelopeTable:
         return Boxes(lower[:, None], upper[:, None])
 
     def _maximum(self, values: Array, sparse: Array, left: Array, right: Array) -> Array:
-        """The most that f can be over [left, right]: whole gaps, the two cut ones, and what lies beyond the table."""
+        """The most that f can be over [left, right]: whole gaps, the two cut gaps, and the parts beyond the table."""
         first = np.searchsorted(self.nodes, left, side="right") - 1  # the gap that `left` lies in; −1 before the table
         last = np.searchsorted(self.nodes, right, side="left") - 1  # the gap that `right` lies in; N − 1 behind it
         best = np.maximum(
@@ -91,7 +94,7 @@ class EnvelopeTable:
         return best
 
     def _part(self, values: Array, caps: Array, gap: IntArray, left: Array, right: Array) -> Array:
-        """The most that f can be over the part of [left, right] in this gap: its tent, and no more than its cap."""
+        """The most that f can be over the part of [left, right] in this gap: its tent, limited by its cap."""
         a, b = np.clip(gap, 0, None), np.clip(gap + 1, None, len(self.nodes) - 1)  # equal beyond the table
         inside = a < b
         low = np.where(gap >= 0, self.nodes[a], -np.inf)
@@ -100,7 +103,7 @@ class EnvelopeTable:
         width = self.nodes[b] - self.nodes[a]
         summit = 0.5 * (width + (values[b] - values[a]) / self.lipschitz)  # from node a
         peak = 0.5 * (values[a] + values[b] + self.lipschitz * width)
-        near = 4 * np.spacing(np.abs(self.nodes).max())  # ends may be rounded across the summit
+        near = 4 * np.spacing(np.abs(self.nodes).max())  # rounding may move an end past the summit
         hit = inside & (summit >= left - self.nodes[a] - near) & (summit <= right - self.nodes[a] + near)
         tent = np.maximum(self._tent(values, a, b, left), self._tent(values, a, b, right))
         tent = np.where(hit, np.maximum(tent, peak), tent)

@@ -1,4 +1,4 @@
-"""Processes: stages wired into a graph, the beliefs about them, and bounds of everything that can come out."""
+"""Networks of stages, the beliefs about them, and bounds of all their values."""
 
 from cascada.network.ball_form import ball_regions, ball_upper
 from cascada.network.beliefs import Beliefs, StageBelief, run_values
@@ -10,7 +10,7 @@ from cascada.network.enclosure import (
     objective_above,
     tabulated,
 )
-from cascada.network.enlarge import enlarged
+from cascada.network.enlargement import enlarged
 from cascada.network.mean import StagePrediction, composite_mean, hallucinated, predict
 from cascada.network.network import Network, Node, chain, feed_forward, multi_output_chain
 from cascada.network.outputs import Outputs, StageError

@@ -1,7 +1,7 @@
 """The paper's regions for multi-output chains: balls instead of boxes (`eq:del`, `eq:ucb_mul`).
 
-Named and kept for comparison and theory; the union form of `enclosure` is tighter for separable kernels: it uses
-slopes, and bounds each output by the joint radius.
+They serve comparison and theory. The union form of `enclosure` is tighter for separable kernels: it uses slopes, and
+bounds each output by the joint radius.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""What is believed of every stage of a network, from complete and partial runs."""
+"""Beliefs about every stage of a network, from complete and partial runs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,15 +20,15 @@ _TABLE_NODES = 400
 
 @dataclass(frozen=True, eq=False)
 class StageBelief:
-    """A stage with the belief in its modelled outputs; None when it has none (known, or all passed on)."""
+    """A stage and the belief about its modelled outputs; None if it has none (a known stage, or all passed on)."""
 
     node: Node
     belief: BeliefBase[Any] | None
-    span: Boxes | None = None  # one box that contains every input the stage can get
+    span: Boxes | None = None  # one box that contains every possible input of the stage
 
     @cached_property
     def tables(self) -> tuple[EnvelopeTable, ...]:
-        """For a stage with one input, a table of each output over all inputs it can get; else none."""
+        """For a stage with one input, a table of each output over all possible inputs; else an empty tuple."""
         belief = self.per_output
         if belief is None or self.span is None or len(self.node.inputs) != 1 or belief.raw_lipschitz is None:
             return ()
@@ -37,11 +37,11 @@ class StageBelief:
 
     @property
     def per_output(self) -> Belief | None:
-        """The belief in every output by itself; None for a general operator-valued kernel, or no belief."""
+        """The belief about every output by itself; None for a general operator-valued kernel, or without a belief."""
         return None if self.belief is None else self.belief.per_output
 
     def append(self, values: Array) -> "StageBelief":
-        """The stage's belief after some more runs: rows (n, V) of `run_values`."""
+        """The stage's belief after more runs: rows (n, V) of `run_values`."""
         if self.belief is None:
             return self
         X, Y = values[:, list(self.node.inputs)], values[:, self.node.modelled_columns]
@@ -61,19 +61,19 @@ class StageBelief:
 
 @dataclass(frozen=True, eq=False)
 class Beliefs:
-    """One belief per stage, in the order of the network's nodes; a value: appending returns another one."""
+    """One belief per stage, in the order of the network's nodes; immutable: `append` returns a new object."""
 
     network: Network
     stages: tuple[StageBelief, ...]
 
     def spanned(self, values: Boxes) -> "Beliefs":
-        """The same beliefs, told one box (1, V) that contains every value of the process."""
+        """The same beliefs with the range of every stage's inputs, from one box (1, V) that contains every value."""
         spans = [Boxes(values.lower[:, list(s.node.inputs)], values.upper[:, list(s.node.inputs)]) for s in self.stages]
         stages = [replace(stage, span=span) for stage, span in zip(self.stages, spans, strict=True)]
         return Beliefs(self.network, tuple(stages))
 
     def append(self, values: Array) -> "Beliefs":
-        """The beliefs after some more runs: rows (n, V) of `run_values`, NaN where nothing was observed.
+        """The beliefs after more runs: rows (n, V) of `run_values`, NaN where nothing was observed.
 
         A stage learns from every run in which all its inputs and modelled outputs were observed.
         """
@@ -81,7 +81,7 @@ class Beliefs:
 
     def predict(self, controls: Mapping[str, Any]) -> "dict[str, StagePrediction]":
         """Mean, sd, lower and upper bound of every stage's outputs at named controls in user units."""
-        from cascada.network.mean import predict  # which builds on beliefs
+        from cascada.network.mean import predict  # mean.py imports this module
 
         return predict(self, controls)
 
@@ -92,13 +92,13 @@ class Beliefs:
         return {name: evidence for name, evidence in found.items() if evidence}
 
     def check(self) -> None:
-        """Raise `RefutedError` when the data refute an assumption of any stage."""
+        """Raise `RefutedError` if the data refute an assumption of any stage."""
         for name, evidence in self.evidence.items():
             raise RefutedError(f"stage {name!r}: {evidence[0]}")
 
 
 def run_values(network: Network, controls: Array, outputs: Sequence[Mapping[str, Sequence[float]]]) -> Array:
-    """Rows (n, V) of coordinates and outputs from controls (n, d) in user units and what was observed of each run."""
+    """Rows (n, V) of coordinates and outputs, from controls (n, d) in user units and observed outputs of each run."""
     values = np.full((len(controls), network.width), np.nan)
     values[:, : network.domain.dimension] = network.domain.encode(controls)
     for row, observed in zip(values, outputs, strict=True):
@@ -109,13 +109,13 @@ def run_values(network: Network, controls: Array, outputs: Sequence[Mapping[str,
 
 
 def logarithmic_inputs(node: Node) -> list[int]:
-    """The positions of the inputs of a stage that are logarithms of controls, and so rounded."""
+    """The positions of the inputs of a stage that are logarithms of controls, and therefore rounded."""
     controls = node.stage.controls
     return [j for j, name in enumerate(node.input_names) if name in controls and controls[name].log]
 
 
 def stretch(node: Node) -> float:
-    """What turns a Lipschitz constant per user unit into one per coordinate: Δx ≤ high·Δ ln x for logarithmic x."""
+    """The factor from a Lipschitz constant per user unit to one per coordinate: Δx ≤ high·Δ ln x for logarithmic x."""
     scales = [control.high for control in node.stage.controls.values() if control.log]
     return max([1.0, *scales])
 
@@ -128,7 +128,7 @@ def learned_from(stage: StageBelief, values: Array) -> BoolArray:
 def observations(stage: StageBelief, values: Array) -> list[int]:
     """The rows of values (t, V) behind the observations of a stage, by the number of the observation.
 
-    A stage whose norm is estimated learns every observation once, however often its run was told of.
+    A stage whose norm is estimated learns every observation once, however many rows contain it.
     """
     rows = np.flatnonzero(learned_from(stage, values))
     if stage.node.stage.estimated:
@@ -138,14 +138,14 @@ def observations(stage: StageBelief, values: Array) -> list[int]:
 
 
 def logarithm_rounding(coordinates: Array) -> Array:
-    """How far computed logarithms may be from those of the controls: two units in the last place."""
+    """How far computed logarithms can be from the exact ones: two units in the last place."""
     return 4 * UNIT_ROUNDOFF * np.abs(coordinates)
 
 
 def _logarithm_error(stage: StageBelief, inputs: Array) -> Array:
-    """How far outputs at inputs (n, d) may be off because logarithms of controls are rounded, (p,); (1,) if none is.
+    """How far outputs at inputs (n, d) can be off because logarithms of controls are rounded, (p,); (1,) if none is.
 
-    It is also what keeps two settings apart that share one floating-point logarithm: both observations are kept, each
+    This error also distinguishes two settings that share one floating-point logarithm: both observations are kept, each
     as one of f at that logarithm with this error (`Posterior.rounded_inputs`).
     """
     columns = logarithmic_inputs(stage.node)

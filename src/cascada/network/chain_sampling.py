@@ -1,8 +1,8 @@
-"""`sampling.improvement` for chains of scalar stages, through tables: the same numbers to a stated accuracy, quickly.
+"""Fast version of `sampling.improvement` for chains of scalar stages, from tables of a stated accuracy.
 
-After the first stage every sample moves along lines, one for each stage, where mean and variance are read off a table
-(`gp.line`). Tables also tell which points cannot improve in any sample at all: an interval that holds all samples is
-pushed through the stages, and a point whose last one lies below the best has improvement 0, exactly.
+After the first stage every sample moves along a line per stage, where mean and variance are read from a table
+(`gp.line`). Tables also show which points improve in no sample: an interval that contains all samples is propagated
+through the stages, and a point whose last interval lies below the best value has improvement exactly 0.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ _BLOCK = 1 << 15  # values worked on at once, which fit a cache
 
 @dataclass(frozen=True, eq=False)
 class ChainSampler:
-    """The tables of the later stages for given draws (S, m), and for first stages within what `first` predicts."""
+    """Tables of the later stages, for draws (S, m) and for the predictions `first` of the first stage."""
 
     beliefs: Beliefs
     first: Prediction  # at the points, (n, 1) and (n,)
@@ -34,7 +34,7 @@ class ChainSampler:
 
     @classmethod
     def of(cls, beliefs: Beliefs, first: Prediction, draws: Array) -> "ChainSampler | None":
-        """Tables that cover every sample; None where the network is no such chain or the way is too long for tables."""
+        """Tables that cover every sample; None if the network is not such a chain or a range is too long."""
         if not is_scalar_chain(beliefs):
             return None
         low, high = _ends(first.mean[:, 0] + _offset(beliefs, 0), first.sd, draws[:, 0])
@@ -68,7 +68,7 @@ class ChainSampler:
         return result
 
     def values(self, points: IntArray) -> Array:
-        """Samples (k, S) of what is maximised at some of the points, given by their indices."""
+        """Samples (k, S) of what is maximised at the points with these indices."""
         value = self.first.mean[points] + self.first.sd[points, None] * self.draws[:, 0] + _offset(self.beliefs, 0)
         for i, table in enumerate(self.tables, start=1):
             value = table.draw(value, self.draws[:, i])
@@ -77,7 +77,7 @@ class ChainSampler:
         return value
 
     def highest(self) -> Array:
-        """What no sample of what is maximised exceeds, at every point (n,)."""
+        """An upper bound of all samples of what is maximised, at every point (n,)."""
         low, high = _ends(self.first.mean[:, 0] + _offset(self.beliefs, 0), self.first.sd, self.draws[:, 0])
         for i, table in enumerate(self.tables, start=1):
             mean, sd = table.at_nodes
@@ -91,7 +91,7 @@ class ChainSampler:
 
 
 def is_scalar_chain(beliefs: Beliefs) -> bool:
-    """Whether controls enter at the first stage alone and every later one has one input, on a line that has tables."""
+    """Whether controls enter at the first stage only and every later stage has one input and suits tables."""
     stages = beliefs.stages
     if any(s.belief is None or s.belief.joint or s.node.stage.passes or len(s.node.columns) != 1 for s in stages):
         return False
@@ -112,9 +112,9 @@ def _ends(mean: Array, sd: Array, xi: Array) -> tuple[Array, Array]:
 
 
 def _slack(table: LineTable, xi: Array) -> float:
-    """How far mean + sd·ξ between two nodes can lie outside what it is at them.
+    """How far mean + sd·ξ between two nodes can lie outside the range of its values at them.
 
-    |μ''| ≤ √3·‖μ‖s/ℓ², and σ changes by at most s/ℓ a unit; besides, the table's own errors.
+    |μ''| ≤ √3·‖μ‖s/ℓ², and σ changes by at most s/ℓ per unit; the table's own errors are added.
     """
     posterior = table.line.posterior
     unit, s = float(posterior.kernel.lengthscales(1)[0]), float(np.sqrt(posterior.kernel.variance))

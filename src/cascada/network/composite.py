@@ -1,4 +1,4 @@
-"""The composite mean and how far it can be off: each stage at the means of its parents, errors carried on by L.
+"""Bounds from the composite mean: each stage at the means of its parents, errors propagated by L.
 
 With z the means of a stage's inputs and e how far they are off, |f(true inputs) − μ(z)| ≤ Bσ(z) + L‖e‖₂: the proof of
 `eq:fd_1`, and the confidence bounds of cUCB and OI (`eq:kusa_sig`). In a feed-forward network the errors of several
@@ -36,9 +36,9 @@ class Composite:
 
 
 def along_means(beliefs: Beliefs, coordinates: Array, tracked: Mapping[int, Prediction] | None = None) -> Composite:
-    """The means at coordinates (n, d), and the sds along them; `tracked` are predictions that are at hand, by stage.
+    """The means at coordinates (n, d), and the sds along them; `tracked` are available predictions, by stage.
 
-    Interpolated, to rounding, where many points lie on a line: good for choosing points, and not for proofs.
+    Where many points lie on a line they are interpolated, up to rounding: for choosing points, not for proofs.
     """
     mean, predictions = forward(beliefs, coordinates, tracked=tracked, predict=_quick_prediction)
     sd = np.zeros_like(mean)
@@ -58,15 +58,15 @@ def scaled_by_norms(beliefs: Beliefs, sd: Array) -> Array:
 
 
 def accumulated(beliefs: Beliefs, mean: Array, local: Array) -> Array:
-    """Errors e of all values (n, V): e = local + L‖e of the inputs‖₂, L being given or the kernel's own."""
+    """Errors e of all values (n, V): e = local + L‖e of the inputs‖₂, with the stage's L or that of its kernel."""
     errors = np.zeros_like(mean)
     for stage in beliefs.stages:
-        given, inputs = stage.node.stage, list(stage.node.inputs)
-        columns = dict(zip(given.outputs, stage.node.columns, strict=True))
-        if given.known:
+        declared, inputs = stage.node.stage, list(stage.node.inputs)
+        columns = dict(zip(declared.outputs, stage.node.columns, strict=True))
+        if declared.known:
             errors[:, list(stage.node.columns)] = _formula_error(stage, mean, errors)
             continue
-        for output in given.passes:
+        for output in declared.passes:
             source = inputs[stage.node.input_names.index(output)]
             errors[:, columns[output]] = local[:, columns[output]] + errors[:, source]
         if stage.belief is not None:
@@ -95,19 +95,19 @@ def composite_bounds(beliefs: Beliefs, coordinates: Array) -> Boxes:
     column, sign = beliefs.network.objective_column, beliefs.network.sign
     centre = np.where(np.isnan(mean[:, [column]]), 0.0, sign * mean[:, [column]])
     half = error[:, [column]] * (1 + CARRIED_ROUNDING) + CARRIED_ROUNDING * np.abs(mean[:, [column]])
-    half[np.isnan(half) | np.isnan(mean[:, [column]])] = np.inf  # a formula is not defined at the means
+    half[np.isnan(half) | np.isnan(mean[:, [column]])] = np.inf  # some formula is not defined at the means
     return Boxes(centre - half, centre + half)
 
 
 def _formula_error(stage: StageBelief, mean: Array, errors: Array) -> Array:
-    """How far a known stage can be from its value at the means (n, p); infinite where it says nothing."""
+    """How far a known stage can be from its value at the means (n, p); infinite where it is not defined there."""
     inputs, columns = list(stage.node.inputs), list(stage.node.columns)
     lower, upper = mean[:, inputs] - errors[:, inputs], mean[:, inputs] + errors[:, inputs]
-    if stage.span is not None:  # what the stage cannot get does not count
+    if stage.span is not None:  # only possible inputs count
         lower, upper = np.maximum(lower, stage.span.lower), np.minimum(upper, stage.span.upper)
     result = np.full((len(mean), len(columns)), np.inf)
     for i in np.flatnonzero(np.isfinite(mean[:, inputs + columns]).all(axis=1) & (lower <= upper).all(axis=1)):
-        with suppress(StageError, ArgumentError):  # the formula, or the interval, is the user's
+        with suppress(StageError, ArgumentError):  # the user's formula or interval function may fail
             over = enclose_stage(stage, Boxes(lower[[i]], upper[[i]]), None)[0]
             at = mean[i, columns]
             result[i] = np.maximum(np.maximum(over.upper[0] - at, at - over.lower[0]), 0.0)
@@ -140,7 +140,7 @@ def _lipschitz(stage: StageBelief) -> Array | float:
 
 
 def _counted_once(beliefs: Beliefs, stage: StageBelief) -> list[int]:
-    """The inputs of a stage, with one column only of those that share the error of one joint norm."""
+    """The input columns of a stage; of columns that share the error of one joint norm, only the first."""
     columns, skipped = list(stage.node.inputs), set()
     for parent in beliefs.stages:
         if parent.belief is not None and parent.belief.joint:

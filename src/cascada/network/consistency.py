@@ -1,4 +1,4 @@
-"""Told values against the assumptions: what no process could have given, and what needs no telling."""
+"""Consistency of observed values with the assumptions, and outputs of known stages that follow from observed ones."""
 
 from collections.abc import Mapping, Sequence
 
@@ -15,13 +15,13 @@ from cascada.outwards import outside
 
 
 def impossible(beliefs: Beliefs, values: Array) -> tuple[str, ...]:
-    """What is wrong with a run (1, V), before it is learned from, in words; empty when nothing.
+    """Contradictions between a run (1, V) and the beliefs before it, in words; empty if there are none.
 
-    Every observed output must lie in what the beliefs allow at the run's controls, whether or not the stage's inputs
-    were observed. Where they were, the stage's own norm and slope say as much once it has learned from the run; but a
-    formula learns nothing, and what it claims of its bounds over a region shows only here.
+    Every observed output must lie within the bounds at the run's controls, whether or not the stage's inputs were
+    observed. If they were, the stage's own evidence shows a contradiction once it has learned from the run. A formula
+    learns nothing, so wrong bounds of a formula over a region are found only here.
     """
-    if all(_says_it_itself(stage, values) for stage in beliefs.stages):
+    if all(_has_own_evidence(stage, values) for stage in beliefs.stages):
         return ()
     d = beliefs.network.domain.dimension
     boxes = enclose_network(beliefs, around_setting(beliefs, values[:, :d])).boxes
@@ -40,8 +40,8 @@ def impossible(beliefs: Beliefs, values: Array) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _says_it_itself(stage: StageBelief, values: Array) -> bool:
-    """Whether a stage is no formula, and its outputs were observed with all its inputs, or not at all."""
+def _has_own_evidence(stage: StageBelief, values: Array) -> bool:
+    """Whether a stage is not a formula, and its outputs were observed with all its inputs, or not at all."""
     if stage.node.stage.known:
         return False
     seen = np.isfinite(values[0])
@@ -49,26 +49,29 @@ def _says_it_itself(stage: StageBelief, values: Array) -> bool:
 
 
 def formula_evidence(stage: StageBelief, data: Array, trials: Sequence[int]) -> tuple[str, ...]:
-    """Runs (t, V) of these trials (t,) between which a known stage is steeper than its Lipschitz constant, in words."""
-    given = stage.node.stage
-    if not given.known or given.lipschitz is None:
+    """Pairs of runs (t, V) between which a known stage is steeper than its Lipschitz constant, in words.
+
+    `trials` (t,) are the numbers of the runs' trials.
+    """
+    declared = stage.node.stage
+    if not declared.known or declared.lipschitz is None:
         return ()
     seen = np.flatnonzero(np.isfinite(data[:, [*stage.node.inputs, *stage.node.columns]]).all(axis=1))
     rows, numbers = data[seen], [trials[int(row)] for row in seen]
     user = in_user_units(stage, Boxes(*[rows[:, list(stage.node.inputs)]] * 2))
     inputs, first = np.unique(user.centre, axis=0, return_index=True)
     outputs = rows[first][:, list(stage.node.columns)]
-    # The exponential of a rounded logarithm is off by some roundings, and so is the formula there; it has some itself.
-    off = given.lipschitz * np.linalg.norm(user.half, axis=1).max(initial=0.0)
+    # The exponential of a rounded logarithm is off by a few roundings, and so is the formula there; its own are added.
+    off = declared.lipschitz * np.linalg.norm(user.half, axis=1).max(initial=0.0)
     off = off + FORMULA_DIGITS * np.abs(outputs).max(axis=0, initial=0.0)
-    found = lipschitz_evidence(inputs, outputs, first.astype(np.int64), given.lipschitz, off)
-    return tuple(f"Stage {given.name!r}: {one.in_words(one.of_output(given.outputs), numbers)}" for one in found)
+    found = lipschitz_evidence(inputs, outputs, first.astype(np.int64), declared.lipschitz, off)
+    return tuple(f"Stage {declared.name!r}: {one.in_words(one.of_output(declared.outputs), numbers)}" for one in found)
 
 
 def formula_outputs(
     beliefs: Beliefs, controls: Array, outputs: Mapping[str, Sequence[float]]
 ) -> dict[str, tuple[float, ...]]:
-    """The outputs of known stages that follow from what was observed at controls (d,) in user units."""
+    """The outputs of known stages that follow from the observed ones at controls (d,) in user units."""
     known: dict[str, tuple[float, ...]] = {}
     for stage in beliefs.stages:
         name = stage.node.stage.name

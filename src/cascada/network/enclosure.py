@@ -1,11 +1,11 @@
-"""What every value of a process can be over whole cells of controls.
+"""Enclosures: boxes that contain every value of a process over whole cells of controls.
 
 Stages are visited parents first. A stage's input region is (region of its parents) × (cell of its controls); a shared
 control is one coordinate, and one cell, for all its stages. With cells of no width these are the bounds of points.
 
-Two forms. `hull` is the paper's (`eq:ucb_chain`, `eq:ucb_net`): each stage maps one box to one box. `union` is tighter
-and as valid: it follows how values move together (slopes), and takes a wide input region as the union of parts, each
-bounded by itself: a table of many parts for a stage with one input, a few sub-boxes for one with more.
+There are two forms. `hull` is the paper's (`eq:ucb_chain`, `eq:ucb_net`): each stage maps one box to one box. `union`
+is tighter and as valid: it records how values vary jointly (slopes), and bounds a wide input region part by part: with
+a table of many parts for a stage with one input, with a few sub-boxes for a stage with more.
 """
 
 from dataclasses import dataclass
@@ -25,31 +25,31 @@ from cascada.network.network import Network
 
 Form = Literal["union", "hull"]
 
-# Input regions whose half-diagonal is more than this many lengthscales are taken in parts.
+# Input regions whose half-diagonal is more than this many lengthscales are bounded part by part.
 _WIDE = 0.05
 
 
 @dataclass(frozen=True, eq=False)
 class Enclosure:
-    """Boxes (n, V) that contain every value of the process, and how the values move with the cells' coordinates."""
+    """Boxes (n, V) that contain every value of the process, and the values as affine forms of the coordinates."""
 
     boxes: Boxes
     affine: Affine | None
 
     def columns(self, indices: tuple[int, ...]) -> tuple[Boxes, Affine | None]:
-        """Some of the values."""
+        """The values in these columns."""
         index = list(indices)
         boxes = Boxes(self.boxes.lower[:, index], self.boxes.upper[:, index])
         return boxes, None if self.affine is None else self.affine.columns(index)
 
     def joined(self, boxes: Boxes, affine: Affine | None) -> "Enclosure":
-        """These values and some more."""
+        """The enclosure extended by more values."""
         both = None if self.affine is None or affine is None else Affine.joined([self.affine, affine])
         return Enclosure(self.boxes.product(boxes), both)
 
 
 def enclose_network(beliefs: Beliefs, cells: Boxes, form: Form = "union") -> Enclosure:
-    """Enclose every value over every cell of controls (coordinates, (n, d))."""
+    """The enclosure of every value over every cell of controls (coordinates, (n, d))."""
     enclosure = Enclosure(cells, Affine.of_cells(cells) if form == "union" else None)
     for stage in beliefs.stages:
         enclosure = enclosure.joined(*enclose_stage(stage, *enclosure.columns(stage.node.inputs)))
@@ -57,7 +57,7 @@ def enclose_network(beliefs: Beliefs, cells: Boxes, form: Form = "union") -> Enc
 
 
 def objective_above(network: Network, enclosure: Enclosure) -> Array:
-    """Upper bounds (n,) of what is maximised: the objective, or minus it when that is minimised."""
+    """Upper bounds (n,) of what is maximised: the objective, or minus the objective if it is minimised."""
     column = network.objective_column
     if network.sign > 0:
         return enclosure.boxes.upper[:, column]  # eq:ucb_chain, eq:ucb_net
@@ -65,7 +65,10 @@ def objective_above(network: Network, enclosure: Enclosure) -> Array:
 
 
 def enclose_stage(stage: StageBelief, cells: Boxes, inputs: Affine | None) -> tuple[Boxes, Affine | None]:
-    """All outputs of a stage over boxes of its inputs; in the union form if it is known how the inputs move."""
+    """All outputs of a stage over boxes of its inputs; in the union form if the inputs are known as affine forms.
+
+    Raises `RefutedError` if the data leave no possible value.
+    """
     if stage.node.stage.known:
         return _known(stage, cells, inputs)
     boxes: list[Boxes] = []
@@ -75,12 +78,12 @@ def enclose_stage(stage: StageBelief, cells: Boxes, inputs: Affine | None) -> tu
     for output in stage.node.stage.outputs:
         if output in stage.node.stage.passes:
             j = stage.node.input_names.index(output)
-            user = in_user_units(stage, cells)  # an output is in user units, also a copy of a logarithmic control
+            user = in_user_units(stage, cells)  # outputs are in user units, even a copy of a logarithmic control
             box, affine = Boxes(user.lower[:, [j]], user.upper[:, [j]]), inputs.columns([j]) if inputs else None
             if affine is not None and j in logarithmic_inputs(stage.node):
                 affine = Affine.of_boxes(box, affine.slope.shape[2])
         else:
-            assert modelled is not None, "an output that is not passed on is modelled"
+            assert modelled is not None, "every output is passed on or modelled"
             box = Boxes(modelled[0].lower[:, [position]], modelled[0].upper[:, [position]])
             affine = modelled[1].columns([position]) if modelled[1] else None
             position += 1
@@ -118,7 +121,7 @@ def _modelled(stage: StageBelief, cells: Boxes, inputs: Affine | None) -> tuple[
 
 
 def tabulated(stage: StageBelief, cells: Boxes) -> Boxes:
-    """The outputs of a stage with one input, none of them passed on, over intervals: from its tables alone."""
+    """The outputs of a stage with one input over intervals, from its tables alone; it must pass on no output."""
     boxes, offset = _from_tables(stage, cells), stage.node.stage.offset
     return Boxes(boxes.lower + offset, boxes.upper + offset).widened()
 
@@ -129,7 +132,7 @@ def _from_tables(stage: StageBelief, cells: Boxes) -> Boxes:
 
 
 def _union(stage: StageBelief, belief: Belief, cells: Boxes, whole: Boxes) -> Boxes:
-    """Bounds over the parts of wide input regions; `whole` are the bounds over each region at once."""
+    """Bounds of wide input regions part by part; `whole` are the bounds of each region as one box."""
     if stage.tables:
         return _from_tables(stage, cells)
     wide = np.flatnonzero(belief.kernel.scaled_norm(cells.half) > _WIDE)

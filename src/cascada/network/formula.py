@@ -13,13 +13,13 @@ from cascada.network.outputs import StageError, as_outputs_of, failure_text
 
 
 def known_bounds(stage: StageBelief, cells: Boxes) -> Boxes:
-    """A formula over cells in user units: its value at the centre and its Lipschitz constant, or its own intervals."""
-    given = stage.node.stage
-    if given.interval is not None:
+    """Bounds of a formula over cells in user units, from its value at the centre and L, or its interval function."""
+    declared = stage.node.stage
+    if declared.interval is not None:
         pairs = [_interval(stage, low, high) for low, high in zip(cells.lower, cells.upper, strict=True)]
         return Boxes(*np.array(pairs).reshape(len(pairs), 2, -1).transpose(1, 0, 2))
     values = np.array([_formula(stage, row) for row in cells.centre]).reshape(len(cells.lower), -1)
-    reach = np.linalg.norm(cells.half, axis=1)[:, None] * given.lipschitz * (1 + NORM_ROUNDING)
+    reach = np.linalg.norm(cells.half, axis=1)[:, None] * declared.lipschitz * (1 + NORM_ROUNDING)
     return Boxes(values - reach, values + reach).widened()
 
 
@@ -30,7 +30,7 @@ def known_values(stage: StageBelief, inputs: Array) -> Array:
 
 
 def likely_values(stage: StageBelief, inputs: Array) -> Array:
-    """The same at inputs that are guesses: NaN where the formula is not defined, which nothing needs to reach."""
+    """The outputs (n, p) at inputs that the process need not reach: NaN where the formula is not defined."""
     points = in_user_units(stage, Boxes(inputs, inputs)).centre
     values = np.full((len(points), len(stage.node.columns)), np.nan)
     for i, row in enumerate(points):
@@ -40,35 +40,38 @@ def likely_values(stage: StageBelief, inputs: Array) -> Array:
 
 
 def _formula(stage: StageBelief, row: Array) -> tuple[float, ...]:
-    """A known stage's outputs at one row of inputs in user units."""
+    """A known stage's outputs at one row of inputs in user units; raises `StageError` if the formula fails."""
     assert stage.node.stage.function is not None, "a known stage has its formula"
     inputs = dict(zip(stage.node.input_names, row.tolist(), strict=True))
     try:
         return as_outputs_of(stage.node, stage.node.stage.function(**inputs))
-    except Exception as error:  # the formula is the user's: it may raise anything
+    except Exception as error:  # the user's formula may raise anything
         raise StageError(stage.node.stage.name, inputs, failure_text(error), {}) from error
 
 
 def _interval(stage: StageBelief, low: Array, high: Array) -> tuple[list[float], list[float]]:
-    """What a known stage's interval function says of one box: the low and the high ends of its outputs."""
+    """The low and the high ends of a known stage's outputs over one box, from its interval function.
+
+    Raises `ArgumentError` if the function fails or does not return intervals.
+    """
     assert stage.node.stage.interval is not None, "called only with an interval function"
     pairs = dict(zip(stage.node.input_names, zip(low.tolist(), high.tolist(), strict=True), strict=True))
     try:
-        given = stage.node.stage.interval(**pairs)
-    except Exception as error:  # the function is the user's: it may raise anything
+        returned = stage.node.stage.interval(**pairs)
+    except Exception as error:  # the user's function may raise anything
         raise ArgumentError(
             f"the interval function of stage {stage.node.stage.name!r} failed for {pairs}: {failure_text(error)}. "
             f"It must bound the formula over any such intervals, also where the process itself never goes."
         ) from error
     try:
-        result = np.array(given, dtype=np.float64).reshape(-1, 2)
+        result = np.array(returned, dtype=np.float64).reshape(-1, 2)
         sound = len(result) == len(stage.node.columns) and np.isfinite(result).all() and np.all(np.diff(result) >= 0)
     except (TypeError, ValueError):
         sound = False
     if not sound:
         raise ArgumentError(
             f"the interval function of stage {stage.node.stage.name!r} must return a (low, high) pair for each of its "
-            f"{len(stage.node.columns)} output(s), finite and low ≤ high; got {given!r}."
+            f"{len(stage.node.columns)} output(s), finite and low ≤ high; got {returned!r}."
         )
     return result[:, 0].tolist(), result[:, 1].tolist()
 
@@ -79,7 +82,7 @@ def in_user_units(stage: StageBelief, cells: Boxes) -> Boxes:
     if not columns:
         return cells
     lower, upper = cells.lower.copy(), cells.upper.copy()
-    # ln x is rounded by u·|ln x|, and the exponential makes a relative error of that.
+    # ln x is rounded by u·|ln x|, which becomes a relative error of the exponential.
     low, high = lower[:, columns], upper[:, columns]
     lower[:, columns] = np.exp(low) * (1 - UNIT_ROUNDOFF * (8 + 4 * np.abs(low)))
     upper[:, columns] = np.exp(high) * (1 + UNIT_ROUNDOFF * (8 + 4 * np.abs(high)))

@@ -16,9 +16,9 @@ from cascada.network.formula import in_user_units, likely_values
 
 @dataclass(frozen=True)
 class StagePrediction:
-    """What is believed of a stage's outputs at some controls: mean, posterior sd there, and bounds; each (p,).
+    """Prediction of a stage's outputs at some controls: mean, posterior sd and bounds; each (p,).
 
-    The sd is that of the stage alone, at the mean of its inputs; the bounds hold for all that its inputs can be.
+    The sd is that of the stage alone, at the mean of its inputs; the bounds hold for all its possible inputs.
     """
 
     mean: Array
@@ -30,14 +30,14 @@ class StagePrediction:
 def composite_mean(beliefs: Beliefs, coordinates: Array, within: Boxes | None = None) -> Array:
     """Controls and the means of all outputs, (n, V), at coordinates (n, d).
 
-    `within` is one box (1, V) in which every value is known to lie, infinite where nothing is known: each stage's mean
-    is projected onto it before it is handed on (the paper's Case 2).
+    `within` is one box (1, V) in which every value is known to lie, infinite where nothing is known. Each stage's mean
+    is projected onto it before it enters the next stage (the paper's Case 2).
     """
     return forward(beliefs, coordinates, within=within)[0]
 
 
 def predict(beliefs: Beliefs, controls: Mapping[str, Any]) -> dict[str, StagePrediction]:
-    """What is believed of every stage at named controls in user units."""
+    """The predictions of every stage at named controls in user units, by name."""
     network = beliefs.network
     point = network.domain.encode(network.domain.row(controls)[None])
     values, predictions = forward(beliefs, point)
@@ -56,7 +56,7 @@ def predict(beliefs: Beliefs, controls: Mapping[str, Any]) -> dict[str, StagePre
 
 
 def hallucinated(beliefs: Beliefs, pending: Array) -> Beliefs:
-    """The beliefs as if the runs `pending` had given their means, one after the other.
+    """The beliefs after the runs `pending`, one after the other, as if each had returned its mean.
 
     Rows are coordinates (n, d), or all values of the runs (n, V) with NaN where nothing was observed yet. For
     suggesting several points at once; never for a certificate.
@@ -69,15 +69,15 @@ def hallucinated(beliefs: Beliefs, pending: Array) -> Beliefs:
 
 
 def _imagined(stage: StageBelief, values: Array) -> StageBelief:
-    """A stage's belief after a made-up row of values (1, V)."""
+    """A stage's belief after an imagined row of values (1, V)."""
     if stage.belief is None:
         return stage
-    # What a stage has seen, it knows: the mean there is off by the jitter, and would be a contradiction.
+    # At an input that was observed already, the mean differs from the output by the jitter: a contradiction.
     if np.any((stage.belief.posterior.inputs == values[:, list(stage.node.inputs)]).all(axis=1)):
         return stage
     after = stage.append(values)
-    assert after.belief is not None, "a belief stays one"
-    # The mean can be steeper than L: what is made up must not count as evidence against it.
+    assert after.belief is not None, "the stage had a belief"
+    # The mean can be steeper than L: imagined outputs must not count as evidence against L.
     steep = {e.output: e.smallest * (1 + 1e-9) for e in after.belief.evidence if e.assumption == "lipschitz"}
     if not steep:
         return after
@@ -98,14 +98,14 @@ def forward(
 ) -> tuple[Array, list[AnyPrediction | None]]:
     """Means of all values (n, V) and the stages' predictions there; None for a stage without a belief.
 
-    NaN from the first formula on that is not defined at the means it gets.
+    Means are NaN from the first formula on that is not defined at the means of its inputs.
     `observed` are outputs (n, V − d) that replace the means where they are finite. `tracked` are predictions that are
     available already, by the position of the stage; `predict` makes the others. `within`: see `composite_mean`.
     """
     values = np.full((len(coordinates), beliefs.network.width), np.nan)
     values[:, : coordinates.shape[1]] = coordinates
     predictions: list[AnyPrediction | None] = []
-    undefined_from = np.full(len(coordinates), beliefs.network.width)  # the first column that a formula gave no value
+    undefined_from = np.full(len(coordinates), beliefs.network.width)  # the first column without a value
     for i, stage in enumerate(beliefs.stages):
         columns, inputs = list(stage.node.columns), values[:, list(stage.node.inputs)]
         prediction: AnyPrediction | None = None
@@ -116,7 +116,7 @@ def forward(
         values[:, columns] = _stage_mean(stage, inputs, prediction)
         undefined = np.isnan(values[:, columns]).any(axis=1)
         undefined_from[undefined] = np.minimum(undefined_from[undefined], columns[0])
-        values[undefined[:, None] & np.isin(np.arange(values.shape[1]), columns)] = 0.0  # for later stages to take
+        values[undefined[:, None] & np.isin(np.arange(values.shape[1]), columns)] = 0.0  # a number for the later stages
         if within is not None:  # eq:mutil: the nearest point of a box, coordinate by coordinate
             values[:, columns] = np.clip(values[:, columns], within.lower[:, columns], within.upper[:, columns])
         if observed is not None and observed.shape[1]:
@@ -139,13 +139,13 @@ def _stage_mean(stage: StageBelief, inputs: Array, prediction: AnyPrediction | N
 
 
 def all_outputs(stage: StageBelief, inputs: Array, modelled: Array | None) -> Array:
-    """All outputs (n, p) of a stage that is no formula: those passed on, and the modelled ones without their offset."""
-    given = stage.node.stage
-    found = np.empty((len(inputs), len(given.outputs)))
+    """All outputs (n, p) of a stage that is not known: those passed on, and `modelled`, to which offsets are added."""
+    declared = stage.node.stage
+    found = np.empty((len(inputs), len(declared.outputs)))
     for output, values in passed_on(stage, inputs).items():
-        found[:, given.outputs.index(output)] = values
+        found[:, declared.outputs.index(output)] = values
     if modelled is not None:
-        found[:, given.modelled_positions] = modelled + given.offset
+        found[:, declared.modelled_positions] = modelled + declared.offset
     return found
 
 

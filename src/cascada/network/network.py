@@ -1,4 +1,4 @@
-"""A process: stages wired into a directed acyclic graph, with one output to maximise."""
+"""Networks: stages wired into a directed acyclic graph, with one output to maximise or minimise."""
 
 from collections.abc import Mapping, Sequence
 from copy import copy
@@ -32,7 +32,7 @@ class Node:
 
 @dataclass(frozen=True, eq=False, init=False)
 class Network:
-    """Stages by name, in an order in which parents come first; see `Stage` and `chain`.
+    """A process made of stages, parents before children; see `Stage` and `chain`.
 
     >>> from cascada.kernels import SquaredExponential
     >>> from cascada.space import Real
@@ -43,21 +43,21 @@ class Network:
     ('x', 'y')
     """
 
-    stages: tuple[Stage, ...]  #: as given
+    stages: tuple[Stage, ...]  #: in the order of the argument
     objective: tuple[str, str]  #: stage and output
     domain: Domain  #: the box of controls
     nodes: tuple[Node, ...]  #: parents first
     sign: int  #: 1: the objective is maximised, −1: minimised
 
     def __init__(self, stages: Sequence[Stage], objective: str | None = None) -> None:
-        given = tuple(stages)
-        _check_stages(given)
-        parents = {stage.name: tuple(stage.parents or ()) for stage in given}
-        self._build(given, parents, objective)
+        ordered = tuple(stages)
+        _check_stages(ordered)
+        parents = {stage.name: tuple(stage.parents or ()) for stage in ordered}
+        self._build(ordered, parents, objective)
 
     @classmethod
     def _wired(cls, stages: Sequence[Stage], objective: str | None) -> "Network":
-        """Every stage that names no parents follows the stage before it."""
+        """The network in which every stage that names no parents follows the stage before it."""
         _check_stages(stages)
         parents: dict[str, tuple[str, ...]] = {}
         before: tuple[str, ...] = ()
@@ -93,7 +93,7 @@ class Network:
         object.__setattr__(self, "sign", 1)
 
     def assuming(self, stages: Mapping[str, Stage]) -> "Network":
-        """The same network with some stages replaced by others of the same wiring (`Stage.assuming`)."""
+        """The same network with some stages, by name, replaced by others of the same wiring (`Stage.assuming`)."""
         network = copy(self)
         nodes = [replace(node, stage=stages.get(node.stage.name, node.stage)) for node in self.nodes]
         object.__setattr__(network, "nodes", tuple(nodes))
@@ -101,7 +101,7 @@ class Network:
         return network
 
     def mirrored(self) -> "Network":
-        """The same process with its objective minimised instead of maximised, or the other way round."""
+        """The same process with its objective minimised instead of maximised, or the reverse."""
         network = copy(self)
         object.__setattr__(network, "sign", -self.sign)
         return network
@@ -140,7 +140,7 @@ class Network:
         return outputs[stage][self.node(stage).stage.outputs.index(output)]
 
     def node(self, name: str) -> Node:
-        """The node of a stage."""
+        """The node of a stage; raises `ArgumentError` if there is no such stage."""
         for node in self.nodes:
             if node.stage.name == name:
                 return node
@@ -149,7 +149,7 @@ class Network:
 
 
 def chain(*stages: Stage, objective: str | None = None) -> Network:
-    """Each stage after the one before it, unless it names its parents."""
+    """The network in which each stage follows the one before it, unless it names its parents."""
     return Network._wired(stages, objective)
 
 
@@ -213,7 +213,7 @@ def _wires(stage: Stage, parents: Sequence[str], stages: Mapping[str, Stage]) ->
 
 
 def _parents_first(stages: Sequence[Stage], wires: Mapping[str, list[tuple[str, str]]]) -> list[Stage]:
-    """The stages in an order in which parents come first; an error that names a cycle."""
+    """The stages in an order in which parents come first; raises `ArgumentError` that names a cycle."""
     ordered: list[Stage] = []
     placed: set[str] = set()
     rest = list(stages)
@@ -232,7 +232,7 @@ def _parents_first(stages: Sequence[Stage], wires: Mapping[str, list[tuple[str, 
 
 
 def _controls(stages: Sequence[Stage]) -> dict[str, Control]:
-    """All controls by name; one that several stages name must have one range."""
+    """All controls by name; raises `ArgumentError` if two stages give a shared control different ranges."""
     controls: dict[str, Control] = {}
     for stage in stages:
         for name, control in stage.controls.items():
@@ -286,7 +286,7 @@ def _check_inputs(stage: Stage, names: list[str]) -> None:
 def _objective(
     stages: Sequence[Stage], wires: Mapping[str, list[tuple[str, str]]], objective: str | None
 ) -> tuple[str, str]:
-    """The stage and output to maximise: the one output of the only sink, unless it is named."""
+    """The stage and output of the objective: as named, else the single output of the only sink."""
     by_name = {stage.name: stage for stage in stages}
     if objective is not None and not isinstance(objective, str):
         raise ArgumentError(f"objective must be a name, 'stage' or 'stage.output'; got {objective!r}.")

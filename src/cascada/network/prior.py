@@ -13,16 +13,16 @@ from cascada.network.beliefs import Beliefs, StageBelief, logarithmic_inputs, st
 from cascada.network.enclosure import enclose_network
 from cascada.network.network import Network, Node
 
-# So many lengthscales of an input are surely a mistake, and their squares times a variance are still floats.
+# A range of this many lengthscales is certainly a mistake, and its square times a variance is still a finite float.
 _WIDEST = 1e50
 
 
 def prior_beliefs(network: Network, jitter: float = SMALLEST_JITTER, tight: bool = True) -> Beliefs:
-    """What is believed before the first run."""
+    """The beliefs before the first run; raises `ArgumentError` if ranges are too wide for float64."""
     stages = [StageBelief(node, stage_prior(node, jitter, tight)) for node in network.nodes]
     beliefs = Beliefs(network, tuple(stages))
     whole = Boxes(network.domain.lower[None], network.domain.upper[None])
-    with np.errstate(over="ignore", invalid="ignore"):  # where ranges are too wide, as `_check_span` says
+    with np.errstate(over="ignore", invalid="ignore"):  # `_check_span` reports ranges that are too wide
         spanned = beliefs.spanned(enclose_network(beliefs, whole, form="hull").boxes)
     for stage in spanned.stages:
         _check_span(stage)
@@ -30,7 +30,7 @@ def prior_beliefs(network: Network, jitter: float = SMALLEST_JITTER, tight: bool
 
 
 def _check_span(stage: StageBelief) -> None:
-    """Raise `ArgumentError` where inputs are so many lengthscales wide that squares could leave the range of floats."""
+    """Raise `ArgumentError` if the inputs span so many lengthscales that squares could leave the range of floats."""
     belief = stage.per_output
     if belief is None or stage.span is None:
         return
@@ -50,13 +50,16 @@ def _check_span(stage: StageBelief) -> None:
 
 
 def stage_prior(node: Node, jitter: float, tight: bool = True) -> Belief | BallBelief | None:
-    """What is believed of a stage before any data; None when it has nothing that is modelled."""
+    """The belief about a stage before any data; None if it has no modelled output.
+
+    Raises `ArgumentError` if its kernel or norm bound has to be estimated.
+    """
     stage = node.stage
     if not stage.modelled:
         return None
     if stage.estimated:
         raise ArgumentError(
-            f"stage {stage.name!r} was given no kernel or no norm_bound; only a study (or maximise) estimates them."
+            f"stage {stage.name!r} has no kernel or no norm_bound: give both. Only a study or maximise estimates them."
         )
     lipschitz: Any = None if stage.lipschitz is None else stage.lipschitz * stretch(node)
     bound: Any = stage.norm_bound
@@ -67,7 +70,7 @@ def stage_prior(node: Node, jitter: float, tight: bool = True) -> Belief | BallB
 
 
 def empty_posterior(node: Node, jitter: float) -> Posterior | OperatorPosterior:
-    """The posterior of a stage's modelled outputs before any data, of the kind that its kernel asks for."""
+    """The posterior of a stage's modelled outputs before any data, of the kind that its kernel needs."""
     kernel, d, p = node.stage.kernel, len(node.inputs), len(node.stage.modelled)
     rounded = bool(logarithmic_inputs(node))
     if isinstance(kernel, Stationary):

@@ -1,7 +1,7 @@
 """Samples of the objective from the cascaded posterior: each stage's output drawn at the drawn outputs of its parents.
 
-The draws ξ are given and shared by all points (common random numbers), so that differences between points are not
-blurred by chance: an output is μ(z) + σ(z)·ξ, or μ(z) + Γ_t(z, z)^{1/2}ξ for a joint norm.
+All points share the draws ξ (common random numbers), so that chance does not blur differences between points. An output
+is μ(z) + σ(z)·ξ, or μ(z) + Γ_t(z, z)^{1/2}ξ for a joint norm.
 """
 
 from collections.abc import Mapping
@@ -14,12 +14,12 @@ from cascada.network.beliefs import Beliefs
 from cascada.network.formula import likely_values
 from cascada.network.mean import passed_on
 
-# Samples are worked on in blocks of about so many values.
+# Samples are computed in blocks of about this many values.
 _BLOCK = 1 << 17
 
 
 def draw_count(beliefs: Beliefs) -> int:
-    """How many standard normal numbers a sample takes: one for every modelled output."""
+    """The number of standard normal draws per sample: one for every modelled output."""
     return sum(len(stage.node.stage.modelled) for stage in beliefs.stages if stage.belief is not None)
 
 
@@ -32,8 +32,8 @@ def improvement(
 ) -> Array:
     """The mean over draws (S, `draw_count`) of max{value − best, 0} at coordinates (n, d), as (n,).
 
-    The value is what is maximised. With best = −∞ it is the mean of the values. `tracked` are predictions that are at
-    hand, by the position of a stage whose inputs are controls alone.
+    The value is that of what is maximised. With best = −∞ the result is the mean of the values. `tracked` are available
+    predictions, by the position of a stage whose inputs are controls only.
     """
     result = np.empty(len(coordinates))
     size = max(1, _BLOCK // len(draws))
@@ -51,32 +51,32 @@ def sample_objective(
 ) -> Array:
     """Samples (n, S) of what is maximised at coordinates (n, d); −∞ where a formula is not defined."""
     n = len(coordinates)
-    # One column per value: (n, 1) as long as it is the same in every sample, else (n, S).
+    # One column per value: (n, 1) if it is the same in every sample, else (n, S).
     columns: dict[int, Array] = {j: coordinates[:, [j]] for j in range(coordinates.shape[1])}
     position = 0
     undefined = np.zeros((n, 1), dtype=bool)  # where a formula has no value
     for i, stage in enumerate(beliefs.stages):
-        given, node = stage.node.stage, stage.node
+        declared, node = stage.node.stage, stage.node
         shape = np.broadcast_shapes(*(columns[j].shape for j in node.inputs))
         inputs = np.stack([np.broadcast_to(columns[j], shape) for j in node.inputs], axis=-1).reshape(
             -1, len(node.inputs)
         )
-        outputs = dict(zip(given.outputs, node.columns, strict=True))
-        if given.known:
+        outputs = dict(zip(declared.outputs, node.columns, strict=True))
+        if declared.known:
             values = likely_values(stage, inputs)
             undefined = undefined | np.isnan(values).any(axis=1).reshape(shape)
-            values = np.nan_to_num(values)  # for later stages to take
+            values = np.nan_to_num(values)  # a number for the later stages
             columns |= {column: values[:, [j]].reshape(shape) for j, column in enumerate(node.columns)}
             continue
         columns |= {outputs[name]: values.reshape(shape) for name, values in passed_on(stage, inputs).items()}
         if stage.belief is None:
             continue
-        count = len(given.modelled)
+        count = len(declared.modelled)
         xi = draws[:, position : position + count]
         position += count
         prediction = (tracked or {}).get(i) or stage.belief.posterior.predict(inputs)
         drawn = stage.belief.drawn(prediction, shape, xi)
-        columns |= {outputs[name]: drawn[..., j] + given.offset[j] for j, name in enumerate(given.modelled)}
+        columns |= {outputs[name]: drawn[..., j] + declared.offset[j] for j, name in enumerate(declared.modelled)}
     network = beliefs.network
     values = np.broadcast_to(columns[network.objective_column], (n, len(draws)))
     return np.where(undefined, -np.inf, network.sign * values)

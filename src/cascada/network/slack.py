@@ -1,13 +1,13 @@
-"""How far a told value may lie outside a bound through rounding alone.
+"""Rounding slack: how far an observed value can lie outside a bound through rounding alone.
 
-The one argument, for every comparison of a told value with a bound or a formula. Bounds are rounded outwards, so in
-exact arithmetic every value of the process lies within them. What is told is rounded: it is the result of a few
-floating-point operations, each of which errs by at most u times the numbers in it. For a modelled stage those numbers
-are no larger than the value, its offset and B·s, the largest |f − offset|. For a formula they are its value and its
-inputs; what rounded inputs do to it is seen by moving them: by its Lipschitz constant, or by its interval function. The
-numbers inside a formula are not known, and they may cancel: a part in 10⁹ of its value is allowed for them. (A study
-keeps the value that the formula itself gives.) So the slack is in the units of the problem, and a value that is wrong
-by more than this is found at every scale.
+One argument covers every comparison of an observed value with a bound or a formula. Bounds are rounded outwards, so in
+exact arithmetic every value of the process lies within them. An observed value is rounded: it is the result of a few
+floating-point operations, each with an error of at most u times the numbers in it. For a modelled stage those numbers
+are at most the value, its offset and B·s, the largest |f − offset|. For a formula they are its value and its inputs;
+the effect of rounded inputs is found by moving them: with its Lipschitz constant, or with its interval function. The
+numbers inside a formula are not known and may cancel: a part in 10⁹ of its value is allowed for them. (A study keeps
+the value that the formula itself returns.) So the slack is in the units of the problem, and a value that is wrong by
+more than this is found at every scale.
 """
 
 from contextlib import suppress
@@ -22,14 +22,14 @@ from cascada.network.enclosure import enclose_network
 from cascada.network.formula import in_user_units, known_bounds
 from cascada.network.outputs import StageError
 
-# The operations behind a told value, with a margin: a value that is wrong by more is no rounding.
+# The operations behind an observed value, with a margin: a larger error is not rounding.
 _ROUNDINGS = 64 * UNIT_ROUNDOFF
-# What may be lost of a formula's value inside it, relatively.
+# The largest relative error of a formula's value through rounding inside it.
 FORMULA_DIGITS = 1e-9
 
 
 def output_slack(stage: StageBelief, inputs: Boxes, outputs: Array) -> Array:
-    """How far outputs (p,) of a stage, told or computed, may be outside their bounds at inputs in one box, (p,)."""
+    """How far outputs (p,) of a stage, observed or computed, can lie outside their bounds at inputs in a box, (p,)."""
     if stage.node.stage.known:
         return FORMULA_DIGITS * np.abs(outputs) + _formula_slack(stage, inputs)
     scale = np.zeros(len(outputs))
@@ -40,7 +40,7 @@ def output_slack(stage: StageBelief, inputs: Boxes, outputs: Array) -> Array:
 
 
 def objective_slack(beliefs: Beliefs, run: Array) -> float:
-    """How far the objective of a run (V,) may be outside its bounds; NaN where an output was not observed."""
+    """How far the objective of a run (V,) can lie outside its bounds; outputs that were not observed are NaN."""
     network = beliefs.network
     stage = next(stage for stage in beliefs.stages if network.objective_column in stage.node.columns)
     values = run[None]
@@ -65,9 +65,9 @@ def around_setting(beliefs: Beliefs, points: Array) -> Boxes:
 
 
 def _formula_slack(stage: StageBelief, inputs: Boxes) -> Array:
-    """How far the bounds of a formula move when its inputs move by some roundings, (p,).
+    """How far the bounds of a formula move if its inputs move by a few roundings, (p,).
 
-    Inputs move within what the stage can get: a formula need not be defined beyond.
+    Inputs move within their possible range: a formula need not be defined outside of it.
     """
     user = in_user_units(stage, inputs)
     pad = _ROUNDINGS * np.maximum(np.abs(user.lower), np.abs(user.upper))
@@ -82,7 +82,7 @@ def _formula_slack(stage: StageBelief, inputs: Boxes) -> Array:
     lower, upper = np.minimum(lower, user.lower), np.maximum(upper, user.upper)
     plain = known_bounds(stage, user)
     slack = _ROUNDINGS * np.maximum(np.abs(plain.lower), np.abs(plain.upper))[0]
-    with suppress(ArgumentError, StageError):  # not defined next to these inputs: nothing is known of its rounding
+    with suppress(ArgumentError, StageError):  # not defined near these inputs: its rounding is unknown
         moved = known_bounds(stage, Boxes(lower, upper))
         slack += np.maximum(np.maximum(moved.upper - plain.upper, plain.lower - moved.lower)[0], 0.0)
     return slack

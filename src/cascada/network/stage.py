@@ -1,4 +1,4 @@
-"""One stage of a process: what goes in, what comes out, and what is assumed of it."""
+"""Stages of a process: inputs, outputs and assumptions."""
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
@@ -18,10 +18,10 @@ from cascada.space import Control, Integer, Real
 class Stage:
     """A stage with named controls and outputs, its parents, and the assumptions about it.
 
-    * `controls`: name → `Real` or `Integer`; a control that several stages name is one coordinate.
+    * `controls`: name → `Real` or `Integer`; a control named by several stages is one coordinate.
     * `outputs`: names; by default one, the stage's own name.
-    * `parents`: stages (all their outputs) or "stage.output"; None means the stage before in `chain` and its kin, and
-      no parent in `Network`.
+    * `parents`: stages (all their outputs) or "stage.output"; None means the stage before in `chain`, `feed_forward`
+      and `multi_output_chain`, and no parent in `Network`.
     * `kernel`: a scalar kernel for independent outputs; `Separable` or `BlockKernel` for one joint norm. It acts on the
       parents' outputs, then the controls, in this order.
     * `norm_bound` (B) and `lipschitz` (L, per user unit): one number, or one per modelled output.
@@ -29,9 +29,9 @@ class Stage:
     * `passes`: outputs that are exact copies of the input of the same name: never modelled.
     * `known`: the function is a cheap formula, evaluated and never modelled; bounds come from its values and
       `lipschitz`, or from `interval`, called with (low, high) pairs and returning such a pair (or a list of pairs).
-    * `function`: called with the inputs by name; may be given to `maximise` instead.
-    * `timeout`: seconds after which a call of the function has failed; `retries`: how often a call that failed is
-      repeated before the run has failed.
+    * `function`: called with the inputs by name; may be passed to `maximise` instead.
+    * `timeout`: seconds after which a call of the function fails; `retries`: how often a failed call is repeated before
+      the run fails.
     """
 
     name: str
@@ -174,7 +174,7 @@ class Stage:
         return stage
 
     def part(self, output: str) -> "Stage":
-        """The same stage as if it had this output alone."""
+        """The same stage with this output only."""
         stage, j = copy(self), self.modelled.index(output) if output in self.modelled else None
         values = {
             "name": self.name if len(self.outputs) == 1 else f"{self.name}.{output}",
@@ -189,7 +189,7 @@ class Stage:
         return stage
 
     def fitted(self, kernel: Stationary, offset: float) -> "Stage":
-        """The same stage, of one output, with a kernel and a constant mean that were estimated."""
+        """The same stage, which has one output, with an estimated kernel and constant mean."""
         stage = copy(self)
         object.__setattr__(stage, "kernel", kernel)
         object.__setattr__(stage, "offset", np.array([offset]))
@@ -197,12 +197,12 @@ class Stage:
 
     @property
     def estimated(self) -> bool:
-        """Whether its kernel or the bound of its norm has to be estimated from data."""
+        """Whether its kernel or its norm bound has to be estimated from data."""
         return bool(self.modelled) and (self.kernel is None or self.norm_bound is None)
 
     @property
     def modelled(self) -> tuple[str, ...]:
-        """The outputs that a posterior is kept for."""
+        """The outputs that have a posterior: neither known nor passed on."""
         return () if self.known else tuple(o for o in self.outputs if o not in self.passes)
 
     @property
@@ -217,7 +217,7 @@ class Stage:
 
 
 def prior_sds(kernel: Stationary | OperatorKernel) -> Array:
-    """The prior sds of the outputs under a kernel, those that are 0 left out; 1 for a kernel given as a function."""
+    """The prior sds of the outputs under a kernel, without those that are 0; 1 for a kernel given as a function."""
     if isinstance(kernel, Stationary):
         return np.array([np.sqrt(kernel.variance)])
     if not isinstance(kernel, Separable):

@@ -1,4 +1,4 @@
-"""Follower for the largest upper bound: over candidates, and over boxes by branch and bound or ascent."""
+"""Search for the largest upper bound: over candidates, and over boxes by branch and bound or gradient ascent."""
 
 from cascada.search.ascent import Joint, ascend
 from cascada.search.box import best_in_box

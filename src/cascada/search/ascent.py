@@ -1,8 +1,8 @@
 """Multi-start gradient ascent on the joint form of the upper bound, for boxes of too many dimensions to branch over.
 
-With η_ij ∈ [−1, 1] for every modelled output, the value z_ij = μ_ij(z) + η_ij·ρ_ij·σ_ij(z) runs through everything that
-output j of stage i can be by its norm alone, so max over (x, η) of the objective is the UCB of the union form. A local
-maximum of it is a good point to run, and never a bound.
+With η_ij ∈ [−1, 1] for every modelled output, z_ij = μ_ij(z) + η_ij·ρ_ij·σ_ij(z) takes every value that the norm bound
+allows for output j of stage i, so the maximum of the objective over (x, η) is the UCB of the union form. A local
+maximum is a good point to run, but never a bound.
 """
 
 from dataclasses import dataclass
@@ -18,11 +18,11 @@ from cascada.network.mean import all_outputs, passed_on
 from cascada.search.starts import best_apart, snapped, starts
 
 _WIDE, _CLOSE, _ACROSS = 192, 96, 480  # starts: see `starts`
-_TRIED = 4  # values of η for each of them
-_REFINED = 8  # the best, this far from each other, are refined together,
-_APART = 0.03  # in sides of the box
-_POLISHED = 2  # and the best of these alone
-_TOGETHER, _ALONE = 60, 60  # steps of both
+_TRIED = 4  # values of η per start
+_REFINED = 8  # this many of the best starts are refined jointly,
+_APART = 0.03  # at least this far from each other, in sides of the box,
+_POLISHED = 2  # and this many of the results separately
+_JOINT_STEPS, _SEPARATE_STEPS = 60, 60
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +33,7 @@ class Joint:
 
     @property
     def size(self) -> int:
-        """The number of controls and of modelled outputs together."""
+        """The number of controls plus the number of modelled outputs."""
         return self.beliefs.network.domain.dimension + sum(len(s.node.stage.modelled) for s in self.beliefs.stages)
 
     def __call__(self, points: Array) -> tuple[Array, Array]:
@@ -58,7 +58,7 @@ class Joint:
         return sign * values[:, column], sign * gradients[:, column]
 
     def values(self, points: Array) -> Array:
-        """The values alone, (n,): several times cheaper, most of all where a formula has no gradient to offer."""
+        """The values without gradients, (n,): several times cheaper, most of all for formulas."""
         network = self.beliefs.network
         d = network.domain.dimension
         values = np.empty((len(points), network.width))
@@ -75,7 +75,7 @@ class Joint:
 def ascend(beliefs: Beliefs, rng: np.random.Generator, near: Array) -> list[Array]:
     """Points (d,), coordinates, best first: local maxima of the joint form from many starts.
 
-    `near` (k, d) are points around which, and across which, is searched besides the whole box: the best run so far.
+    `near` (k, d) are points for further starts (see `starts`), such as the best run so far.
     """
     domain, joint = beliefs.network.domain, Joint(beliefs)
     d = domain.dimension
@@ -85,18 +85,18 @@ def ascend(beliefs: Beliefs, rng: np.random.Generator, near: Array) -> list[Arra
     values = joint.values(tried.reshape(-1, joint.size)).reshape(len(x), _TRIED)
     begin = tried[np.arange(len(x)), values.argmax(axis=1)]
     chosen = best_apart(domain, x, values.max(axis=1), _REFINED, _APART)
-    scale = max(float(np.ptp(values)), np.finfo(np.float64).tiny)  # so that units do not matter
-    together = _refined(joint, begin[chosen], scale, _TOGETHER)
-    order = np.argsort(-joint.values(together), kind="stable")
-    alone = [_refined(joint, together[[i]], scale, _ALONE)[0] for i in order[:_POLISHED]]
-    found = np.concatenate([alone, together, begin[chosen]])
+    scale = max(float(np.ptp(values)), np.finfo(np.float64).tiny)  # makes the ascent independent of units
+    jointly = _refined(joint, begin[chosen], scale, _JOINT_STEPS)
+    order = np.argsort(-joint.values(jointly), kind="stable")
+    separately = [_refined(joint, jointly[[i]], scale, _SEPARATE_STEPS)[0] for i in order[:_POLISHED]]
+    found = np.concatenate([separately, jointly, begin[chosen]])
     points = snapped(domain, found[:, :d])
     order = np.argsort(-joint.values(np.hstack([points, found[:, d:]])), kind="stable")
     return [points[i] for i in order]
 
 
 def _refined(joint: Joint, begin: Array, scale: float, iterations: int) -> Array:
-    """Local maxima (k, size) from starts, all in one ascent of their sum: a step costs little more than one point's."""
+    """Local maxima (k, size) from k starts, in one ascent of their sum: a step costs little more than for one point."""
     from scipy.optimize import minimize
 
     domain, k = joint.beliefs.network.domain, len(begin)
@@ -131,14 +131,14 @@ def _outputs(stage: StageBelief, inputs: Array, eta: Array) -> Array:
 
 def _stage(stage: StageBelief, inputs: Array, eta: Array) -> tuple[Array, Array, Array]:
     """Outputs (n, p), their slopes in the inputs (n, p, d), and in η of the modelled outputs (n, count)."""
-    given = stage.node.stage
-    n, d, p = len(inputs), inputs.shape[1], len(given.outputs)
-    if given.known:
+    declared = stage.node.stage
+    n, d, p = len(inputs), inputs.shape[1], len(declared.outputs)
+    if declared.known:
         return *_known(stage, inputs), np.empty((n, 0))
     out, slope = np.empty((n, p)), np.zeros((n, p, d))
     for output, values in passed_on(stage, inputs).items():
-        j, source = given.outputs.index(output), stage.node.input_names.index(output)
-        logarithmic = output in given.controls and given.controls[output].log
+        j, source = declared.outputs.index(output), stage.node.input_names.index(output)
+        logarithmic = output in declared.controls and declared.controls[output].log
         out[:, j] = values
         slope[:, j, source] = values if logarithmic else 1.0
     belief = _followed(stage)
@@ -146,14 +146,17 @@ def _stage(stage: StageBelief, inputs: Array, eta: Array) -> tuple[Array, Array,
         return out, slope, np.empty((n, 0))
     prediction = belief.posterior.predict_gradient(inputs)
     push = belief.radius * prediction.sd[:, None]
-    modelled = given.modelled_positions
-    out[:, modelled] = prediction.mean + eta * push + given.offset
+    modelled = declared.modelled_positions
+    out[:, modelled] = prediction.mean + eta * push + declared.offset
     slope[:, modelled] = prediction.mean_gradient + (eta * belief.radius)[:, :, None] * prediction.sd_gradient[:, None]
     return out, slope, push
 
 
 def _followed(stage: StageBelief) -> Belief | None:
-    """A stage's belief, output by output; None for one that only passes on."""
+    """A stage's belief, output by output; None for a stage that only passes on.
+
+    Raises `ArgumentError` for a general operator-valued kernel.
+    """
     belief = stage.per_output
     if belief is None and stage.belief is not None:
         raise ArgumentError(
@@ -164,7 +167,7 @@ def _followed(stage: StageBelief) -> Belief | None:
 
 
 def _known(stage: StageBelief, inputs: Array) -> tuple[Array, Array]:
-    """A formula has no gradient to offer: central differences."""
+    """A formula's values, and its slopes by central differences."""
     values = known_values(stage, inputs)
     slope = np.empty((*values.shape, inputs.shape[1]))
     for j in range(inputs.shape[1]):

@@ -1,7 +1,7 @@
-"""Good points of a score over a box: many starts scored at once, the best of them refined by gradients.
+"""Maximisation of a score over a box: many starts scored at once, the best of them refined by gradients.
 
-The score is any function of many points at once, so gradients are central differences, all of a step in one call. What
-is found is a local maximum: a good point to run, and never a bound.
+The score is any function of many points at once. Gradients are central differences, all of a step in one call. The
+result is a local maximum: a good point to run, but never a bound.
 """
 
 from collections.abc import Callable
@@ -15,10 +15,10 @@ from cascada.space import Domain
 Score = Callable[[Array], Array]
 
 _STARTS = 512
-_NEAR = 64  # starts around each of the points to be looked at closely
-_ACROSS = 128  # starts that change some controls of such a point to anything
+_NEAR = 64  # starts around each point of `near`
+_ACROSS = 128  # starts that change some controls of such a point arbitrarily
 _REFINED = 4
-_STEP = 1e-6  # of a side, for differences: half the digits of a score that is exact to twelve
+_STEP = 1e-6  # of a side, for differences: half the digits of a score with twelve exact digits
 _ITERATIONS = 40
 
 
@@ -27,8 +27,8 @@ def best_in_box(
 ) -> list[Array]:
     """Points (d,), coordinates, best first: local maxima of a score from many starts, and the best starts.
 
-    `near` (k, d) are points whose neighbourhood is searched at several scales besides the whole box: the best run so
-    far, say. `screen` is a cheaper score by which the starts are chosen.
+    `near` (k, d) are points whose neighbourhoods are searched at several scales in addition to the whole box, such as
+    the best run so far. `screen` is a cheaper score by which the starts are chosen.
     """
     begin = snapped(domain, starts(domain, rng, near, _STARTS, _NEAR, _ACROSS))
     first = (screen or score)(begin)
@@ -40,7 +40,7 @@ def best_in_box(
 
 
 def _refined(score: Score, start: Array, domain: Domain) -> Array:
-    """A local maximum from one start, whole numbers kept; the start itself where the score is infinite, or flat."""
+    """A local maximum from one start, whole numbers fixed; the start itself if the score there is infinite."""
     from scipy.optimize import minimize
 
     sides, d = domain.upper - domain.lower, domain.dimension

@@ -1,9 +1,9 @@
-"""Best-first branch and bound over the box of controls: where may the best still be, and how good can it be?
+"""Best-first branch and bound over the box of controls: an upper bound of the objective, and a point to run next.
 
-Cells with the highest bounds are looked at first, a batch at a time. A bound from older data is sharpened before its
-cell is cut; a cell whose bound is at most the best value seen is dropped. The search ends at a point to run next when
-the bound of the top cell is mostly what is *not known* at its centre (run the process there) rather than how the bound
-grows over the cell (cut it): so a point that is (nearly) observed is never asked again, its cell is refined instead.
+Cells with the highest bounds are processed first, a batch at a time. A bound from older data is recomputed before its
+cell is cut; a cell whose bound is at most the best observed value is dropped. The search ends at a point to run next if
+the bound of the top cell is mostly due to uncertainty at its centre (run the process there) rather than to growth of
+the bound over the cell (cut it). So a point that was (nearly) observed is never suggested again; its cell is refined.
 """
 
 import time
@@ -21,14 +21,14 @@ from cascada.network.slack import around_setting, objective_slack
 from cascada.outwards import apart
 from cascada.search.leaves import Leaves, halves
 
-# How many cells are looked at together: enough for NumPy, few enough to stay best-first.
+# Cells per batch: enough for NumPy, few enough to stay best-first.
 _BATCH = 32
 # A centre is worth a run when its own bound reaches this part of the way from the best value to the cell's bound.
 _WORTH_A_RUN = 0.7
-# A side of r lengthscales counts as this times r² beside the first-order slope, when a cell is cut.
+# A side of r lengthscales adds this times r² to the first-order slope when the side to cut is chosen.
 _SECOND_ORDER = 0.05
 
-# When only a proof is wanted and this part of the gap at most could be won by cutting cells, cutting is of no use.
+# A search for a proof only stops if cutting cells could close at most this part of the gap.
 _NO_USE = 1e-3
 
 Stopped = Literal["tolerance", "point", "runs", "cells", "seconds", "exhausted"]
@@ -36,7 +36,7 @@ Stopped = Literal["tolerance", "point", "runs", "cells", "seconds", "exhausted"]
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """Where a search ended: the leaves, a bound of the objective over the whole box, and the most promising point."""
+    """Result of a search: the leaves, a bound of the objective over the whole box, and the most promising point."""
 
     leaves: Leaves
     bound: float
@@ -47,7 +47,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class SearchBudget:
-    """When a search stops: a gap that is small enough, a number of cells, a time (which makes it irreproducible)."""
+    """When a search stops: a gap that is small enough, a number of cells, or a time (which is not reproducible)."""
 
     tolerance: float = 0.0
     cells: int = 20_000
@@ -65,11 +65,12 @@ def search(
     taken: Callable[[Array], bool] | None = None,
     best_run: Array | None = None,
 ) -> Outcome:
-    """Refine the leaves until the gap is within the tolerance, a point is worth a run, or a limit is reached.
+    """Refine the leaves until the gap is within the tolerance, a point is worth a run, or the budget is used up.
 
     `version` counts the data behind the beliefs. With `prove` no point ends the search: only the bound counts. `taken`
-    says that a point was run already or is running. `best_run` (V,) is the run that gave the best value: a bound over a
-    cell around it that is lower refutes the assumptions (`RefutedError`).
+    returns whether a point was run already or is running. `best_run` (V,) is the run with the best value.
+
+    Raises `RefutedError` if the bound over a cell that contains the best run is lower than its value.
     """
     box = _Box(beliefs, best, best_run)
     deadline = None if budget.seconds is None else time.monotonic() + budget.seconds
@@ -77,13 +78,13 @@ def search(
     used = 0
 
     def outcome(stopped: Stopped, point: Array | None = None) -> Outcome:
-        if point is None and not prove and stopped in ("cells", "seconds"):  # no time to look at any centre
+        if point is None and not prove and stopped in ("cells", "seconds"):  # no centre was processed
             centres = leaves.centre[np.argsort(-leaves.bound, kind="stable")]
             point = next((centre for centre in centres if taken is None or not taken(centre)), None)
         return Outcome(leaves, max(leaves.highest, best), point, used, stopped)
 
     while True:
-        leaves = leaves.take(~(leaves.bound <= best))  # what is not above the best value cannot beat it
+        leaves = leaves.take(~(leaves.bound <= best))  # these cannot beat the best value
         if max(leaves.highest, best) - best <= budget.tolerance:
             return outcome("tolerance", fallback[1])
         top = np.argsort(-leaves.bound, kind="stable")[:_BATCH]
@@ -98,7 +99,7 @@ def search(
             if not prove and free and free[0] == 0 and _worth_a_run(at_centre[0], leaves.bound[top[0]], best):
                 return outcome("point", centre[0])
             if prove and leaves.highest - at_centre.max() <= _NO_USE * (leaves.highest - best):
-                return outcome("runs")  # the bound is nearly attained at a point: only a run there lowers it
+                return outcome("runs")  # a point nearly attains the bound: only a run there lowers it
             i = max(free, key=lambda i: at_centre[i], default=None)
             if i is not None and at_centre[i] > fallback[0]:
                 fallback = (float(at_centre[i]), centre[i])
@@ -120,7 +121,7 @@ def search(
 
 def _worth_a_run(at_centre: float, bound: float, best: float) -> bool:
     if not np.isfinite(best):
-        return True  # nothing was run yet: any point teaches
+        return True  # before the first run every point is informative
     return at_centre - best >= _WORTH_A_RUN * (bound - best)
 
 
@@ -156,7 +157,7 @@ class _Box:
         """The side to cut, and which leaves can be cut at all (a cell of one point cannot)."""
         width = leaves.upper - leaves.lower
         score = np.where(width > 0, leaves.slope + _SECOND_ORDER * (width / self._lengthscales) ** 2, -1.0)
-        # A cell so narrow that its midpoint rounds to an end cannot be cut either.
+        # Nor can a cell be cut that is so narrow that its midpoint rounds to an end.
         centre = leaves.centre
         whole = np.isin(np.arange(width.shape[1]), self._beliefs.network.domain.whole)
         score = np.where(((centre > leaves.lower) & (centre < leaves.upper)) | (whole & (width > 0)), score, -1.0)
@@ -164,7 +165,7 @@ class _Box:
 
 
 def _lengthscales(beliefs: Beliefs) -> Array:
-    """The smallest lengthscale in which a control enters a stage, (d,); a range where none is known."""
+    """The smallest lengthscale with which a control enters a stage, (d,); the control's range if none is known."""
     domain = beliefs.network.domain
     scales = domain.upper - domain.lower
     for stage in beliefs.stages:

@@ -1,8 +1,8 @@
-"""The exact maximum of the upper bound over a list of candidates.
+"""Upper bounds at a list of candidates, whose maximum is exact.
 
-A stage whose inputs are controls alone is looked at in the same points again and again: its posterior there is tracked,
-O(t·N) for every run. Later stages with one input are read off their tables. So a step over N candidates of a chain
-takes O(t·N), besides the tables.
+A stage whose inputs are controls only is evaluated at the same points after every run: its posterior there is tracked,
+in O(t·N) per run. Later stages with one input are read from their tables. So a step over N candidates of a chain takes
+O(t·N), plus the tables.
 """
 
 from collections.abc import Mapping
@@ -28,11 +28,11 @@ class Candidates:
 
     @classmethod
     def of(cls, coordinates: Array) -> "Candidates":
-        """Nothing tracked yet."""
+        """Candidates at which nothing is tracked yet."""
         return cls(coordinates, {})
 
     def follow(self, beliefs: Beliefs) -> "Candidates":
-        """The same points under these beliefs."""
+        """The same points, tracked under these beliefs."""
         tracked = {}
         for i, stage in enumerate(beliefs.stages):
             belief = stage.per_output
@@ -46,7 +46,10 @@ class Candidates:
         return Candidates(self.coordinates, tracked)
 
     def upper(self, beliefs: Beliefs) -> Array:
-        """UCB_t of what is maximised at every candidate, (n,); the candidates must follow these beliefs."""
+        """UCB_t of what is maximised at every candidate, (n,); call `follow` with these beliefs first.
+
+        Raises `RefutedError` if the data refute an assumption.
+        """
         beliefs.check()
         points = Boxes(self.coordinates, self.coordinates)
         enclosure = Enclosure(points, Affine.of_cells(points))
@@ -58,7 +61,7 @@ class Candidates:
                 boxes = tabulated(stage, cells)
             else:
                 boxes = enclose_stage(stage, cells, inputs)[0]
-            if np.any(boxes.empty):  # bounds by the norm and by the data that exclude each other
+            if np.any(boxes.empty):  # the bounds from the norm and from the data are disjoint
                 raise RefutedError(
                     f"no output of stage {stage.node.stage.name!r} agrees with both its norm and its data."
                 )
@@ -67,7 +70,7 @@ class Candidates:
 
 
 def _from_prediction(stage: StageBelief, prediction: Prediction, cells: Boxes) -> Boxes:
-    """Bounds of a stage at points where its posterior is known already."""
+    """Bounds of a stage at points where its prediction is available already."""
     belief = stage.per_output
     assert belief is not None, "only stages with a belief are tracked"
     bounds = belief.bounds_of(prediction)
@@ -78,5 +81,5 @@ def _from_prediction(stage: StageBelief, prediction: Prediction, cells: Boxes) -
 
 
 def largest(values: Array, rng: np.random.Generator) -> int:
-    """The index of the largest value, one of them at random where several are equal."""
+    """The index of the largest value; a random one of those if several are equal."""
     return int(rng.choice(np.flatnonzero(values == values.max())))

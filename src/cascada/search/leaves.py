@@ -1,4 +1,4 @@
-"""The leaves of a branch-and-bound tree: cells that together cover every point that may still be best."""
+"""Leaves of a branch-and-bound tree: cells that cover every point that may still be best."""
 
 from dataclasses import dataclass, replace
 
@@ -11,10 +11,10 @@ from cascada.space import Domain
 
 @dataclass(frozen=True, eq=False)
 class Leaves:
-    """Cells (n, d) with an upper bound of the objective over each, and how the bound moves along each side.
+    """Cells (n, d) with an upper bound of the objective over each, and the change of the bound along each side.
 
-    A bound stays valid when data are added (it bounds the same process); `version` says from which data it was
-    computed, so that it can be sharpened when it matters. A changed assumption needs a new tree.
+    A bound stays valid when data are added, because it bounds the same process. `version` is the number of the data it
+    was computed from, so that it can be recomputed when needed. A changed assumption needs a new tree.
     """
 
     lower: Array
@@ -25,7 +25,7 @@ class Leaves:
 
     @classmethod
     def root(cls, domain: Domain) -> "Leaves":
-        """The whole box, of which nothing is known yet."""
+        """The whole box as one leaf, with an infinite bound."""
         d = domain.dimension
         return cls(
             domain.lower[None].copy(),
@@ -40,7 +40,7 @@ class Leaves:
 
     @property
     def highest(self) -> float:
-        """The largest bound; −∞ when no cell is left."""
+        """The largest bound; −∞ if no cell is left."""
         return float(self.bound.max(initial=-np.inf))
 
     @property
@@ -49,15 +49,15 @@ class Leaves:
         return 0.5 * (self.lower + self.upper)
 
     def cells(self, rows: IntArray) -> Boxes:
-        """Some of the cells."""
+        """The cells of these rows."""
         return Boxes(self.lower[rows], self.upper[rows])
 
     def take(self, rows: IntArray | BoolArray) -> "Leaves":
-        """Some of the leaves, by a mask or by indices."""
+        """The leaves selected by a mask or by indices."""
         return Leaves(self.lower[rows], self.upper[rows], self.bound[rows], self.slope[rows], self.version[rows])
 
     def joined(self, other: "Leaves") -> "Leaves":
-        """These leaves and others."""
+        """These leaves followed by others."""
         return Leaves(
             np.concatenate([self.lower, other.lower]),
             np.concatenate([self.upper, other.upper]),
@@ -67,7 +67,7 @@ class Leaves:
         )
 
     def rebounded(self, rows: IntArray, bound: Array, slope: Array, version: int) -> "Leaves":
-        """The same cells with some bounds sharpened."""
+        """The same cells with the bounds of some rows recomputed; a bound never grows."""
         bounds, slopes, versions = self.bound.copy(), self.slope.copy(), self.version.copy()
         bounds[rows] = np.minimum(bounds[rows], bound)
         slopes[rows], versions[rows] = slope, version
@@ -75,7 +75,7 @@ class Leaves:
 
 
 def halves(leaves: Leaves, side: IntArray, whole: list[int]) -> Leaves:
-    """Every leaf cut in two along the given side; between whole numbers for integer controls."""
+    """Both halves of every leaf, cut along this side; between whole numbers for integer controls."""
     rows = np.arange(len(leaves))
     middle = leaves.centre[rows, side]
     left_end, right_start = middle.copy(), middle.copy()

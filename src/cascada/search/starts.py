@@ -1,7 +1,7 @@
-"""Where a search in a box begins: all over it, around known good points at several scales, and across them.
+"""Starting points of a search in a box: in the whole box, around good points at several scales, and across them.
 
-The last kind changes one, two or three controls of a good point to anything at all. Where stages multiply, the way from
-one optimum to a better one often leads through two controls at once, each of which alone makes things worse.
+The last kind changes one, two or three controls of a good point arbitrarily. Where stages multiply, the path from one
+optimum to a better one often changes two controls at once, each of which alone makes the value worse.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ _MOST_CHANGED = 3
 
 
 def starts(domain: Domain, rng: np.random.Generator, near: Array, wide: int, close: int, across: int) -> Array:
-    """Points (n, d), coordinates: `wide` of the whole box, and for each row of `near` (k, d) the other two kinds."""
+    """Points (n, d), coordinates: `wide` in the whole box, and for each row of `near` (k, d) the other two kinds."""
     d, sides = domain.dimension, domain.upper - domain.lower
     parts = [rng.uniform(domain.lower, domain.upper, (wide, d)), near.reshape(-1, d)]
     for point in near:
@@ -27,12 +27,12 @@ def starts(domain: Domain, rng: np.random.Generator, near: Array, wide: int, clo
 
 
 def snapped(domain: Domain, points: Array) -> Array:
-    """The points as a user can set them: whole numbers where they must be."""
+    """The nearest points that a user can set: whole numbers for integer controls."""
     return np.clip(domain.encode(domain.decode(points)), domain.lower, domain.upper)
 
 
 def apart(domain: Domain, points: Array, others: Array) -> Array:
-    """How far each point (n,) is from the nearest of the others, in sides of the box, along its farthest control."""
+    """The distance (n,) of each point to the nearest of the others: the largest difference of a control, in sides."""
     if not len(others):
         return np.full(len(points), np.inf)
     sides = domain.upper - domain.lower
@@ -40,7 +40,7 @@ def apart(domain: Domain, points: Array, others: Array) -> Array:
 
 
 def best_apart(domain: Domain, points: Array, values: Array, count: int, gap: float) -> list[int]:
-    """The indices of the best values, `gap` sides of the box apart from each other."""
+    """The indices of at most `count` of the best values whose points are more than `gap` apart (see `apart`)."""
     chosen: list[int] = []
     for i in np.argsort(-values, kind="stable"):
         if apart(domain, points[[i]], points[chosen])[0] > gap:

@@ -1,4 +1,4 @@
-"""Assumptions that data refute, raised until they no longer do."""
+"""Enlarged assumptions: refuted bounds, raised until the data no longer refute them."""
 
 from dataclasses import replace
 
@@ -12,18 +12,18 @@ from cascada.network.prior import prior_beliefs
 from cascada.network.stage import Stage
 from cascada.outwards import rounded_down
 
-# The smallest consistent value leaves no room for what was not seen yet.
+# The smallest consistent value would leave no room for values that were not observed yet.
 _MARGIN = 1.5
 
 
 def enlarged(beliefs: Beliefs, data: Array, jitter: float) -> tuple[Beliefs, tuple[str, ...]]:
-    """Beliefs from the same data (t, V) under larger bounds, and what was changed, in words.
+    """Beliefs from the same data (t, V) under larger bounds, and the changes in words.
 
     Every refuted bound becomes 1.5 times the smallest value that is consistent with the data.
     """
     changes: list[str] = []
     network = beliefs.network
-    while beliefs.evidence:  # raising B leaves L as it is, and the other way round: at most a few rounds
+    while beliefs.evidence:  # raising B does not change L, nor the reverse: a few rounds at most
         network, round_ = raised(network, beliefs)
         changes += round_
         beliefs = prior_beliefs(network, jitter).append(data)
@@ -31,9 +31,9 @@ def enlarged(beliefs: Beliefs, data: Array, jitter: float) -> tuple[Beliefs, tup
 
 
 def raised(network: Network, beliefs: Beliefs) -> tuple[Network, list[str]]:
-    """The network with every bound raised that its beliefs have evidence against, and what was changed, in words.
+    """The network with every refuted bound raised, and the changes in words.
 
-    The beliefs may be of the network's stages, or of one output of a stage each (see `Stage.part`).
+    The beliefs are about the network's stages, or about one output of a stage each (see `Stage.part`).
     """
     whole = {node.stage.part(o).name: (node, o) for node in network.nodes for o in node.stage.outputs}
     stages: dict[str, Stage] = {}
@@ -53,15 +53,15 @@ def raised(network: Network, beliefs: Beliefs) -> tuple[Network, list[str]]:
 
 def _apply(stage: Stage, found: Evidence, bounds: dict[str, Array | None], per_unit: float) -> str:
     values = bounds[found.assumption]
-    assert values is not None, "evidence is against a given bound"
+    assert values is not None, "evidence is against a declared bound"
     raised = _MARGIN * found.smallest / per_unit
     if found.output is None:
         bounds[found.assumption] = np.array(raised)
     else:
         values[found.output] = raised
     where = found.of_output(stage.modelled)
-    given, most = f"{found.given / per_unit:.4g}", rounded_down(raised, 4)  # what is assumed is at least what is said
-    return f"{found.assumption} of stage {stage.name!r}{where} raised from {given} to {most}"
+    before, most = f"{found.given / per_unit:.4g}", rounded_down(raised, 4)  # the text must not overstate the bound
+    return f"{found.assumption} of stage {stage.name!r}{where} raised from {before} to {most}"
 
 
 def _copied(values: Array | None) -> Array | None:

@@ -1,4 +1,4 @@
-"""Algorithms that run the point with the largest score, among the candidates or in the box: all but GPN-UCB."""
+"""Base class of algorithms that run the point with the largest score, among the candidates or in the box."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from cascada.search.box import Score
 
 @dataclass(frozen=True, eq=False)
 class Acquisition:
-    """What a point is scored by; `cache` is for the next suggestion, `screen` a cheaper score to choose starts by."""
+    """A score of points; `cache` is for the next suggestion, `screen` a cheaper score for choosing starts."""
 
     score: Score
     cache: object = None
@@ -21,7 +21,7 @@ class Acquisition:
 
 
 class Scored(ABC):
-    """An algorithm that is its acquisition function."""
+    """An algorithm defined by its acquisition function."""
 
     @abstractmethod
     def acquisition(self, situation: Situation, rng: np.random.Generator) -> Acquisition:
@@ -46,7 +46,7 @@ class Scored(ABC):
 
 
 def best_candidate(situation: Situation, values: Array, rng: np.random.Generator) -> Array | None:
-    """The free candidate with the largest of these values (n,), ties broken by the generator; None if none is free."""
+    """The candidate that is not taken with the largest of these values (n,), ties broken by the generator; or None."""
     assert situation.candidates is not None, "only asked when there are candidates"
     free = np.flatnonzero(situation.free_candidates())
     return situation.candidates[free[largest(values[free], rng)]] if len(free) else None
@@ -55,7 +55,7 @@ def best_candidate(situation: Situation, values: Array, rng: np.random.Generator
 def random_free_point(situation: Situation, rng: np.random.Generator) -> Array | None:
     """A point drawn uniformly (in coordinates) that was not run yet; None if none is found."""
     domain = situation.domain
-    for _ in range(1000):  # a box of few whole numbers may be used up
+    for _ in range(1000):  # a box of few whole numbers may be exhausted
         point = domain.encode(domain.decode(rng.uniform(domain.lower, domain.upper)[None]))[0]
         if not situation.is_taken(point):
             return point
