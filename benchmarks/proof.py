@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks.environment import description, require_one_thread
 from benchmarks.markdown import NONE, Target, table, write_section
 from cascada.problems import Problem, certified
-from cascada.problems.certified import Plan, Structure
+from cascada.problems.certified_problem import StagePlan, Wiring
 from cascada.study import maximise
 
 NAME = "benchmarks.proof"
@@ -29,7 +29,7 @@ MOST_LIPSCHITZ_EVALUATIONS = 4_000_000
 class Case:
     """A structure, the gap to prove, and the most runs that the median may take (None: only to be proven)."""
 
-    structure: str | Structure
+    structure: str | Wiring
     tolerance: float
     most_runs: int | None
     lipschitz_stages: int | None = None  # compare with L^m over so many stages
@@ -37,7 +37,7 @@ class Case:
 
     @property
     def name(self) -> str:
-        return self.structure.summary if isinstance(self.structure, Structure) else self.structure
+        return self.structure.summary if isinstance(self.structure, Wiring) else self.structure
 
 
 CASES = (
@@ -149,14 +149,18 @@ def reach_cases() -> list[Case]:
     letters = "abcdefgh"
     chains = [(d, 3) for d in (2, 3, 4, 5)] + [(2, m) for m in (2, 4, 6, 8)]
     structures = [
-        Structure(f"chain, d = {d}, m = {m}", (Plan(tuple(letters[:d])), *(Plan((), (i,)) for i in range(m - 1))))
+        Wiring(
+            f"chain, d = {d}, m = {m}", (StagePlan(tuple(letters[:d])), *(StagePlan((), (i,)) for i in range(m - 1)))
+        )
         for d, m in chains
     ]
-    structures += [Structure(f"feed-forward 2 → {w} → 1", (Plan(("a", "b"), (), w), Plan((), (0,)))) for w in (2, 4, 6)]
     structures += [
-        Structure(
+        Wiring(f"feed-forward 2 → {w} → 1", (StagePlan(("a", "b"), (), w), StagePlan((), (0,)))) for w in (2, 4, 6)
+    ]
+    structures += [
+        Wiring(
             f"one control at each of {m} stages",
-            (Plan(("a",)), *(Plan((letters[i + 1],), (i,)) for i in range(m - 1))),
+            (StagePlan(("a",)), *(StagePlan((letters[i + 1],), (i,)) for i in range(m - 1))),
         )
         for m in (2, 3, 4, 5)
     ]

@@ -18,7 +18,7 @@ from benchmarks.markdown import table, write_section
 from cascada.kernels import Matern, SquaredExponential, Stationary
 from cascada.problems import certified
 from cascada.space import Grid
-from cascada.theory.measured import measure
+from cascada.theory.measurement import measure
 from cascada.theory.promises import layers_of
 from cascada.theory.regret import per_step_bound, regret_bounds, trivial_bound
 from cascada.theory.sums import sd_sum

@@ -24,7 +24,7 @@ from cascada.algorithms import (
 )
 from cascada.experiments.paper_grid import PaperGrid
 from cascada.network import Beliefs, composite_mean, prior_beliefs
-from cascada.problems.sampled import PAPER_GRID, sampled_chain
+from cascada.problems.sampled_chain import PAPER_GRID, sampled_chain
 
 NAME = "benchmarks.steps"
 BASELINE = "GPN-UCB"

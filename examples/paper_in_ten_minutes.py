@@ -23,7 +23,7 @@ from cascada.kernels import random_expansion
 from cascada.problems import certified, hard_problems
 from cascada.theory import layers_of, measure, per_step_bound, promise
 from cascada.theory.hard import family_of_cells
-from cascada.theory.lower import average_simple_regret, longest_horizon, simple_regret_order
+from cascada.theory.lower import average_simple_regret, longest_horizon, lower_simple_regret_order
 
 BUDGET = int(os.environ.get("CASCADA_EXAMPLE_BUDGET", "30"))  # T, runs of each algorithm; the tests take few
 CHAINS = 8 if BUDGET >= 10 else 2
@@ -177,7 +177,7 @@ for algorithm, name in names.items():
         assert ran.best.value is not None
         short.append(hard.best.value - ran.best.value)
     print(f"{name:>8}, on average: {np.mean(short):.4f}")
-print("for many runs:", simple_regret_order(family))
+print("for many runs:", lower_simple_regret_order(family))
 
 # %% [markdown]
 # The lower bound has the same (cL)^{m−1} as the upper one has L^{m−1}: deep, steep cascades are hard, and that is no

@@ -11,7 +11,7 @@ import cascada as cd
 from cascada.algorithms import RandomSearch, Situation, Suggestion
 from cascada.arrays import Array
 from cascada.experiments import bench_plan
-from cascada.experiments.bench_plan import Job, Settings
+from cascada.experiments.bench_plan import BenchJob, BenchSettings
 from cascada.network import Network
 from cascada.problems import Problem
 
@@ -55,7 +55,7 @@ class Ending(_Stub):
         return Suggestion(None) if situation.trial > 6 else RandomSearch().suggest(situation, rng)
 
 
-def logged(log: str, settings: Settings, job: Job) -> dict[str, Any]:
+def logged(log: str, settings: BenchSettings, job: BenchJob) -> dict[str, Any]:
     """The work itself, with a line in a file for every job done."""
     with Path(log).open("a", encoding="utf-8") as file:
         file.write(f"{job.name}\n")

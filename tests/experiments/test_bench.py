@@ -9,14 +9,14 @@ import pytest
 
 from cascada.errors import ArgumentError
 from cascada.experiments.bench import Benchmark, Work, bench
-from cascada.experiments.bench_plan import Plan, Settings
+from cascada.experiments.bench_plan import BenchSettings, Plan
 from cascada.experiments.pool import UnfinishedError
 from tests.experiments import bench_stubs
 from tests.experiments.bench_stubs import PLACE
 from tests.experiments.stubs import silent
 
 FAILING = f"{PLACE}:Failing"
-PLAN = Plan(("certified-feed-forward", "certified-chain"), ("random_search", "ei", FAILING), 2, Settings(2))
+PLAN = Plan(("certified-feed-forward", "certified-chain"), ("random_search", "ei", FAILING), 2, BenchSettings(2))
 
 
 def logged(log: Path) -> Work:
@@ -78,7 +78,7 @@ def test_finished_runs_are_not_done_again_and_others_are_added(made, copied, tmp
     assert again.records.read_bytes() == made.records.read_bytes()
     assert again.text == made.text
     (copied / "runs" / "certified-chain--ei--0001.json").unlink()
-    more = Plan(("certified-chain",), ("ei", "oi"), 3, Settings(2))
+    more = Plan(("certified-chain",), ("ei", "oi"), 3, BenchSettings(2))
     counts: list[tuple[int, int]] = []
     found = bench(more, copied, 1, lambda *count: counts.append(count), plots=False, work=logged(log))
     assert done(log) == [f"certified-chain--{name}" for name in ("ei--0001", "ei--0002")] + [
@@ -91,9 +91,9 @@ def test_finished_runs_are_not_done_again_and_others_are_added(made, copied, tmp
 
 def test_other_settings_are_refused(copied):
     for settings, difference in (
-        (Settings(3), "budget 2 there, 3 now"),
-        (Settings(2, initial=4), "initial None there, 4 now"),
-        (Settings(2, gaps=True), "gaps False there, True now"),
+        (BenchSettings(3), "budget 2 there, 3 now"),
+        (BenchSettings(2, initial=4), "initial None there, 4 now"),
+        (BenchSettings(2, gaps=True), "gaps False there, True now"),
     ):
         with pytest.raises(ArgumentError, match=rf"holds results of other settings \({difference}\)"):
             bench(Plan(PLAN.problems, PLAN.algorithms, 2, settings), copied, 1, silent)
@@ -101,7 +101,7 @@ def test_other_settings_are_refused(copied):
 
 def test_nothing_is_begun_that_cannot_end(tmp_path):
     with pytest.raises(ArgumentError, match="there is no problem 'nowhere'"):
-        bench(Plan(("nowhere",), ("ei",), 1, Settings(1)), tmp_path / "out", 1, silent)
+        bench(Plan(("nowhere",), ("ei",), 1, BenchSettings(1)), tmp_path / "out", 1, silent)
     with pytest.raises(ArgumentError, match="jobs must be a whole number ≥ 1; got 0"):
         bench(PLAN, tmp_path / "out", 0, silent)
     assert not (tmp_path / "out").exists()
@@ -110,7 +110,7 @@ def test_nothing_is_begun_that_cannot_end(tmp_path):
 def test_failed_runs_are_done_again_on_demand(tmp_path, monkeypatch):
     switch, log = tmp_path / "switch", tmp_path / "log"
     monkeypatch.setenv("CASCADA_TEST_MAY_GO_ON", str(switch))
-    plan = Plan(("certified-feed-forward",), ("random_search", f"{PLACE}:Sometimes"), 1, Settings(1))
+    plan = Plan(("certified-feed-forward",), ("random_search", f"{PLACE}:Sometimes"), 1, BenchSettings(1))
 
     def failed(**options: bool) -> int:
         found = bench(plan, tmp_path / "out", 1, silent, plots=False, work=logged(log), **options)

@@ -7,11 +7,11 @@ import pytest
 
 from cascada.errors import ArgumentError
 from cascada.experiments.bench_figures import _figure, draw
-from cascada.experiments.bench_plan import Plan, Settings
+from cascada.experiments.bench_plan import BenchSettings, Plan
 from tests.experiments.bench_stubs import record
 
 NAMES = tuple(f"algorithm-{i}" for i in range(9))
-PLAN = Plan(("here", "there", "nowhere"), NAMES, 3, Settings(3))
+PLAN = Plan(("here", "there", "nowhere"), NAMES, 3, BenchSettings(3))
 
 
 @pytest.fixture(scope="module")

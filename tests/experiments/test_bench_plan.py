@@ -7,7 +7,7 @@ import pytest
 from cascada import __version__
 from cascada.algorithms import NAMES
 from cascada.errors import ArgumentError
-from cascada.experiments.bench_plan import Job, Plan, Settings, work
+from cascada.experiments.bench_plan import BenchJob, BenchSettings, Plan, work
 from cascada.experiments.peers import PEERS
 from cascada.problems import PROBLEMS, by_name
 from tests.experiments.bench_stubs import PLACE
@@ -16,38 +16,38 @@ CHAIN = ("certified-chain",)
 
 
 def test_checkpoints_end_with_the_budget():
-    assert Settings(7).checkpoints == (7,)
-    assert Settings(30).checkpoints == (10, 20, 30)
-    assert Settings(200).checkpoints == (10, 20, 30, 50, 100, 200)
+    assert BenchSettings(7).checkpoints == (7,)
+    assert BenchSettings(30).checkpoints == (10, 20, 30)
+    assert BenchSettings(200).checkpoints == (10, 20, 30, 50, 100, 200)
 
 
 def test_the_initial_design_grows_with_the_dimension():
-    assert Settings(7).initial_of(by_name("certified-controls")) == 8
-    assert Settings(7, initial=3).initial_of(by_name("certified-controls")) == 3
+    assert BenchSettings(7).initial_of(by_name("certified-controls")) == 8
+    assert BenchSettings(7, initial=3).initial_of(by_name("certified-controls")) == 3
 
 
 def test_jobs_are_sorted_whatever_the_order_of_names():
-    plan = Plan(("certified-join", "certified-chain"), ("ei", "auto"), 11, Settings(5))
+    plan = Plan(("certified-join", "certified-chain"), ("ei", "auto"), 11, BenchSettings(5))
     jobs = plan.jobs
     assert len(jobs) == 44
-    assert jobs[:2] == [Job("certified-chain", "auto", 0), Job("certified-chain", "auto", 1)]
+    assert jobs[:2] == [BenchJob("certified-chain", "auto", 0), BenchJob("certified-chain", "auto", 1)]
     assert [job.name for job in jobs] == sorted(job.name for job in jobs)
 
 
 def test_names_are_files_of_their_own():
     algorithms = [*NAMES, *PEERS, "a.b:C", "a.b:c", "a.b-c", "A.b:C", "a/b:C"]
-    names = [Job(problem, algorithm, 3).name for problem in PROBLEMS for algorithm in algorithms]
+    names = [BenchJob(problem, algorithm, 3).name for problem in PROBLEMS for algorithm in algorithms]
     assert len({name.lower() for name in names}) == len(names)
     assert not any(set(name) & set('/\\:*?"<>| ') for name in names)
-    assert Job("certified-chain", "gp_ucb", 3).name == "certified-chain--gp_ucb--0003"
+    assert BenchJob("certified-chain", "gp_ucb", 3).name == "certified-chain--gp_ucb--0003"
 
 
 def test_long_runs_come_first():
-    assert Job("certified-chain", "auto", 0).cost > Job("certified-chain", "random_search", 0).cost
+    assert BenchJob("certified-chain", "auto", 0).cost > BenchJob("certified-chain", "random_search", 0).cost
 
 
 def test_names_that_mean_something_are_taken():
-    Plan(tuple(PROBLEMS), (*NAMES, f"{PLACE}:Failing"), 1, Settings(1)).check()
+    Plan(tuple(PROBLEMS), (*NAMES, f"{PLACE}:Failing"), 1, BenchSettings(1)).check()
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_names_that_mean_something_are_taken():
 )
 def test_names_that_mean_nothing_are_refused(problems, algorithms, message):
     with pytest.raises(ArgumentError, match=message):
-        Plan(problems, algorithms, 1, Settings(1)).check()
+        Plan(problems, algorithms, 1, BenchSettings(1)).check()
 
 
 @pytest.mark.parametrize(("peer", "module"), [("optuna-tpe", "optuna"), ("bayes-opt", "bayes_opt")])
@@ -68,21 +68,21 @@ def test_a_peer_that_is_not_installed_is_named(monkeypatch, peer, module):
     monkeypatch.setitem(sys.modules, module, None)
     package = PEERS[peer].packages[module]
     with pytest.raises(ArgumentError, match=rf"'{peer}' needs the package {package}, .*Run: pip install {package}\."):
-        Plan(CHAIN, (peer,), 1, Settings(1)).check()
+        Plan(CHAIN, (peer,), 1, BenchSettings(1)).check()
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Settings(0), "budget must be a whole number ≥ 1; got 0"),
-        (lambda: Settings(True), "budget must be a whole number ≥ 1; got True"),
-        (lambda: Settings(5, initial=0), "initial must be a whole number ≥ 1; got 0"),
-        (lambda: Plan(CHAIN, ("auto",), 0, Settings(5)), "seeds must be a whole number ≥ 1; got 0"),
+        (lambda: BenchSettings(0), "budget must be a whole number ≥ 1; got 0"),
+        (lambda: BenchSettings(True), "budget must be a whole number ≥ 1; got True"),
+        (lambda: BenchSettings(5, initial=0), "initial must be a whole number ≥ 1; got 0"),
+        (lambda: Plan(CHAIN, ("auto",), 0, BenchSettings(5)), "seeds must be a whole number ≥ 1; got 0"),
         (
-            lambda: Plan((), ("auto",), 1, Settings(5)),
+            lambda: Plan((), ("auto",), 1, BenchSettings(5)),
             "problems must be at least one name, and each one once; got none",
         ),
-        (lambda: Plan(CHAIN, ("ei", "ei"), 1, Settings(5)), "algorithms must be .* got ei twice"),
+        (lambda: Plan(CHAIN, ("ei", "ei"), 1, BenchSettings(5)), "algorithms must be .* got ei twice"),
     ],
 )
 def test_wrong_numbers_are_refused(make, message):
@@ -91,7 +91,7 @@ def test_wrong_numbers_are_refused(make, message):
 
 
 def test_a_record_says_everything():
-    result = work(Settings(3, gaps=True), Job("certified-chain", "random_search", 2))
+    result = work(BenchSettings(3, gaps=True), BenchJob("certified-chain", "random_search", 2))
     record, cpu = result["record"], result["cpu"]
     problem = by_name("certified-chain")
     assert list(record) == [
@@ -107,13 +107,13 @@ def test_a_record_says_everything():
     assert set(record["versions"]) == {"cascada", "python", "numpy", "scipy"}
     assert list(cpu) == ["problem", "algorithm", "seed", "ask", "tell"]
     assert (len(cpu["ask"]), len(cpu["tell"])) == (3, 9)
-    assert "gaps" not in work(Settings(1), Job("certified-chain", "random_search", 2))["record"]
+    assert "gaps" not in work(BenchSettings(1), BenchJob("certified-chain", "random_search", 2))["record"]
 
 
 def test_algorithms_with_the_same_seed_begin_alike():
-    settings = Settings(1)
+    settings = BenchSettings(1)
     one, other, failed = (
-        work(settings, Job("certified-chain", name, 4))["record"]
+        work(settings, BenchJob("certified-chain", name, 4))["record"]
         for name in ("random_search", "ei", f"{PLACE}:Failing")
     )
     assert one["values"][:6] == other["values"][:6] == failed["values"][:6]

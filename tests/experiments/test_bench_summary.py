@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cascada.experiments.bench_plan import Plan, Settings
+from cascada.experiments.bench_plan import BenchSettings, Plan
 from cascada.experiments.bench_summary import FLOOR, floor_of, median_ratio, regrets_at, sign_test_rank, summarise
 from cascada.experiments.bench_table import table
 from tests.experiments.bench_stubs import cpu, record
 
-PLAN = Plan(("here",), ("ours", "theirs"), 3, Settings(2))
+PLAN = Plan(("here",), ("ours", "theirs"), 3, BenchSettings(2))
 
 
 def summary(records: list[dict[str, Any]], plan: Plan = PLAN, seconds: list[dict[str, Any]] | None = None):
@@ -52,7 +52,7 @@ def test_paired_ratios(records):
 
 @pytest.mark.parametrize(("factor", "verdict"), [(3.0, "worse"), (1.0, "undecided"), (0.3, "better")])
 def test_six_seeds_decide(factor, verdict):
-    plan = Plan(("here",), ("ours", "theirs"), 6, Settings(1))
+    plan = Plan(("here",), ("ours", "theirs"), 6, BenchSettings(1))
     ours = [record("here", "ours", seed, [3.0, 2.0, 0.1 + 0.01 * seed]) for seed in range(6)]
     theirs = [record("here", "theirs", seed, [3.0, 2.0, factor * (0.1 + 0.01 * seed)]) for seed in range(6)]
     (comparison,) = summary([*ours, *theirs], plan)[0].comparisons
@@ -111,7 +111,7 @@ def test_failed_runs_are_counted_and_left_out(records):
 
 
 def test_cpu_seconds_are_of_the_last_ten_asks_with_their_tells():
-    plan = Plan(("here",), ("ours",), 2, Settings(12))
+    plan = Plan(("here",), ("ours",), 2, BenchSettings(12))
     made = [record("here", "ours", seed, [1.0] * 14) for seed in range(2)]
     ask = [100.0, 100.0, *range(1, 11)]
     seconds = [cpu(made[0], ask, [0.25] * 12), cpu(made[1], [*ask, 50.0], [0.25] * 12)]  # the last ask was in vain
@@ -120,7 +120,7 @@ def test_cpu_seconds_are_of_the_last_ten_asks_with_their_tells():
 
 
 def test_gaps_at_the_end(records):
-    plan = Plan(("here",), ("ours", "theirs"), 3, Settings(2, gaps=True))
+    plan = Plan(("here",), ("ours", "theirs"), 3, BenchSettings(2, gaps=True))
     ends: list[tuple[float | None, str]] = [(0.5, "proven"), (0.7, "estimated"), (None, "refuted")]
     for r, (gap, kind) in zip(records[:3], ends, strict=True):
         r["gaps"] = [{"evaluations": 2, "gap": gap, "kind": kind}]
@@ -153,7 +153,7 @@ def test_the_median_ratio_turns_over_with_the_pair():
 
 
 def test_the_table_as_text(records):
-    plan = Plan(("here", "there"), ("ours", "theirs"), 3, Settings(2))
+    plan = Plan(("here", "there"), ("ours", "theirs"), 3, BenchSettings(2))
     both = [*records, *(r | {"problem": "there", "replaced": 2} for r in records)]
     text = table(plan, summary(both, plan), both)
     assert "2 evaluations after 2(d + 1) uniform random ones, 3 seeds. cascada 0." in text

@@ -19,7 +19,7 @@ from cascada.experiments import figures
 from cascada.experiments.figures import STYLES, draw
 from cascada.experiments.stage_figure import stage_figure
 from cascada.experiments.statistics import BASELINES, COMPARED, OURS, SWEEP, read
-from cascada.problems.sampled import sampled_chain
+from cascada.problems.sampled_chain import sampled_chain
 from tests.experiments.synthetic import LEVELS, spread, synthetic
 
 NAMES = ("stages", "oi", "cumulative", "simple", "family")

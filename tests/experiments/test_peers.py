@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cascada.errors import ArgumentError
-from cascada.experiments.bench_plan import Job, Settings, work
+from cascada.experiments.bench_plan import BenchJob, BenchSettings, work
 from cascada.experiments.contestants import PeerContestant, contestant
 from cascada.experiments.peers import PEERS, from_unit, require, to_unit
 from tests.experiments import fake_peers
@@ -107,9 +107,12 @@ def test_a_peer_is_told_the_objective_alone_and_maximises_it(mirrored, told):
 def test_whole_runs(monkeypatch, name, fake):
     fake(monkeypatch)
     require(name)
-    record = work(Settings(3), Job("certified-chain", name, 0))["record"]
+    record = work(BenchSettings(3), BenchJob("certified-chain", name, 0))["record"]
     assert (record["status"], record["message"], len(record["values"])) == ("budget", None, 9)
-    assert record["values"][:6] == work(Settings(3), Job("certified-chain", "random_search", 0))["record"]["values"][:6]
+    assert (
+        record["values"][:6]
+        == work(BenchSettings(3), BenchJob("certified-chain", "random_search", 0))["record"]["values"][:6]
+    )
     assert set(PEERS[name].packages.values()) <= set(record["versions"])
 
 
@@ -128,7 +131,7 @@ def test_those_that_are_installed():
             require(name)
         except ArgumentError:
             continue
-        once, again = (work(Settings(4), Job("certified-chain", name, 1))["record"] for _ in range(2))
+        once, again = (work(BenchSettings(4), BenchJob("certified-chain", name, 1))["record"] for _ in range(2))
         assert (once["status"], once["message"], len(once["values"])) == ("budget", None, 10)
         assert once == again
         assert "unknown" not in once["versions"].values()

@@ -1,4 +1,4 @@
-"""The published cascades: scaled onto the next stage's box, with a maximum that follows from it."""
+"""Tests of the published cascades: outputs scaled onto the next box, and the resulting maximum."""
 
 import numpy as np
 import pytest
@@ -6,15 +6,15 @@ from scipy.stats import qmc
 
 from cascada.errors import ArgumentError
 from cascada.problems import PRACTICE, matyas_cascade, rosenbrock_cascade, sphere_cascade
-from cascada.problems.cascades import matyas, rosenbrock, sphere
-from tests.problems.searching import KERNEL, NORM_BOUND, practice, sobol
+from cascada.problems.cascades import matyas_function, rosenbrock_function, sphere_function
+from tests.problems.search import KERNEL, NORM_BOUND, practice, sobol
 
 NAMES = [name for name in PRACTICE if name.endswith(("cascade-3", "cascade-5")) and not name.startswith("sample")]
 HALF = {"rosenbrock": 2.0, "sphere": 5.12, "matyas": 10.0}
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_each_stage_has_two_controls_and_the_stage_before(name):
+def test_each_stage_has_two_controls_and_the_previous_output(name):
     problem = practice(name)
     stages = int(name[-1])
     half = HALF[name.split("-")[0]]
@@ -35,27 +35,31 @@ def test_outputs_stay_in_the_next_box(name):
 
 @pytest.mark.parametrize(
     ("function", "half", "largest"),
-    [(rosenbrock, 2.0, (3609.0, 7218.0)), (sphere, 5.12, (2 * 5.12**2, 3 * 5.12**2)), (matyas, 10.0, (100.0, 100.0))],
+    [
+        (rosenbrock_function, 2.0, (3609.0, 7218.0)),
+        (sphere_function, 5.12, (2 * 5.12**2, 3 * 5.12**2)),
+        (matyas_function, 10.0, (100.0, 100.0)),
+    ],
 )
-def test_the_scaling_is_by_the_range_over_the_box(function, half, largest):
-    """The greatest value, at a corner, and the least, 0: neither is beaten by a sample with all corners of the box."""
+def test_stages_are_scaled_by_the_range_over_the_box(function, half, largest):
+    """A sample with all corners of the box contains no value above the maximum or below 0."""
     for inputs, most in zip((2, 3), largest, strict=True):
         points = half * (2 * qmc.Sobol(inputs, seed=0).random_base2(14) - 1)
         corners = half * (2.0 * np.indices((2,) * inputs).reshape(inputs, -1).T - 1)
         values = function(list(np.vstack([points, corners]).T))
         assert values.max() == pytest.approx(most, rel=1e-14)
         assert values.min() >= 0
-        assert function([1.0 if function is rosenbrock else 0.0] * inputs) == 0
+        assert function([1.0 if function is rosenbrock_function else 0.0] * inputs) == 0
 
 
 def test_the_published_functions():
     u = (0.5, -1.5, 2.0)
-    assert rosenbrock(u) == 100 * (-1.5 - 0.25) ** 2 + 0.25 + 100 * (2 - 2.25) ** 2 + 6.25
-    assert sphere(u) == 0.25 + 2.25 + 4
-    assert matyas(u) == pytest.approx(0.26 * 2.5 + 0.48 * 0.75)
+    assert rosenbrock_function(u) == 100 * (-1.5 - 0.25) ** 2 + 0.25 + 100 * (2 - 2.25) ** 2 + 6.25
+    assert sphere_function(u) == 0.25 + 2.25 + 4
+    assert matyas_function(u) == pytest.approx(0.26 * 2.5 + 0.48 * 0.75)
 
 
-def test_the_second_control_of_later_matyas_stages_does_nothing():
+def test_the_second_control_of_later_matyas_stages_has_no_effect():
     problem = practice("matyas-cascade-3")
     points = sobol(problem, 4)
     moved = points.copy()
@@ -63,8 +67,8 @@ def test_the_second_control_of_later_matyas_stages_does_nothing():
     np.testing.assert_array_equal(problem.objective(points), problem.objective(moved))
 
 
-def test_the_best_input_of_a_stage_is_no_extreme_of_the_stage_before():
-    """So each stage's own maximum, one after the other, is not the way."""
+def test_the_best_input_of_a_stage_is_not_an_extreme_of_the_previous_stage():
+    """Maximising one stage after the other does not give the maximum."""
     problem = practice("rosenbrock-cascade-3")
     greedy = np.array([[1.0, 1.0, 1.0, 1.0, 1.0, 1.0]])  # y1 = 2: the maximum of the first stage
     assert problem.values(greedy)[0, 6] == 2.0
@@ -78,5 +82,5 @@ def test_cascades_of_any_length_attain_their_best_value(make, stages):
     assert problem.name.endswith(f"-cascade-{stages}")
     assert problem.objective(problem.best.points)[0] == pytest.approx(problem.best.value, rel=1e-12)
     problem.network.domain.check(problem.best.points)
-    with pytest.raises(ArgumentError, match="3 stages or more; got 2"):
+    with pytest.raises(ArgumentError, match="a cascade must have at least 3 stages; got 2"):
         make(2)

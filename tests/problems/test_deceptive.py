@@ -1,11 +1,11 @@
-"""The deceptive processes: where their best is, to many digits, and how well it is hidden."""
+"""Tests of the deceptive processes: their optimum to many digits, and how rarely samples find it."""
 
 import mpmath
 import numpy as np
 import pytest
 
 from cascada.problems.deceptive import NARROW_POINT, NARROW_VALUE, ROUGH_POINT, ROUGH_VALUE
-from tests.problems.searching import practice, sobol
+from tests.problems.search import practice, sobol
 
 
 def test_the_narrow_peak_to_many_digits():
@@ -26,7 +26,7 @@ def test_the_narrow_peak_to_many_digits():
         assert pytest.approx(float(peaks(h, y)), rel=1e-15) == NARROW_VALUE
 
 
-def test_the_narrow_peak_is_higher_by_0_15_and_seldom_met():
+def test_the_narrow_peak_is_higher_by_0_15_and_rarely_sampled():
     problem = practice("narrow-peak")
     points = sobol(problem, 14)
     near = np.abs(points - NARROW_POINT).max(axis=1) < 0.1

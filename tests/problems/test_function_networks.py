@@ -1,4 +1,4 @@
-"""The published function networks: their wiring, and the test functions that they add up to."""
+"""Tests of the published function networks: their wiring and the resulting test functions."""
 
 import math
 
@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from cascada.problems.function_networks import ALPINE
-from tests.problems.searching import practice, sobol
+from tests.problems.search import practice, sobol
 
 
 def wiring(name: str) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
-    """Stage → its parents, its controls."""
+    """The parents and controls of each stage."""
     return {node.stage.name: (node.parents, tuple(node.stage.controls)) for node in practice(name).network.nodes}
 
 

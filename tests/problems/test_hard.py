@@ -1,4 +1,4 @@
-"""Hard problems: what they claim is true, and no algorithm does better on them than the theory allows."""
+"""Tests that hard problems have their stated properties and that every algorithm obeys the lower bounds."""
 
 import pickle
 
@@ -39,7 +39,7 @@ def test_the_optimum_is_attained_and_not_beaten(structure):
 
 
 @pytest.mark.parametrize("structure", STRUCTURES)
-def test_stages_and_values_agree_and_travel(structure):
+def test_pickled_stages_agree_with_the_table_of_values(structure):
     family = make(structure, 4)
     problem = hard_problem(family, 2)
     near = problem.optimum[0] + 0.03
@@ -54,8 +54,8 @@ def test_stages_and_values_agree_and_travel(structure):
 
 
 @pytest.mark.parametrize("structure", STRUCTURES)
-def test_what_a_member_claims_is_true(structure):
-    """Many observations of every stage refute neither B nor L, and every bound of the best value lies above it."""
+def test_the_stated_properties_of_a_member_are_true(structure):
+    """Many observations of every stage do not refute B or L, and every bound is above the best value."""
     family = make(structure, 3)
     problem = hard_problem(family, 1)
     study = cd.Study(problem.network)
@@ -71,7 +71,7 @@ def test_what_a_member_claims_is_true(structure):
 
 
 def simple_and_cumulative(family: HardFamily, member: int, algorithm: str, points: int | None) -> tuple[float, float]:
-    """The regret of one algorithm on one member after the longest horizon, of the answer it gives and summed."""
+    """Simple and cumulative regret of one algorithm on one member after the longest horizon."""
     problem = hard_problem(family, member)
     controls = problem.network.controls
     candidates = None if points is None else cd.Grid(dict.fromkeys(controls, points))
@@ -87,7 +87,7 @@ def simple_and_cumulative(family: HardFamily, member: int, algorithm: str, point
     simple = best - problem.objective(np.array([[answer[name] for name in controls]]))[0]
     if result.gap is not None:
         assert result.gap_kind == "proven"
-        assert result.gap >= best - result.best.value  # what is proven is true here as well
+        assert result.gap >= best - result.best.value  # the proven gap is correct
     return simple, sum(best - trial.value for trial in result.trials if trial.value is not None)
 
 
@@ -114,8 +114,8 @@ def test_every_algorithm_obeys_the_lower_bounds(structure, dims, cells, points, 
         assert cumulative >= average_cumulative_regret(family, horizon).value * (1 - 1e-9), algorithm
 
 
-def test_the_bound_is_nearly_attained_by_looking_at_the_centres():
-    """A search that is told the centres of all needles misses the bound by the one point that it does not guess."""
+def test_searching_the_centres_nearly_attains_the_bound():
+    """A search over the centres of all needles exceeds the bound by the contribution of one point."""
     family = make("chain", 12, (1, 1))
     horizon = longest_horizon(family)
     centres = np.array([family.centre(member) for member in range(12)])

@@ -1,4 +1,4 @@
-"""What every problem of unknown kernels and norms has to keep: its optimum, its values, its wiring."""
+"""Conformance tests of the problems with unknown kernels and norms: optimum, values, wiring."""
 
 import pickle
 from dataclasses import replace
@@ -10,14 +10,14 @@ import pytest
 from cascada.errors import ArgumentError
 from cascada.network import Network
 from cascada.problems import PRACTICE, Optimum, Problem, certified
-from cascada.problems.tabulated import Tabulated
+from cascada.problems.value_table import ValueTable
 from cascada.process import Process
-from tests.problems.searching import KERNEL, NORM_BOUND, best_found, practice, sobol
+from tests.problems.search import KERNEL, NORM_BOUND, best_found, practice, sobol
 from tests.test_architecture import loaded_by
 
 NAMES = sorted(PRACTICE)
-# log₂ of the sample, points polished, evaluations for each. A call of the alloy takes milliseconds; two problems have
-# many local maxima.
+# log₂ of the sample size, number of local searches, evaluations of each. A call of the alloy model takes milliseconds;
+# two problems have many local maxima.
 EFFORT = {"ageing": (10, 3, 250), "alpine2": (13, 40, 1000), "sample-path-cascade-5": (13, 16, 1000)}
 
 
@@ -35,7 +35,7 @@ def test_the_optimum_is_attained_at_the_stated_points(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_optimum_is_not_beaten(name):
-    """The search comes close to it, so that it would find a better one; and it does not."""
+    """The search comes close to the optimum, so it would find a better point if there were one."""
     problem = practice(name)
     exponent, starts, most = EFFORT.get(name, (13, 8, 1000))
     found = best_found(problem, exponent, starts, kinks=name == "pv-plant", most=most)
@@ -44,7 +44,7 @@ def test_the_optimum_is_not_beaten(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_many_points_at_once_are_what_the_stages_give_one_by_one(name):
+def test_values_of_many_points_equal_single_calls_of_the_stages(name):
     problem = practice(name)
     domain, process = problem.network.domain, Process(problem.network)
     points = sobol(problem, 3, seed=5)
@@ -68,7 +68,7 @@ def test_problems_can_be_sent_to_other_processes(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_modelled_stage_claims_what_is_given(name):
+def test_kernel_and_norm_bound_are_passed_to_every_modelled_stage(name):
     problem = practice(name)
     assert problem.name == name
     for stage in problem.network.stages:
@@ -79,7 +79,7 @@ def test_every_modelled_stage_claims_what_is_given(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_nothing_is_claimed_by_default(name):
+def test_kernels_and_norm_bounds_are_none_by_default(name):
     for stage in PRACTICE[name]().network.stages:
         assert stage.kernel is None
         assert stage.norm_bound is None
@@ -98,7 +98,7 @@ def test_listing_problems_loads_neither_pvlib_nor_the_solver():
     assert not {"pvlib", "pandas", "scipy.integrate", "scipy.optimize", "scipy.stats"} & loaded
 
 
-def test_an_answer_is_given_worked_out_or_searched_for():
+def test_an_optimum_is_given_computed_or_searched_for():
     plain = certified("chain")
     assert plain.best.how == "search"
     given = Optimum(np.array([[1.0, 2.0]]), 3.0, "analytic")
@@ -109,7 +109,7 @@ def test_an_answer_is_given_worked_out_or_searched_for():
         assert (point.tolist(), value) == ([1.0, 2.0], 3.0)
 
 
-def test_an_optimum_cannot_be_changed_by_those_who_get_it():
+def test_the_points_of_an_optimum_are_read_only():
     points = np.array([[1.0, 2.0]])
     optimum = Optimum(points, 3.0, "analytic")
     points[0, 0] = 9.0
@@ -126,10 +126,10 @@ def test_values_are_of_the_coordinates_of_logarithmic_controls():
     np.testing.assert_allclose(row[:4], [400.0, np.log(10.0), 450.0, np.log(2.0)], rtol=1e-15)
 
 
-def test_columns_of_one_stage_do_not_depend_on_how_it_is_called():
+def test_values_computed_one_by_one_equal_those_of_columns():
     problem: Problem = practice("rosenbrock-5")
     network: Network = problem.network
     points = sobol(problem, 4)
     np.testing.assert_allclose(
-        Tabulated(network)(points), Tabulated(network, one_by_one=True)(points), rtol=1e-14, atol=1e-14
+        ValueTable(network)(points), ValueTable(network, one_by_one=True)(points), rtol=1e-14, atol=1e-14
     )

@@ -1,4 +1,4 @@
-"""Cascades of sample paths: samples of the right process, and an optimum found stage by stage."""
+"""Tests of cascades of sample paths: covariance of the samples, and the optimum found stage by stage."""
 
 import numpy as np
 import pytest
@@ -7,11 +7,11 @@ from cascada.errors import ArgumentError
 from cascada.kernels import SquaredExponential
 from cascada.problems import sample_path_cascade
 from cascada.problems.sample_paths import DEVIATION, SamplePath, sample_path, stagewise_optimum
-from tests.problems.searching import KERNEL, NORM_BOUND, practice, sobol
+from tests.problems.search import KERNEL, NORM_BOUND, practice, sobol
 
 
 def test_samples_have_the_kernel_as_their_covariance():
-    """Over n draws a covariance has variance at most 2s⁴/n: five of those."""
+    """A covariance over n draws has variance at most 2s⁴/n; the tolerance is five standard deviations."""
     n = 400
     points = np.array([[0.0, 0.0, 0.0], [2.0, 0.0, -1.0], [9.0, 0.0, 3.0], [9.5, -3.0, 3.0]])
     inputs = ("a", "b", "c")
@@ -40,7 +40,7 @@ def test_gradients_are_those_of_the_values():
         assert gradient[j] == pytest.approx(slope, rel=1e-6, abs=1e-8)
 
 
-def test_many_points_are_worked_on_in_blocks():
+def test_values_of_many_points_do_not_depend_on_blocks():
     problem = practice("sample-path-cascade-3")
     points = sobol(problem, 11)
     np.testing.assert_allclose(problem.values(points)[700:702], problem.values(points[700:702]), rtol=1e-12)
@@ -56,7 +56,7 @@ def test_the_recorded_optimum_is_found_again_stage_by_stage(stages):
     assert problem.objective(found.points)[0] == pytest.approx(found.value, rel=1e-9)
 
 
-def test_other_seeds_work_out_their_optimum():
+def test_the_optimum_of_other_seeds_is_computed():
     problem = sample_path_cascade(3, 4, KERNEL, NORM_BOUND)
     assert problem.best.how == "numerical"
     assert problem.objective(problem.best.points)[0] == pytest.approx(problem.best.value, rel=1e-9)
@@ -64,6 +64,6 @@ def test_other_seeds_work_out_their_optimum():
     assert problem.objective(sobol(problem, 13)).max() <= problem.best.value
 
 
-def test_a_cascade_has_stages():
-    with pytest.raises(ArgumentError, match="2 stages or more; got 1"):
+def test_too_few_stages_raise_an_argument_error():
+    with pytest.raises(ArgumentError, match="a cascade must have at least 2 stages; got 1"):
         sample_path_cascade(1)

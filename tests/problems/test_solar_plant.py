@@ -1,4 +1,4 @@
-"""The solar plant: a limit that is met, many local maxima, a formula at the end, and an extra that may be missing."""
+"""Tests of the solar plant: the power limit, local maxima, the known last stage, and the optional dependency."""
 
 import subprocess
 import sys
@@ -17,7 +17,7 @@ from cascada.problems.solar_plant import (
     revenue_between,
     sky,
 )
-from tests.problems.searching import polished, practice, sobol
+from tests.problems.search import polished, practice, sobol
 
 WITHOUT_PVLIB = """
 import sys
@@ -43,7 +43,7 @@ def test_the_structure_is_4_5_5_1():
 
 
 def test_the_sky_is_that_of_a_clear_spring_day():
-    """Noon at latitude 45° and declination δ: the sun is δ above the equator. Ranges: any textbook."""
+    """Noon at latitude 45° and declination δ: the sun is δ above the equator. The ranges are from textbooks."""
     above = sky()
     declination = 23.45 * np.sin(np.radians(360 / 365 * (284 + 105)))
     assert above.zenith[2] == pytest.approx(45.0 - declination, abs=0.5)
@@ -60,7 +60,7 @@ def test_irradiance_follows_the_sun():
     east, south, west = (np.array(irradiance(60.0, a, 60.0, a)) for a in (90.0, 180.0, 270.0))
     assert east.argmax() < south.argmax() < west.argmax()
     np.testing.assert_allclose(east, west[::-1], rtol=1e-9)
-    # Both strings count by their capacity.
+    # The strings are weighted by their capacity.
     np.testing.assert_allclose(irradiance(60.0, 90.0, 60.0, 270.0), 0.55 * east + 0.45 * west, rtol=1e-12)
 
 
@@ -74,7 +74,7 @@ def test_power_is_clipped_somewhere_and_not_everywhere():
     assert clipped.all(axis=1).sum() == 0
 
 
-def test_power_grows_with_light_up_to_the_limit_and_cells_that_warm_up_lose():
+def test_power_grows_with_light_up_to_the_limit_and_falls_with_temperature():
     light = np.linspace(10.0, 1100.0, 200)
     for column in power(light, light, light, light, light):
         assert np.all(np.diff(column) >= 0)
@@ -98,7 +98,7 @@ def test_revenue_is_linear_and_its_interval_holds_it():
 
 
 def test_many_local_maxima_within_half_a_percent():
-    """Polished from different sides, and each the best of its neighbourhood."""
+    """Each is found from different starts and is the best of its neighbourhood."""
     problem = practice("pv-plant")
     starts = [
         [70.6, 259.2, 54.7, 115.2],
@@ -126,7 +126,7 @@ def test_two_strings_that_both_face_south_earn_less():
     assert problem.objective(south)[0] < 0.9 * BEST_KNOWN.value
 
 
-def test_without_pvlib_it_is_listed_and_says_what_is_missing():
+def test_without_pvlib_the_problem_is_listed_and_names_the_missing_package():
     done = subprocess.run([sys.executable, "-c", WITHOUT_PVLIB], check=True, capture_output=True, text=True)
     summary, value, error = done.stdout.splitlines()
     assert "pip install 'cascada[problems]'" in summary

@@ -1,4 +1,4 @@
-"""The ageing of an alloy: a complete state, the laws of precipitation, and two ways to a strong alloy."""
+"""Tests of the ageing of an alloy: completeness of the state, laws of precipitation, and two local maxima."""
 
 import math
 import time
@@ -12,7 +12,7 @@ from scipy.integrate import solve_ivp
 from cascada.problems import precipitation
 from cascada.problems.precipitation import AS_QUENCHED, Precipitates, aged, rates, yield_strength
 from cascada.problems.two_step_ageing import BEST_KNOWN, first_step, second_step, strength
-from tests.problems.searching import polished, practice, sobol
+from tests.problems.search import polished, practice, sobol
 
 TEMPERATURES = st.floats(350.0, 500.0)
 HOURS = st.floats(0.3, 30.0)
@@ -29,13 +29,13 @@ def close(one: Precipitates, other: Precipitates, tolerance: float = 1e-8) -> bo
 @settings(max_examples=40, deadline=None)
 @given(TEMPERATURES, HOURS, TEMPERATURES, HOURS, st.floats(0.02, 0.98))
 def test_the_state_is_complete(before, first, temperature, hours, part):
-    """Ageing for some hours is ageing for a part of them and then for the rest, from any state that a step leaves."""
+    """Ageing in one step equals ageing in two consecutive steps of the same total time, from any state."""
     for state in (AS_QUENCHED, aged(AS_QUENCHED, before, first)):
         whole = aged(state, temperature, hours)
         assert close(aged(aged(state, temperature, part * hours), temperature, (1 - part) * hours), whole)
 
 
-def test_ten_hours_are_one_and_nine():
+def test_ten_hours_equal_one_hour_and_nine_hours():
     state = first_step(T1=410.0, t1=10.0)
     assert second_step(*first_step(T1=410.0, t1=1.0), T2=410.0, t2=9.0) == pytest.approx(state, rel=1e-8)
     assert strength(*state) == yield_strength(Precipitates(*state))
@@ -55,7 +55,7 @@ def test_another_solver_gives_the_same_state(temperature, hours):
     assert solute == pytest.approx(total * AS_QUENCHED.solute, rel=2e-6)
 
 
-def test_no_solute_appears_and_some_is_lost():
+def test_the_total_solute_never_increases():
     totals = []
     for hours in (0.3, 1.0, 3.0, 10.0, 30.0):
         state = aged(AS_QUENCHED, 425.0, hours)
@@ -67,7 +67,7 @@ def test_no_solute_appears_and_some_is_lost():
 
 
 def test_large_particles_coarsen_by_the_law_of_lifshitz_slyozov_and_wagner(monkeypatch):
-    """R³ grows with time at the rate 4/9·R₀·D·c_e/c_p, when nothing is lost and all has precipitated."""
+    """R³ grows with time at the rate 4/9·R₀·D·c_e/c_p, if no solute is lost and all has precipitated."""
     monkeypatch.setattr(precipitation, "_BOUNDARY_LOSS", (0.0, 0.0, 673.15))
     temperature, kelvin = 475.0, 748.15
     start = aged(AS_QUENCHED, temperature, 300.0)
@@ -137,6 +137,6 @@ def test_two_local_maxima():
 def test_a_call_takes_milliseconds():
     problem = practice("ageing")
     points = sobol(problem, 5, seed=3)
-    start = time.process_time()  # of this process alone: others may keep the machine busy
+    start = time.process_time()  # CPU time of this process, because the machine may be busy
     problem.values(points)
     assert (time.process_time() - start) / len(points) < 0.05

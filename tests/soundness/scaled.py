@@ -24,7 +24,7 @@ from cascada.kernels import (
 )
 from cascada.network import Network, Stage
 from cascada.problems import Problem
-from cascada.problems.certified import STRUCTURES, Plan
+from cascada.problems.certified_problem import STRUCTURES, StagePlan
 from cascada.space import Real
 from tests.soundness.truths import BOX, NORM
 
@@ -106,7 +106,7 @@ def in_units(kernel: Stationary, scales: Array, variance: float) -> Stationary:
     return replace(kernel, lengthscale=tuple(lengths.tolist()), variance=kernel.variance * variance)  # type: ignore[type-var]
 
 
-def _inputs(plan: Plan, plans: Any, units: Units) -> tuple[Array, Array]:
+def _inputs(plan: StagePlan, plans: Any, units: Units) -> tuple[Array, Array]:
     """Scale and centre of every input of a stage: outputs of its parents, then controls."""
     parents = [j for j in plan.parents for _ in range(plans[j].outputs)]
     scales = [units.outputs[j] for j in parents] + [units.controls[name] for name in plan.controls]
@@ -115,7 +115,7 @@ def _inputs(plan: Plan, plans: Any, units: Units) -> tuple[Array, Array]:
 
 
 def _modelled(
-    plan: Plan, i: int, scales: Array, centre: Array, kernel: Stationary, units: Units, rng: np.random.Generator
+    plan: StagePlan, i: int, scales: Array, centre: Array, kernel: Stationary, units: Units, rng: np.random.Generator
 ) -> tuple[Callable[[Array], Array], dict[str, Any]]:
     """The function of a stage, drawn in plain units and then scaled, and what is assumed of it."""
     size, variance, ones = float(units.outputs[i]), float(units.variances[i]), np.ones(len(scales))
@@ -156,9 +156,9 @@ def _one(function: Callable[[Array], Array], names: list[str], **values: float) 
     return function(np.array([[values[name] for name in names]]))[0].tolist()
 
 
-def _outputs(i: int, plan: Plan) -> list[str]:
+def _outputs(i: int, plan: StagePlan) -> list[str]:
     return [f"s{i + 1}_{j + 1}" for j in range(plan.outputs)]
 
 
-def _inputs_by_name(plan: Plan, plans: Any) -> list[str]:
+def _inputs_by_name(plan: StagePlan, plans: Any) -> list[str]:
     return [name for j in plan.parents for name in _outputs(j, plans[j])] + list(plan.controls)

@@ -1,4 +1,4 @@
-"""Follower at a store changes nothing in it, whatever is found there."""
+"""A read-only view of a stored study follows its log and writes nothing."""
 
 import math
 from dataclasses import dataclass

@@ -11,7 +11,7 @@ from cascada.theory.hard import HardFamily
 
 
 def posterior_sd(kernel: Stationary, seen: Array, z: Array, jitter: float) -> float:
-    """σ at z given looks at `seen`, with λs² on the diagonal (`eq:var`)."""
+    """σ at z given observations at `seen`, with λs² on the diagonal (`eq:var`)."""
     if not len(seen):
         return float(np.sqrt(kernel.variance))
     gram = kernel(seen, seen) + jitter * kernel.variance * np.eye(len(seen))
@@ -39,13 +39,13 @@ def largest_gain(kernel: Stationary, points: Array, horizon: int, noise: float) 
 
 
 def chain_constant(B: float, L: float, m: int) -> mpmath.mpf:
-    """2B·Σ_{i=1}^m (2L)^{m−i}, term by term, with 50 digits."""
+    """2B·Σ_{i=1}^m (2L)^{m−i}, term by term, in 50 digits."""
     with mpmath.workdps(50):
         return 2 * mpmath.mpf(B) * mpmath.fsum((2 * mpmath.mpf(L)) ** (m - i) for i in range(1, m + 1))
 
 
 def multi_output_constant(B: float, L: float, m: int) -> mpmath.mpf:
-    """2B + Σ_{i=1}^{m−1} 2L·(5L)^{m−1−i}·4B, as `eq:rt_ucb_3` has it."""
+    """2B + Σ_{i=1}^{m−1} 2L·(5L)^{m−1−i}·4B, as in `eq:rt_ucb_3`."""
     with mpmath.workdps(50):
         b, slope = mpmath.mpf(B), mpmath.mpf(L)
         return 2 * b + mpmath.fsum(2 * slope * (5 * slope) ** (m - 1 - i) * 4 * b for i in range(1, m))

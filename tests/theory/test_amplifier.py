@@ -1,4 +1,4 @@
-"""The amplifier: the paper's numbers, its norm, its accuracy near 0, its slopes, and the conditions on (u, ũ)."""
+"""Tests of the amplifier: the paper's numbers, norm, accuracy near 0, slopes, and the conditions on (u, ũ)."""
 
 import mpmath as mp
 import numpy as np
@@ -14,7 +14,7 @@ PAPER = {1.0: (0.958, 1.7814), 1.5: (0.939, 1.7482), 2.0: (0.934, 1.6994)}
 
 
 @pytest.mark.parametrize("nu", PAPER)
-def test_the_papers_numbers(nu):
+def test_the_numbers_of_the_paper_are_reproduced(nu):
     """fig:gtil and sec:dis_c: l = 1, B = 5, u = 0.5, ũ = 0.3."""
     amplifier = Amplifier(Matern(nu), 5.0, 0.5, 0.3)
     ratio, top = PAPER[nu]
@@ -65,7 +65,7 @@ def test_the_corrected_sign_of_the_norm():
 
 @pytest.mark.parametrize("nu", [1.0, 1.5, 2.3])
 @pytest.mark.parametrize("z", [1e-12, 1e-5, 0.1, 0.249, 0.251, 0.299])
-def test_every_digit_is_right_however_small_the_input(nu, z):
+def test_small_inputs_keep_full_relative_accuracy(nu, z):
     amplifier = Amplifier(Matern(nu), 5.0, 0.5, 0.3)
     with mp.workdps(40):
 
@@ -80,7 +80,7 @@ def test_every_digit_is_right_however_small_the_input(nu, z):
         assert amplifier.inverse(amplifier.at(z)) == pytest.approx(z, rel=1e-12)
 
 
-def test_it_is_odd_zero_at_zero_and_carried_by_the_first_coordinate():
+def test_the_amplifier_is_odd_and_depends_on_the_first_coordinate():
     amplifier = Amplifier(Matern(1.5), 5.0, 0.5, 0.3)
     z = np.linspace(-1, 1, 41)[:, None]
     np.testing.assert_allclose(amplifier(z), -amplifier(-z), atol=1e-15)
@@ -92,7 +92,7 @@ def test_it_is_odd_zero_at_zero_and_carried_by_the_first_coordinate():
     np.testing.assert_allclose(amplifier(other), amplifier.expansion(3)(other)[:, 0], rtol=1e-10, atol=1e-14)
 
 
-def test_a_chord_slope_is_no_lipschitz_constant():
+def test_the_largest_chord_slope_is_not_a_lipschitz_constant():
     """Corrected, thm:hard_chain: at ν = 1.5, u = 2, ũ = 1, B = 5 the derivative exceeds the largest chord slope."""
     amplifier = Amplifier(Matern(1.5), 5.0, 2.0, 1.0)
     assert amplifier.r_max * amplifier.scale == pytest.approx(1.594, abs=1e-3)
@@ -121,22 +121,22 @@ def test_the_lipschitz_constant_everywhere_holds_off_the_axis(nu, dimension):
         ((Matern(1.5), 5.0, 0.3, 0.3), r"u_tilde must lie below u.*condition 1.*got u = 0\.3, u_tilde = 0\.3"),
         ((Matern(1.5), 2.0, 0.5, 0.3), r"at least 1 \(condition 2.*it is 0\.69928.*Use norm_bound ≥ 2\.86"),
         ((Matern(1.5), 2.0, 1.5, 1.0), r"condition 3.*slope is 0\.963849.*Use norm_bound ≥ 2\.07"),
-        ((Matern(1.5), 1e6, 1e-4, 5e-5), r"u is too small against the lengthscale 1: .*got u = 0\.0001"),
+        ((Matern(1.5), 1e6, 1e-4, 5e-5), r"u is too small for the lengthscale 1: .*got u = 0\.0001"),
         ((Matern(1.5), -5.0, 0.5, 0.3), "norm_bound must be a finite number above 0"),
         ((Matern(1.5), 5.0, 0.5, 0.0), "u_tilde must be a finite number above 0"),
         ((Matern(1.5, (1.0, 1.0)), 5.0, 0.5, 0.3), "one lengthscale"),
     ],
 )
-def test_the_condition_that_fails_is_named(arguments, complaint):
+def test_the_error_names_the_failed_condition(arguments, complaint):
     with pytest.raises(ArgumentError, match=complaint) as e:
         Amplifier(*arguments)
-    if "Use norm_bound ≥ " in str(e.value):  # what is offered is enough
+    if "Use norm_bound ≥ " in str(e.value):  # the suggested norm bound is sufficient
         offered = float(str(e.value).split("Use norm_bound ≥ ")[1].split(",")[0])
         Amplifier(arguments[0], offered, *arguments[2:])
 
 
-def test_the_papers_three_conditions_do_not_make_eq_slope_true():
-    """ν = 1.5, u = 1.5, ũ = 1, B = 2: k falls, g̃_k(ũ) ≥ 1, all chord slopes are positive, yet g̃_k(z) < z near 0."""
+def test_the_three_conditions_of_the_paper_do_not_imply_eq_slope():
+    """ν = 1.5, u = 1.5, ũ = 1, B = 2: k decreases, g̃_k(ũ) ≥ 1, all chord slopes are positive, but g̃_k(z) < z near 0."""
     kernel, u, u_tilde, norm = Matern(1.5), 1.5, 1.0, 2.0
 
     def k(r):
@@ -148,13 +148,13 @@ def test_the_papers_three_conditions_do_not_make_eq_slope_true():
     assert 0 < scale / 2 * (k(u - z) - k(u + z)) < 0.97 * z
 
 
-def test_beyond_its_top_there_is_no_inverse():
+def test_inverting_a_height_above_the_top_raises_an_argument_error():
     amplifier = Amplifier(Matern(1.5), 5.0, 0.5, 0.3)
     assert amplifier.inverse(amplifier.top) == pytest.approx(0.3, rel=1e-14)
     with pytest.raises(ArgumentError, match=r"at most 1\.74821 on \[0, ũ\]; got height 1\.8"):
         amplifier.inverse(1.8)
 
 
-def test_a_kink_has_no_lipschitz_constant_everywhere():
-    with pytest.raises(ArgumentError, match=r"nu ≤ 0\.5 have a kink"):
+def test_a_rough_kernel_has_no_lipschitz_constant_everywhere():
+    with pytest.raises(ArgumentError, match=r"nu ≤ 0\.5 have a kink; got"):
         _ = Amplifier(Matern(0.5), 5.0, 0.5, 0.3).lipschitz_everywhere

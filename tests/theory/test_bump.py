@@ -1,4 +1,4 @@
-"""The needle: its Fourier transform and norm against many digits and an independent estimate, its width and slope."""
+"""Tests of the needle: Fourier transform and norm in many digits and by another method, width and slope."""
 
 import math
 from functools import cache
@@ -18,7 +18,7 @@ from cascada.theory.bump_spectrum import transform
 
 
 def bump(x):
-    """H = h/h(0) on the line, with many digits."""
+    """H = h/h(0) on the line in many digits."""
     return mp.exp(1 - 1 / (1 - x * x)) if abs(x) < 1 else mp.mpf(0)
 
 
@@ -42,8 +42,8 @@ def test_the_transform_is_the_hankel_integral(s, dimension):
 
 
 @pytest.mark.parametrize("dimension", [1, 2, 4, 7])
-def test_finer_steps_change_nothing(dimension):
-    """To 1e-13 of the envelope exp(−√s), also where the transform itself is 1e-28."""
+def test_finer_steps_do_not_change_the_transform(dimension):
+    """The change is below 1e-13 of the envelope exp(−√s), also where the transform is 1e-28."""
     s = np.concatenate([np.linspace(0, 50, 40), np.geomspace(60, 4000, 40)])
     change = transform(s, dimension) - transform(s, dimension, refine=2)
     assert np.abs(change / np.exp(-np.sqrt(s))).max() < 1e-13
@@ -51,8 +51,8 @@ def test_finer_steps_change_nothing(dimension):
 
 @pytest.mark.parametrize(("dimension", "nu"), [(1, 0.5), (1, 1.5), (1, 5.5), (3, 0.5), (3, 1.5), (3, 3.5)])
 @pytest.mark.parametrize(("lengthscale", "width"), [(1.0, 1.0), (0.7, 0.01), (2.0, 5.0)])
-def test_the_norm_is_the_sobolev_norm_where_that_is_known(dimension, nu, lengthscale, width):
-    """Where p = ν + d/2 is whole, 1/k̂ = (2ν/ℓ² + ω²)^p/C is a polynomial, and ‖h̃‖² a sum of ∫|∇ʲh̃|²: no transform."""
+def test_the_norm_equals_the_sobolev_norm_for_whole_orders(dimension, nu, lengthscale, width):
+    """Where p = ν + d/2 is whole, 1/k̂ = (2ν/ℓ² + ω²)^p/C is a polynomial, and ‖h̃‖² a sum of ∫|∇ʲh̃|²."""
     p = round(nu + dimension / 2)
     with mp.workdps(30):
         base = 2 * mp.mpf(nu) / mp.mpf(lengthscale) ** 2
@@ -92,8 +92,8 @@ def energy(dimension: int, order: int) -> mp.mpf:
         (1.5, 2, (9, 17, 33), 0.1),
     ],
 )
-def test_interpolation_norms_approach_it_from_below(nu, dimension, sides, close):
-    """The norm of the interpolant through any points is at most ‖h̃‖, grows with more of them, and tends to it."""
+def test_interpolation_norms_approach_the_norm_from_below(nu, dimension, sides, close):
+    """The norm of the interpolant through any points is at most ‖h̃‖, grows with more points, and converges to it."""
     kernel, found = Matern(nu, 0.8), Needle(dimension, 0.3, 0.5)
     norm = found.norm(kernel)
     below = [interpolation_norm(kernel, found, grid(side, dimension)) for side in sides]
@@ -147,7 +147,7 @@ def test_the_widest_needle_of_the_papers_kernel():
     assert widest(Matern(1.5, 0.2), 1) == pytest.approx(0.2 * 2.517, abs=1e-3)
 
 
-def test_a_needle_that_is_too_high_is_refused_with_the_height_that_is_not():
+def test_a_needle_that_is_too_high_raises_with_the_largest_possible_height():
     kernel = Matern(1.5)
     with pytest.raises(
         ArgumentError, match=r"a norm of at least 6\.44.* at every width; got norm 5\..*at most 3\.88"
@@ -159,15 +159,15 @@ def test_a_needle_that_is_too_high_is_refused_with_the_height_that_is_not():
     assert needle(kernel, 1, top, 5.0).width == pytest.approx(widest(kernel, 1), rel=1e-6)
 
 
-def test_what_the_kernel_must_be():
+def test_unsupported_kernels_raise_an_error():
     with pytest.raises(ArgumentError, match="one lengthscale"):
         unit_norm(Matern(1.5, (1.0, 2.0)), 2, 0.1)
-    with pytest.raises(NumericalError, match="beyond floating-point numbers"):
+    with pytest.raises(NumericalError, match="exceeds the range of floats"):
         unit_norm(Matern(20.0), 1, 1e-7)
 
 
 @pytest.mark.parametrize("dimension", [1, 3])
-def test_the_needle_itself(dimension):
+def test_the_needle_has_its_height_support_and_slope(dimension):
     found = Needle(dimension, 0.4, 0.2)
     rng = np.random.default_rng(0)
     directions = rng.standard_normal((200, dimension))

@@ -1,4 +1,4 @@
-"""Hard functions of the three structures: heights, norms, supports, and the inequalities between their constants."""
+"""Tests of hard functions of the three structures: heights, norms, supports and inequalities of their constants."""
 
 from itertools import pairwise
 from typing import Any
@@ -43,7 +43,7 @@ def composite(family: HardFamily, member: int, points: Array) -> Array:
     norm=st.floats(8.0, 60.0),
     part=st.floats(1e-3, 1.0),
 )
-def test_every_family_is_what_the_theorem_says(nu, u, share, depth, dimension, norm, part):
+def test_every_family_satisfies_the_theorem(nu, u, share, depth, dimension, norm, part):
     arguments: dict[str, Any] = {"dims": (dimension, *[1] * (depth - 1)), "u": u, "u_tilde": share * u}
     try:
         family = hard_family(Matern(nu), norm, 1e6, **arguments)
@@ -86,7 +86,7 @@ def test_a_member_is_high_at_its_centre_and_zero_outside_its_ball(structure):
 
 @pytest.mark.parametrize("structure", STRUCTURES)
 def test_the_first_output_carries_the_chain_and_the_others_are_zero(structure):
-    """fig:mul_lower, fig:net_lower: wider layers change no value."""
+    """fig:mul_lower, fig:net_lower: wider layers do not change the values."""
     family, plain = make(structure), make("chain")
     points = family.centre(3) + np.linspace(-0.02, 0.02, 41)[:, None] * [1.0, 0.3]
     values, expected = points, points
@@ -127,7 +127,7 @@ def test_supports_are_disjoint_and_within_the_cube(dims, epsilon):
 
 @settings(max_examples=30)
 @given(cells=st.integers(1, 60), depth=st.integers(1, 4), dimension=st.integers(1, 3), nu=st.floats(1.0, 3.0))
-def test_a_family_made_from_its_cells(cells, depth, dimension, nu):
+def test_family_of_cells_has_the_given_number_of_cells_and_norm(cells, depth, dimension, nu):
     arguments: dict[str, Any] = {"dims": (dimension, *[1] * (depth - 1)), "u": 0.5, "u_tilde": 0.3}
     family = family_of_cells(Matern(nu), 6.0, cells, **arguments)
     assert family.members == cells**dimension
@@ -140,7 +140,7 @@ def test_a_family_made_from_its_cells(cells, depth, dimension, nu):
 
 
 def test_a_steep_needle_sets_the_lipschitz_constant():
-    """At ν = 1, L' = Θ(B) stays: L is then the needle's, and α falls below r_min/r_max."""
+    """At ν = 1, L' = Θ(B): L is that of the needle, and α is below r_min/r_max."""
     family = hard_family(Matern(1.0), 3.0, 0.02, dims=(1, 1), u=0.5, u_tilde=0.3)
     assert family.lipschitz == family.needle.lipschitz > family.amplifier.lipschitz
     assert family.alpha < family.amplifier.ratio
@@ -163,7 +163,7 @@ def test_a_steep_needle_sets_the_lipschitz_constant():
         ({"norm_bound": 2.0}, "condition 2"),
     ],
 )
-def test_what_cannot_be_is_refused(change, complaint):
+def test_invalid_arguments_of_a_family_raise_an_argument_error(change, complaint):
     arguments: dict[str, Any] = {
         "kernel": Matern(1.5),
         "norm_bound": 5.0,
@@ -176,7 +176,7 @@ def test_what_cannot_be_is_refused(change, complaint):
         hard_family(**{**arguments, **change})
 
 
-def test_the_largest_epsilon_that_is_offered_is_possible():
+def test_the_largest_suggested_epsilon_is_possible():
     for dims in ((1,), (1, 1), (3, 1, 1), (2, 1, 1, 1)):
         with pytest.raises(ArgumentError, match="Use epsilon") as e:
             make("chain", dims, 50.0)
@@ -187,12 +187,12 @@ def test_the_largest_epsilon_that_is_offered_is_possible():
 
 
 @pytest.mark.parametrize("member", [-1, 49, 1.5, True])
-def test_members_are_counted_from_zero(member):
+def test_an_invalid_member_raises_an_argument_error(member):
     with pytest.raises(ArgumentError, match="member must be a whole number from 0 to 48"):
         make("chain", (1, 1, 1)).centre(member)
 
 
 @pytest.mark.parametrize("cells", [0, 1.5, True])
-def test_cells_are_counted(cells):
+def test_invalid_cells_raise_an_argument_error(cells):
     with pytest.raises(ArgumentError, match="cells must be a whole number"):
         family_of_cells(Matern(1.5), 5.0, cells, dims=(1,), u=0.5, u_tilde=0.3)

@@ -1,4 +1,4 @@
-"""Lower bounds: the count of the proof against every way to search, and the orders with their labels."""
+"""Tests of lower bounds: the count of the proof compared with all search orders, and the orders with their labels."""
 
 import math
 from itertools import pairwise
@@ -16,11 +16,11 @@ from cascada.theory.lower import (
     average_cumulative_regret,
     average_simple_regret,
     cumulative_regret_bound,
-    cumulative_regret_order,
     longest_horizon,
+    lower_cumulative_regret_order,
+    lower_simple_regret_order,
     rounds_order,
     simple_regret_bound,
-    simple_regret_order,
 )
 
 SETTING: dict[str, Any] = {"dims": (1, 1, 1), "u": 0.5, "u_tilde": 0.3}
@@ -32,10 +32,10 @@ def family(cells: int = 10, nu: float = 1.5, dims: tuple[int, ...] = (1, 1)) -> 
 
 @settings(max_examples=60)
 @given(st.integers(2, 14), st.integers(0, 16), st.randoms(use_true_random=False))
-def test_no_order_of_cells_does_better(cells, rounds, random):
-    """The best that any algorithm can do is to look into one cell a round, at its centre, and then to stay."""
+def test_no_search_order_has_less_regret_than_the_bound(cells, rounds, random):
+    """The best algorithm evaluates the centre of one new cell per round and stays at a maximum."""
     hard = family(cells)
-    order = [random.randrange(-1, cells) for _ in range(rounds)]  # −1: a point where all members are zero
+    order = [random.randrange(-1, cells) for _ in range(rounds)]  # −1 is a point where all members are zero
     guess = random.randrange(cells)
     height, simple, cumulative = hard.heights[-1], [], []
     for member in range(hard.members):
@@ -47,8 +47,8 @@ def test_no_order_of_cells_does_better(cells, rounds, random):
 
 
 @pytest.mark.parametrize("rounds", [0, 3, 9, 30])
-def test_one_cell_after_the_other_attains_the_bounds(rounds):
-    """They are sharp: nothing larger is true of every algorithm."""
+def test_searching_one_cell_per_round_attains_the_bounds(rounds):
+    """The bounds are sharp."""
     hard = family(10)
     seen = min(rounds, 10)
     left = max(0, 10 - rounds - 1)
@@ -60,7 +60,7 @@ def test_one_cell_after_the_other_attains_the_bounds(rounds):
 
 
 @pytest.mark.parametrize(("cells", "longest"), [(1, -1), (2, 0), (10, 4), (11, 4), (12, 5)])
-def test_half_the_members_leave_epsilon(cells, longest):
+def test_half_as_many_rounds_as_members_leave_regret_epsilon(cells, longest):
     """thm:lower_sim: T ≤ M/2 − 1 ⇒ average simple regret ≥ ε."""
     hard = family(cells)
     assert longest_horizon(hard) == longest
@@ -71,7 +71,7 @@ def test_half_the_members_leave_epsilon(cells, longest):
         assert average_simple_regret(hard, longest + 1).value < hard.epsilon
 
 
-def test_explicit_bounds_fall_and_grow_with_the_horizon_as_they_must():
+def test_simple_bounds_decrease_and_cumulative_bounds_increase_with_the_horizon():
     horizons = [0, 3, 10, 100]
     simple = [simple_regret_bound(Matern(1.5), 5.0, T, **SETTING) for T in horizons]
     cumulative = [cumulative_regret_bound(Matern(1.5), 5.0, T, **SETTING) for T in horizons]
@@ -79,21 +79,21 @@ def test_explicit_bounds_fall_and_grow_with_the_horizon_as_they_must():
     assert [bound.value for bound in cumulative] == sorted(bound.value for bound in cumulative)
     assert simple[0].status == "proven"
     assert simple[2].constants["M"] > 11
-    # The bound of one family is no better than the best of all.
+    # The bound of one family is at most the best of all families.
     hard = family_of_cells(Matern(1.5), 5.0, 22, **SETTING)
     assert simple[2].value >= average_simple_regret(hard, 10).value
 
 
 @pytest.mark.parametrize(("nu", "dimension"), [(1.0, 1), (1.5, 1), (1.5, 2)])
 def test_the_explicit_bound_has_the_order_of_the_theorem(nu, dimension):
-    """For T → ∞ the slope in log T is −ν/d: the numbers fall as thm:lower_sim says."""
+    """For T → ∞ the slope in log T is −ν/d: as in thm:lower_sim."""
     setting: dict[str, Any] = {**SETTING, "dims": (dimension, 1, 1)}
     few, many = (simple_regret_bound(Matern(nu), 5.0, T, **setting).value for T in (10_000, 160_000))
-    order = simple_regret_order(family(10, nu, (dimension, 1, 1)))
+    order = lower_simple_regret_order(family(10, nu, (dimension, 1, 1)))
     assert math.log(many / few) / math.log(16) == pytest.approx(order.exponents[0], abs=0.02)
 
 
-def test_deeper_and_larger_norms_are_harder():
+def test_bounds_increase_with_depth_and_norm():
     """ε grows with each layer by a factor between αL and L, and with B."""
     by_depth = [simple_regret_bound(Matern(1.5), 5.0, 200, **{**SETTING, "dims": (1, *[1] * m)}) for m in range(4)]
     for shallow, deep in pairwise(by_depth):
@@ -103,16 +103,20 @@ def test_deeper_and_larger_norms_are_harder():
     assert values == sorted(values)
 
 
-def test_orders_have_no_value_and_say_so():
+def test_orders_have_a_status_instead_of_a_value():
     hard = family(10, 1.5, (2, 1, 1))
     size = hard.norm_bound * (hard.alpha * hard.lipschitz) ** 2
     assert hard.alpha == pytest.approx(hard.amplifier.ratio, rel=1e-9)
-    simple, rounds, cumulative = simple_regret_order(hard), rounds_order(hard), cumulative_regret_order(hard)
+    simple, rounds, cumulative = (
+        lower_simple_regret_order(hard),
+        rounds_order(hard),
+        lower_cumulative_regret_order(hard),
+    )
     assert simple.inside(81) == pytest.approx(size * 81**-0.75)
     assert rounds.inside(1) == pytest.approx((size / hard.epsilon) ** (2 / 1.5))
     assert cumulative.inside(10**8) == pytest.approx(size * 100)  # (10⁸)^{1 − ν/d}
     assert cumulative.inside(4) == pytest.approx(4)  # min{T, ·}
-    narrow = cumulative_regret_order(family(10, 1.5, (1, 1, 1)))
+    narrow = lower_cumulative_regret_order(family(10, 1.5, (1, 1, 1)))
     assert narrow.exponents == (0.0,)  # d ≤ ν
     assert narrow.inside(10**6) == pytest.approx((5 * (hard.alpha * hard.lipschitz) ** 2) ** (1 / 1.5))
     for order, label in ((simple, "thm:lower_sim"), (rounds, "thm:lower_sim"), (cumulative, "thm:lower_cml")):
@@ -122,7 +126,7 @@ def test_orders_have_no_value_and_say_so():
 
 
 @pytest.mark.parametrize("horizon", [-1, 2.0, True])
-def test_a_horizon_is_a_count(horizon):
+def test_an_invalid_horizon_raises_an_argument_error(horizon):
     with pytest.raises(ArgumentError, match="T must be a whole number ≥ 0"):
         average_simple_regret(family(4), horizon)
     with pytest.raises(ArgumentError, match="T must be a whole number ≥ 0"):

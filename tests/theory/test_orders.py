@@ -1,4 +1,4 @@
-"""Orders: exponents and factors against the printed formulas, their tables, and fill distances against points."""
+"""Tests of orders: exponents and factors of the printed formulas, tables, and fill distances of sampled points."""
 
 import math
 
@@ -33,7 +33,7 @@ D = 24  # of NET
 # ---------------------------------------------------------------- non-adaptive
 
 
-def test_rough_kernels_lose_in_the_exponent():
+def test_rough_kernels_have_a_smaller_exponent():
     for layers, root in ((CHAIN, 1), (MULTI, 1), (NET, math.sqrt(D))):
         order = simple_regret_order(layers, 0.5)
         assert order.inside(T) == pytest.approx(root * B * L**3 * T ** (-(0.5**4) / 2))
@@ -81,7 +81,7 @@ def test_the_restrictive_cases():
 
 @pytest.mark.parametrize("structure", ["chain", "feed-forward", "multi-output"])
 @pytest.mark.parametrize("seed", range(4))
-def test_fill_distances_grow_as_the_bound_says(structure, seed):
+def test_fill_distances_of_layers_stay_below_the_bound(structure, seed):
     problem = certified(structure, seed, Matern(2.5))
     layers, rng = layers_of(problem.network), np.random.default_rng(seed)
     dense, design = (problem.values(rng.uniform(-2, 2, (n, 2))) for n in (3000, 40))
@@ -106,9 +106,9 @@ def test_fill_distances_and_their_orders():
     ]
     with pytest.raises(ArgumentError, match=r"layer must be a whole number from 1 to 4; got 5"):
         layer_fill_distance(CHAIN, 5, 0.1)
-    with pytest.raises(ArgumentError, match="δ_T must be 0 or more"):
+    with pytest.raises(ArgumentError, match="δ_T must be a finite number ≥ 0"):
         layer_fill_distance(CHAIN, 2, -0.1)
-    with pytest.raises(ArgumentError, match="no inputs of their own"):
+    with pytest.raises(ArgumentError, match="no additional inputs"):
         layer_sd_order(Layers("chain", [1, 1], B, L, [0, 1]), 2, 2.0)
 
 
@@ -139,7 +139,7 @@ def test_additional_inputs_count_for_domains_and_not_for_widths():
 # ---------------------------------------------------------------- comparison
 
 
-def test_orders_of_the_others_are_as_the_paper_states_them():
+def test_orders_of_other_algorithms_agree_with_the_paper():
     l1, sigma, plus, nu = 2.0, 1.5, 9.0, 1.5
     assert gpn_ucb_order(NET, nu).terms[0].log_factor == pytest.approx(math.log(2**4 * B * L**3 * math.sqrt(D)))
     assert cucb_order(NET, nu, l1, sigma).terms[0].log_factor == pytest.approx(
@@ -156,12 +156,12 @@ def test_orders_of_the_others_are_as_the_paper_states_them():
     assert order.inside(T) < math.inf
 
 
-def test_comparison_takes_the_slope_that_favours_the_others():
+def test_the_default_slope_favours_the_other_algorithms():
     cucb, mcbo, oi = compare(NET, 1.5, 1.5)
     assert cucb.theirs.constants["L_f"] == L / 2  # sqrt(max d_i) = 2
     assert cucb.log10_ratio == pytest.approx(math.log10(B * (B * 1.5 + 1.5) ** 3 * D * 9 / (16 * B * 27 * D**0.5)))
     assert mcbo.ratio > 1
-    assert oi.theirs.exponents > oi.ours.exponents  # ours falls faster with T
+    assert oi.theirs.exponents > oi.ours.exponents  # ours decreases faster with T
     assert compare(Layers("chain", [2, 1, 1, 1, 1, 1, 1, 1], B, L), 1.5, 1.5)[2].ratio == math.inf
     with pytest.raises(ArgumentError, match="independent outputs"):
         compare(MULTI, 1.5, 1.5)
@@ -170,7 +170,7 @@ def test_comparison_takes_the_slope_that_favours_the_others():
 
 
 def test_without_two_to_the_m_our_factor_is_never_larger_than_that_of_cucb():
-    # The paper's claim, B·L^{m−1}·√D ≤ B·(B·L_σ + L_f)^{m−1}·D, for the smallest L_f that L allows in each layer alone.
+    # The paper's claim, B·L^{m−1}·√D ≤ B·(B·L_σ + L_f)^{m−1}·D, with the smallest L_f that L allows in each layer.
     rng = np.random.default_rng(0)
     for _ in range(200):
         m, d = int(rng.integers(2, 6)), int(rng.integers(1, 5))
@@ -213,8 +213,8 @@ def test_the_cases_of_the_table():
     assert "no lower bound for ν < 1" in rough[0].reason
 
 
-def test_no_lower_bound_is_claimed_where_later_layers_have_inputs_of_their_own():
-    """Else the rate that is proven for GPN-UCB would lie below it: Õ(T^0.75) against Ω(T^0.9)."""
+def test_networks_with_additional_inputs_have_no_lower_bound():
+    """Otherwise the proven rate of GPN-UCB would be below it: Õ(T^0.75) and Ω(T^0.9)."""
     controls = Layers("chain", [1] * 10, B, L, extra=[0] + [1] * 9)
     for row in (*summary_table(controls, 1.0), *cumulative_table(controls, 1.0)):
         assert row.order is None or row.side == "upper"
@@ -225,11 +225,11 @@ def test_the_short_table():
     assert order_of(lower).inside(T) == pytest.approx(B * L**3 * T**0.25)
     assert order_of(upper).inside(T) / order_of(lower).inside(T) == pytest.approx(2**4)  # a factor 2^m apart, at c = 1
     assert all(row.order is None for row in cumulative_table(CHAIN, 2.5))
-    with pytest.raises(ArgumentError, match="c is at most 1"):
+    with pytest.raises(ArgumentError, match="c must be at most 1"):
         cumulative_table(CHAIN, 1.5, c=1.1)
 
 
-def test_tables_are_text_and_markdown_and_json():
+def test_tables_have_text_markdown_and_json_forms():
     rows = (*summary_table(NET, 0.5), *cumulative_table(NET, 0.5))
     text, markdown = as_text(rows, T), as_markdown(rows, T)
     assert len(text.splitlines()) == 1 + len(rows)

@@ -1,4 +1,4 @@
-"""What is read off a network, and what is refused."""
+"""Tests of the constants derived from a network and of rejected networks."""
 
 import json
 import math
@@ -50,7 +50,7 @@ def test_structures_are_recognised(name, structure, dims, extra):
 def test_constants_are_those_of_each_stage():
     layers = layers_of(chain(first(outputs=["a", "b"], norm_bound=[1.0, 2.0], lipschitz=0.3), then(lipschitz=1e9)))
     assert layers.norm_bounds == (2.0, 3.0)
-    assert layers.lipschitz == pytest.approx((0.3, 3 * SLOPE))  # the smaller of given and derived
+    assert layers.lipschitz == pytest.approx((0.3, 3 * SLOPE))  # the smaller of the given and the derived constant
 
 
 @pytest.mark.parametrize(
@@ -58,13 +58,13 @@ def test_constants_are_those_of_each_stage():
     [
         (chain(first(norm_bound=None), then(kernel=None, norm_bound=None)), "'f' \\(norm_bound\\), 'g' \\(kernel and"),
         (certified("join").network, "stage 's2' breaks the chain of layers"),
-        (certified("known").network, "stage 's3' is a known formula"),
+        (certified("known").network, "every output is unknown; stage 's3' is a known formula"),
         (chain(first(outputs=["a", "b"]), then(parents=["f.a"])), "breaks the chain of layers"),
         (chain(first(), then(controls={"x": X["x"]})), "breaks the chain of layers"),
         (chain(first(), then(outputs=["a", "b"]), objective="g.a"), "the last stage 'g' must have one output"),
         (
             chain(first(outputs=["a", "b"]), then(outputs=["c", "d"], kernel=Separable(K)), then("h")),
-            "some have a joint norm",
+            "need either joint norms or one norm per output",
         ),
         (
             chain(
@@ -79,7 +79,7 @@ def test_constants_are_those_of_each_stage():
         ),
     ],
 )
-def test_networks_of_no_such_structure_are_refused(network: Network, complaint: str):
+def test_other_structures_raise_an_argument_error(network: Network, complaint: str):
     with pytest.raises(ArgumentError, match=complaint):
         layers_of(network)
 
@@ -107,7 +107,7 @@ def test_without_matern_there_are_no_rates():
     assert "here they are additive" in promise(chain(stage), 10, points=20).notes[0]
 
 
-def test_domains_hold_every_input_and_their_sum_bounds_that_of_points_in_them():
+def test_domains_contain_all_inputs_and_their_sum_bounds_that_of_points_inside():
     problem = certified("multi-output", 3, Matern(2.5, 1.5))
     said = promise(problem.network, 12, points=400)
     values = problem.values(np.random.default_rng(0).uniform(-2, 2, (300, 2)))
@@ -119,7 +119,7 @@ def test_domains_hold_every_input_and_their_sum_bounds_that_of_points_in_them():
         assert sd_sum(node.stage.kernel, inputs, 12).greedy <= bound.upper
 
 
-def test_a_network_of_options():
+def test_network_of_makes_a_network_with_the_given_layers():
     layers = Layers("multi-output", [2, 3, 1], [1.0, 2.0, 3.0], 5.0)
     network = network_of(layers, K)
     assert [len(node.inputs) for node in network.nodes] == [2, 3, 1]
@@ -127,11 +127,11 @@ def test_a_network_of_options():
     assert layers_of(network).norm_bounds == (1.0, 2.0, 3.0)
     rough = network_of(Layers("chain", [1, 1], 1.0, 2.0), Matern(0.5))
     assert layers_of(rough).lipschitz == (2.0, 2.0)
-    with pytest.raises(ArgumentError, match="make the network yourself"):
+    with pytest.raises(ArgumentError, match="Construct the network instead"):
         network_of(Layers("chain", [1, 1], 1.0, 1.0, [0, 1]), K)
 
 
-def test_every_point_of_a_box_is_near_a_centre():
+def test_every_point_of_a_box_is_within_the_fill_distance_of_a_centre():
     box = Boxes(np.array([[-1.0, 0.0]]), np.array([[3.0, 0.5]]))
     kernel = SquaredExponential((2.0, 0.1))
     centres, fill = cover(box, 50, kernel)

@@ -1,4 +1,4 @@
-"""The constants of thm:ucb_chain, thm:ucb_mul and thm:ucb_net, and what their proofs have before rounding."""
+"""Tests of the constants of thm:ucb_chain, thm:ucb_mul and thm:ucb_net and of the sums in their proofs."""
 
 import math
 from itertools import pairwise
@@ -53,7 +53,7 @@ def test_each_form_is_at_most_the_next(structure, m, B, L, data):
     assert all(a <= b * (1 + 1e-12) for a, b in pairwise(values))
 
 
-def test_the_printed_constants():
+def test_theorem_bounds_have_the_printed_constants():
     assert theorem_bound(Layers("chain", [2, 1, 1], 3.0, 2.0), 10.0).value == 2**4 * 3 * 2**2 * 10
     assert theorem_bound(Layers("multi-output", [2, 3, 2], 3.0, 2.0), 10.0).value == 5**3 * 3 * 2**2 * 10
     net = theorem_bound(Layers("feed-forward", [2, 3, 2], 3.0, 2.0), 10.0)
@@ -102,15 +102,15 @@ def test_rounding_to_the_theorem_needs_a_slope_of_one():
     assert "taken at L = 1 instead of 0.4" in theorem.assumptions[-1]
 
 
-def test_a_ratio_of_one_is_no_division_by_zero():
+def test_a_geometric_sum_with_ratio_one_is_finite():
     assert geometric_bound(Layers("chain", [1, 1, 1], 1.0, 0.5), 1.0).value == 6.0
     assert geometric_bound(Layers("multi-output", [1, 1, 1], 1.0, 0.2), 1.0).value == 12.0
     assert geometric_sum(1.0 + 1e-12, 1000) == pytest.approx(1000, rel=1e-9)
 
 
-def test_constants_of_each_layer_are_used_where_they_belong():
+def test_each_layer_uses_its_own_constants():
     own = Layers("chain", [2, 1, 1], norm_bound=[1.0, 2.0, 3.0], lipschitz=[9.0, 2.0, 5.0])
-    assert step_weights(own) == (2 * 1 * 4 * 10, 2 * 2 * 10, 2 * 3)  # the first layer's L does not matter
+    assert step_weights(own) == (2 * 1 * 4 * 10, 2 * 2 * 10, 2 * 3)  # the L of the first layer is not used
     multi = Layers("multi-output", [2, 2, 2], norm_bound=[1.0, 2.0, 3.0], lipschitz=[9.0, 2.0, 5.0])
     assert step_weights(multi) == (4 * 1 * 10 * 10, 4 * 2 * 10, 6)
     assert sum(step_weights(own)) <= geometric_bound(own, 1.0).value
@@ -141,14 +141,14 @@ def test_the_trivial_bound():
         (("chain", [2, 1], 1.0, 1.0, [1, 0]), "extra must be 0 for the first layer"),
     ],
 )
-def test_bad_layers_say_what_to_do(arguments, complaint):
+def test_invalid_layers_raise_an_argument_error(arguments, complaint):
     with pytest.raises(ArgumentError, match=complaint):
         Layers(*arguments)
 
 
-def test_bad_sums_say_what_to_do():
+def test_invalid_sums_raise_an_argument_error():
     chain = Layers("chain", [2, 1], 1.0, 1.0)
-    with pytest.raises(ArgumentError, match="Σ_T must be a finite number, 0 or more; got nan"):
+    with pytest.raises(ArgumentError, match="Σ_T must be a finite number ≥ 0; got nan"):
         theorem_bound(chain, math.nan)
     with pytest.raises(ArgumentError, match="one number for each of the 2 layers; got 1"):
         layered_bound(chain, [1.0])

@@ -1,6 +1,6 @@
-"""Runs of GPN-UCB on processes whose every assumption is true: no regret exceeds what the theorems promise.
+"""Tests that the regret of GPN-UCB never exceeds the bounds of the theorems if all assumptions are true.
 
-Σ_T is taken over all inputs that a layer can get from the candidates, worked out from the true functions.
+Σ_T is taken over all inputs of a layer that the candidates lead to, computed from the true functions.
 """
 
 from itertools import pairwise
@@ -13,23 +13,23 @@ from cascada.confidence import Boxes
 from cascada.kernels import Matern, SquaredExponential, Stationary
 from cascada.network import Beliefs, ball_regions, enclose_network, prior_beliefs
 from cascada.problems import Problem, certified
-from cascada.problems.certified import Plan, Structure
+from cascada.problems.certified_problem import StagePlan, Wiring
 from cascada.space import Grid
-from cascada.theory.measured import measure
+from cascada.theory.measurement import measure
 from cascada.theory.promises import layers_of
 from cascada.theory.regret import enclosing_ball_weights, per_step_bound, regret_bounds, step_weights
 from cascada.theory.sums import sd_sum
 
 ROUNDS = 25
 KERNELS = (SquaredExponential(1.0), Matern(1.5), Matern(2.5, 1.5))
-BALLS = Structure("2 → 2 → 2 → 1, joint norms throughout", (
-    Plan(("x", "y"), (), 2, joint=True), Plan((), (0,), 2, joint=True), Plan((), (1,), 1, joint=True),
+BALLS = Wiring("2 → 2 → 2 → 1, joint norms throughout", (
+    StagePlan(("x", "y"), (), 2, joint=True), StagePlan((), (0,), 2, joint=True), StagePlan((), (1,), 1, joint=True),
 ))  # fmt: skip
 SLACK = 1e-5  # regions are rounded outwards; at λ = 1e-10 sds are exact to 1e-6
 
 
 def truth(problem: Problem, side: int = 15) -> Array:
-    """Every value of the process at a grid of candidates."""
+    """All values of the process at a grid of candidates."""
     network = problem.network
     count = side if network.domain.dimension == 2 else 6
     return problem.values(Grid(dict.fromkeys(network.controls, count)).points(network.domain))
@@ -38,7 +38,7 @@ def truth(problem: Problem, side: int = 15) -> Array:
 @pytest.mark.parametrize("structure", ["chain", "controls", "feed-forward", "multi-output"])
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("seed", range(3))
-def test_regret_is_at_most_the_sum_of_the_run_and_that_at_most_the_theorem(structure, kernel, seed):
+def test_regret_is_at_most_the_per_step_bound_which_is_at_most_the_theorem_bound(structure, kernel, seed):
     problem = certified(structure, seed, kernel)
     values, layers = truth(problem), layers_of(problem.network)
     run = measure(problem.network, values, ROUNDS, balls=structure == "multi-output")
@@ -98,7 +98,7 @@ def test_balls_around_regions_are_as_narrow_as_the_intervals_of_a_chain(kernel: 
     assert np.all(width <= sds @ np.array(step_weights(layers)) + SLACK)
 
 
-def test_rounds_may_repeat_and_regret_is_against_the_best_candidate():
+def test_points_may_repeat_and_regret_is_relative_to_the_best_candidate():
     problem = certified("chain", 0)
     values = truth(problem)
     run = measure(problem.network, values, 40)

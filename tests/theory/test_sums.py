@@ -1,4 +1,4 @@
-"""Σ_T and γ_T: bounds of what trying everything finds, and how they change with scale, T and the domain."""
+"""Tests of the bounds of Σ_T and γ_T: exhaustive search, and changes of scale, T and domain."""
 
 import math
 from dataclasses import replace
@@ -9,7 +9,7 @@ import pytest
 from cascada.errors import ArgumentError
 from cascada.kernels import BlockKernel, Matern, Separable, SquaredExponential, Stationary
 from cascada.theory.information import greedy_sds, information_gain
-from cascada.theory.sums import NOISES, envelope, sd_sum
+from cascada.theory.sums import NOISES, concave_envelope, sd_sum
 from tests.theory import reference
 
 KERNELS = (SquaredExponential(0.7), Matern(0.5, 1.0), Matern(1.5, 0.4, 2.5), Matern(2.5, (0.5, 2.0)))
@@ -41,7 +41,7 @@ def test_gain_of_every_choice_lies_between_greedy_and_upper(kernel, n, horizon, 
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_greedy_steps_are_the_loop_that_refits(kernel):
+def test_greedy_steps_equal_a_loop_that_refits(kernel):
     Z, noise = points(40), 0.01
     found = greedy_sds(kernel, Z, 12, noise)
     seen: list[int] = []
@@ -54,7 +54,7 @@ def test_greedy_steps_are_the_loop_that_refits(kernel):
 
 @pytest.mark.parametrize("kernel", [SquaredExponential(0.5), Matern(1.5, 0.5), Matern(2.5, 0.8)])
 def test_with_fill_the_bound_holds_between_the_points(kernel: Stationary):
-    # A grid of 30 points on [0, 1], sequences from a set that is none of them.
+    # A grid of 30 points on [0, 1], sequences from a disjoint set of points.
     side = 30
     grid = ((np.arange(side) + 0.5) / side)[:, None]
     fill = float(kernel.scaled_norm(np.array([0.5 / side])))
@@ -121,29 +121,29 @@ def test_kernel_times_identity_has_the_sum_of_the_kernel_and_a_matrix_scales_it(
 
 
 @pytest.mark.parametrize("noise", [*NOISES, 100.0])
-def test_envelope_is_a_concave_majorant_below_the_papers_root(noise):
+def test_concave_envelope_is_a_concave_majorant_below_the_papers_root(noise):
     c = math.log1p(1 / noise)
     u = np.linspace(1e-9, c, 2001)
-    hat = np.array([envelope(float(v), noise) for v in u])
+    hat = np.array([concave_envelope(float(v), noise) for v in u])
     h = np.sqrt(noise * np.expm1(u))
     assert np.all(hat >= h * (1 - 1e-12))
     assert np.all(hat <= np.sqrt(u / c) * (1 + 1e-9))
     chords = 0.5 * (hat[:-2] + hat[2:])
     assert np.all(hat[1:-1] >= chords - 1e-10)
-    assert envelope(c, noise) == pytest.approx(1)
+    assert concave_envelope(c, noise) == pytest.approx(1)
 
 
-def test_bad_arguments_say_what_to_do():
+def test_invalid_arguments_raise_an_argument_error():
     kernel, Z = Matern(2.5), points(5)
     with pytest.raises(ArgumentError, match=r"horizon T must be a whole number ≥ 1; got 0"):
         sd_sum(kernel, Z, 0)
-    with pytest.raises(ArgumentError, match=r"at least the jitter 0\.01: λ ≤ λ'"):
+    with pytest.raises(ArgumentError, match=r"noises must be numbers ≥ the jitter 0\.01, because λ ≤ λ'"):
         sd_sum(kernel, Z, 5, jitter=0.01, noises=[1.0, 1e-3])
     with pytest.raises(ArgumentError, match="scalar and separable kernels"):
         sd_sum(BlockKernel("own", lambda X, Z: np.ones((len(X), len(Z), 2, 2))), Z, 5)
     with pytest.raises(ArgumentError, match="at least one point"):
         information_gain(kernel, np.empty((0, 2)), 5, 0.1)
-    with pytest.raises(ArgumentError, match="fill must be a distance"):
+    with pytest.raises(ArgumentError, match="fill must be a finite distance"):
         information_gain(kernel, Z, 5, 0.1, fill=-1.0)
     with pytest.raises(ArgumentError, match="noise must be a finite number above 0"):
         information_gain(kernel, Z, 5, 0.0)

@@ -12,7 +12,7 @@ from cascada.algorithms import NAMES
 from cascada.cli.progress import progress
 from cascada.experiments.bench import Benchmark
 from cascada.experiments.bench import bench as run_benchmark
-from cascada.experiments.bench_plan import Plan, Settings
+from cascada.experiments.bench_plan import BenchSettings, Plan
 from cascada.experiments.peers import PEERS
 from cascada.experiments.pool import cores
 
@@ -44,7 +44,7 @@ def bench(
     For example: cascada bench --problems certified-chain --algorithms auto,cei,random_search --out build/bench
     """
     sys.path.insert(0, str(Path.cwd()))  # an algorithm "module:Class" may live here, and worker processes look here too
-    plan = Plan(_names(problems), _names(algorithms), seeds, Settings(budget, initial, gaps))
+    plan = Plan(_names(problems), _names(algorithms), seeds, BenchSettings(budget, initial, gaps))
     with progress(not json_output) as report:
         done = run_benchmark(plan, out, cores() if jobs is None else jobs, report, retry=retry, plots=plots)
     if json_output:

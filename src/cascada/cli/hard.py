@@ -14,10 +14,10 @@ from cascada.theory.layers import Structure
 from cascada.theory.lower import (
     average_cumulative_regret,
     average_simple_regret,
-    cumulative_regret_order,
     longest_horizon,
+    lower_cumulative_regret_order,
+    lower_simple_regret_order,
     rounds_order,
-    simple_regret_order,
 )
 
 
@@ -110,9 +110,9 @@ def _content(family: HardFamily, rounds: int) -> dict[str, Any]:
         "simple_regret": average_simple_regret(family, rounds).as_dict(),
         "cumulative_regret": average_cumulative_regret(family, rounds).as_dict(),
         "orders": [
-            simple_regret_order(family).as_dict(),
+            lower_simple_regret_order(family).as_dict(),
             rounds_order(family).as_dict(),
-            cumulative_regret_order(family).as_dict(),
+            lower_cumulative_regret_order(family).as_dict(),
         ],
     }
 
@@ -121,7 +121,7 @@ def _text(family: HardFamily, rounds: int) -> str:
     amplifier, needle = family.amplifier, family.needle
     simple, cumulative = average_simple_regret(family, rounds), average_cumulative_regret(family, rounds)
     heights = " → ".join(f"{height:.6g}" for height in family.heights)
-    orders = (simple_regret_order(family), rounds_order(family), cumulative_regret_order(family))
+    orders = (lower_simple_regret_order(family), rounds_order(family), lower_cumulative_regret_order(family))
     lines = [
         f"{family.structure}, {family.kernel!r}, dimensions {', '.join(map(str, family.dims))}",
         f"norms       {family.norm_bound:g} in every layer",

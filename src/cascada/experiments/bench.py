@@ -14,13 +14,13 @@ from typing import Any
 from cascada.arrays import as_whole_number
 from cascada.experiments import bench_plan
 from cascada.experiments.bench_figures import draw, require_matplotlib
-from cascada.experiments.bench_plan import Job, Plan, Settings
+from cascada.experiments.bench_plan import BenchJob, BenchSettings, Plan
 from cascada.experiments.bench_summary import OnProblem, Record, summarise
 from cascada.experiments.bench_table import table
 from cascada.experiments.finished import Finished, write
 from cascada.experiments.pool import Report, UnfinishedError, complete, processes
 
-Work = Callable[[Settings, Job], dict[str, Any]]
+Work = Callable[[BenchSettings, BenchJob], dict[str, Any]]
 
 
 @dataclass(frozen=True)

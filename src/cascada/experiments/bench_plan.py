@@ -31,7 +31,7 @@ _COSTS = {"random_search": 0.1, "optuna-tpe": 0.2, "optuna-gp": 3.0, "botorch-ql
 
 
 @dataclass(frozen=True)
-class Settings:
+class BenchSettings:
     """What all runs of a folder have in common; problems, algorithms and seeds may be added to it later."""
 
     budget: int  # runs after the initial design
@@ -58,7 +58,7 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Job:
+class BenchJob:
     """One run."""
 
     problem: str
@@ -86,7 +86,7 @@ class Plan:
     problems: tuple[str, ...]
     algorithms: tuple[str, ...]
     seeds: int
-    settings: Settings
+    settings: BenchSettings
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "seeds", as_whole_number(self.seeds, "seeds"))
@@ -113,17 +113,17 @@ class Plan:
                 algorithm_by_name(algorithm)
 
     @property
-    def jobs(self) -> list[Job]:
+    def jobs(self) -> list[BenchJob]:
         """All runs, in the order of their names."""
         return [
-            Job(problem, algorithm, seed)
+            BenchJob(problem, algorithm, seed)
             for problem in sorted(self.problems)
             for algorithm in sorted(self.algorithms)
             for seed in range(self.seeds)
         ]
 
 
-def work(settings: Settings, job: Job) -> dict[str, Any]:
+def work(settings: BenchSettings, job: BenchJob) -> dict[str, Any]:
     """Do a run: its record, and its CPU seconds, which alone differ from one time to the next."""
     problem = _problem(job.problem)
     initial = settings.initial_of(problem)
@@ -138,7 +138,7 @@ def work(settings: Settings, job: Job) -> dict[str, Any]:
     return {"record": _record(settings, job, problem, initial, course), "cpu": _cpu(job, course)}
 
 
-def _record(settings: Settings, job: Job, problem: Problem, initial: int, course: Course) -> dict[str, Any]:
+def _record(settings: BenchSettings, job: BenchJob, problem: Problem, initial: int, course: Course) -> dict[str, Any]:
     gaps = {"gaps": [asdict(gap) for gap in course.gaps]} if settings.gaps else {}
     return {
         **asdict(job),
@@ -155,7 +155,7 @@ def _record(settings: Settings, job: Job, problem: Problem, initial: int, course
     }
 
 
-def _cpu(job: Job, course: Course) -> dict[str, Any]:
+def _cpu(job: BenchJob, course: Course) -> dict[str, Any]:
     return {**asdict(job), "ask": course.ask, "tell": course.tell}
 
 

@@ -52,7 +52,7 @@ class Standing:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class PairedComparison:
     """Final regrets of an algorithm over those of another with the same seeds; below 1 it is better."""
 
     algorithm: str
@@ -76,7 +76,7 @@ class OnProblem:
     floor: float
     beyond: float  # by how much the best run of all beats the optimum; 0 unless it does by more than the floor
     standings: tuple[Standing, ...]
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[PairedComparison, ...]
 
 
 def summarise(plan: Plan, records: Sequence[Record], cpu: Sequence[Record]) -> tuple[OnProblem, ...]:
@@ -185,13 +185,15 @@ def _steps(cpu: Record, initial: int) -> "zip[tuple[float, float]]":
     return zip(cpu["ask"], cpu["tell"][initial:], strict=False)
 
 
-def _comparison(algorithm: str, reference: str, ours: list[Record], theirs: list[Record], floor: float) -> Comparison:
+def _comparison(
+    algorithm: str, reference: str, ours: list[Record], theirs: list[Record], floor: float
+) -> PairedComparison:
     end, against = ({r["seed"]: max(r["regret"][-1], floor) for r in finished(found)} for found in (ours, theirs))
     ratios = [end[seed] / against[seed] for seed in sorted(end.keys() & against.keys())]
     signs = Counter(float(np.sign(np.log(ratio))) for ratio in ratios)
     median, low, high = median_ratio(ratios)
     verdict = _verdict(low, high)
-    return Comparison(algorithm, reference, signs[-1.0], signs[0.0], signs[1.0], median, low, high, verdict)
+    return PairedComparison(algorithm, reference, signs[-1.0], signs[0.0], signs[1.0], median, low, high, verdict)
 
 
 def _verdict(low: float | None, high: float | None) -> Verdict:

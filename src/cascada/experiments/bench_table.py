@@ -4,7 +4,15 @@ from collections import Counter
 from collections.abc import Sequence
 
 from cascada.experiments.bench_plan import Plan
-from cascada.experiments.bench_summary import CONFIDENCE, FLOOR, Comparison, OnProblem, Quartiles, Record, Standing
+from cascada.experiments.bench_summary import (
+    CONFIDENCE,
+    FLOOR,
+    OnProblem,
+    PairedComparison,
+    Quartiles,
+    Record,
+    Standing,
+)
 from cascada.outwards import rounded_up
 from cascada.tables import markdown_table
 
@@ -82,7 +90,7 @@ def _gap(standing: Standing) -> str:
     return f"{'none' if standing.gap is None else rounded_up(standing.gap, 2)} ({kinds})" if kinds else "–"
 
 
-def _row(found: Comparison) -> list[str]:
+def _row(found: PairedComparison) -> list[str]:
     ratio = "–" if found.ratio is None else f"{found.ratio:.2g}"
     if found.low is not None and found.high is not None:
         ratio += f" [{found.low:.2g}, {found.high:.2g}]"

@@ -27,7 +27,7 @@ from cascada.experiments.paper_grid import PaperGrid
 from cascada.experiments.run import JITTER, outcomes, recommended_regret, run
 from cascada.experiments.statistics import COMPARED, FACTORS, NON_ADAPTIVE, OURS, SWEEP, squares
 from cascada.problems import Problem
-from cascada.problems.sampled import POINTS, sampled_chain
+from cascada.problems.sampled_chain import POINTS, sampled_chain
 
 ALL = (*COMPARED, *(label for label in SWEEP if label not in COMPARED))  # run on g1 and g2
 PROFILE = "profile"

@@ -16,7 +16,7 @@ from cascada.arrays import Array
 from cascada.errors import ArgumentError
 from cascada.network import prior_beliefs
 from cascada.problems import Problem
-from cascada.problems.sampled import PAPER_GRID
+from cascada.problems.sampled_chain import PAPER_GRID
 
 JITTER = 1e-7  # the paper's λ
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from cascada.arrays import Array
 from cascada.problems import Problem
-from cascada.problems.sampled import BOX, PAPER_GRID, sampled_chain
+from cascada.problems.sampled_chain import BOX, PAPER_GRID, sampled_chain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

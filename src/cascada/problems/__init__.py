@@ -1,21 +1,21 @@
-"""Built-in problems, by name."""
+"""The built-in problems and their names."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
 
 from cascada.errors import ArgumentError
 from cascada.problems.cascades import matyas_cascade, rosenbrock_cascade, sphere_cascade
-from cascada.problems.certified import STRUCTURES, certified
+from cascada.problems.certified_problem import STRUCTURES, certified
 from cascada.problems.deceptive import half_rough, narrow_peak
 from cascada.problems.function_networks import ackley, alpine2, drop_wave, rosenbrock
 from cascada.problems.hard import hard_problem, hard_problems
 from cascada.problems.problem import Optimum, Problem
 from cascada.problems.sample_paths import sample_path_cascade
-from cascada.problems.sampled import PAPER_GRID, sampled_chain
+from cascada.problems.sampled_chain import PAPER_GRID, sampled_chain
 from cascada.problems.solar_plant import pv_plant
 from cascada.problems.two_step_ageing import ageing
 
-#: Processes of which nobody has told the kernels and norms: `kernel` and `norm_bound` are None unless given.
+#: Processes with unknown kernels and norms: `kernel` and `norm_bound` are None unless given.
 PRACTICE: Mapping[str, Callable[..., Problem]] = {
     "drop-wave": drop_wave,
     "ackley": ackley,
@@ -42,7 +42,7 @@ PROBLEMS: Mapping[str, Callable[[], Problem]] = {
 
 
 def by_name(name: str) -> Problem:
-    """A built-in problem."""
+    """Return a built-in problem; raise `ArgumentError` if the name is unknown."""
     if name not in PROBLEMS:
         raise ArgumentError(f"there is no problem {name!r}; the built-in ones are {', '.join(PROBLEMS)}.")
     return PROBLEMS[name]()

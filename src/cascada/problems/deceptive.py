@@ -1,6 +1,6 @@
-"""Processes on which an estimate from runs is wrong: the best lies where the runs give no hint of it.
+"""Processes on which estimates from data are wrong: the data give no hint of the best region.
 
-`kernel` and `norm_bound` are claimed for every stage; None leaves them to be estimated from data.
+`kernel` and `norm_bound` apply to every stage; with None they are estimated from data.
 """
 
 import math
@@ -10,12 +10,12 @@ import numpy as np
 from cascada.network import Stage, chain
 from cascada.problems.function_networks import Kernel
 from cascada.problems.problem import Optimum, Problem
-from cascada.problems.tabulated import Column, Tabulated
+from cascada.problems.value_table import Column, ValueTable
 from cascada.space import Real
 
 
 def narrow_peak(kernel: Kernel = None, norm_bound: float | None = None) -> Problem:
-    """A broad peak of height 1 and a narrow one, higher by 0.15, in what the second stage makes of the first.
+    """A broad peak of height 1 and a narrow peak that is higher by 0.15, both in the second stage.
 
     h = (1 − e^{−2x})/(1 − e^{−2}), then two Gaussians in (h, y): the one around (0.35, 0.4) is 0.3 and 0.5 wide, the
     one around (0.85, 0.7) only 0.025 in both.
@@ -26,11 +26,11 @@ def narrow_peak(kernel: Kernel = None, norm_bound: float | None = None) -> Probl
         Stage("peaks", {"y": unit}, kernel=kernel, norm_bound=norm_bound, function=_two_peaks),
     )
     answer = Optimum(np.array([NARROW_POINT]), NARROW_VALUE, "numerical")
-    return Problem("narrow-peak", "x → h, y → peaks", network, Tabulated(network), answer)
+    return Problem("narrow-peak", "x → h, y → peaks", network, ValueTable(network), answer)
 
 
 def half_rough(kernel: Kernel = None, norm_bound: float | None = None) -> Problem:
-    """A first stage that is smooth in one half of its range and has ripples in the other, where the best is.
+    """A first stage that is smooth in one half of its range and has ripples in the other, where the best point is.
 
     r = 0.8·e^{−((x − 0.2)/0.2)²} + s(2x − 1)·(1 + sin 30πx)/2 with s(t) = t²(3 − 2t) for t > 0, else 0; then
     r·(1 − (y − 0.6)²).
@@ -41,7 +41,7 @@ def half_rough(kernel: Kernel = None, norm_bound: float | None = None) -> Proble
         Stage("product", {"y": unit}, kernel=kernel, norm_bound=norm_bound, function=_product),
     )
     answer = Optimum(np.array([ROUGH_POINT]), ROUGH_VALUE, "numerical")
-    return Problem("half-rough", "x → r, y → product", network, Tabulated(network), answer)
+    return Problem("half-rough", "x → r, y → product", network, ValueTable(network), answer)
 
 
 NARROW_POINT, NARROW_VALUE = (0.6637245118645686, 0.6999705657483310), 1.1504134550795677

@@ -1,7 +1,7 @@
-"""Test functions taken apart into networks, as in Astudillo and Frazier, "Bayesian optimization of function networks"
+"""Test functions decomposed into networks, as in Astudillo and Frazier, "Bayesian optimization of function networks"
 (NeurIPS 2021), all to be maximised.
 
-`kernel` and `norm_bound` are claimed for every stage; None leaves them to be estimated from data.
+`kernel` and `norm_bound` apply to every stage; with None they are estimated from data.
 """
 
 import math
@@ -12,21 +12,21 @@ import numpy as np
 from cascada.kernels import OperatorKernel, Stationary
 from cascada.network import Network, Stage, chain
 from cascada.problems.problem import Optimum, Problem
-from cascada.problems.tabulated import Column, Tabulated
+from cascada.problems.value_table import Column, ValueTable
 from cascada.space import Real
 
 Kernel = Stationary | OperatorKernel | None
 
 
 def drop_wave(kernel: Kernel = None, norm_bound: float | None = None) -> Problem:
-    """h = ‖x‖, then (1 + cos 12h)/(2 + h²/2) on [−5.12, 5.12]²: a chain, and its best value 1 at 0."""
+    """h = ‖x‖, then (1 + cos 12h)/(2 + h²/2) on [−5.12, 5.12]²: a chain with the best value 1 at 0."""
     box = Real(-5.12, 5.12)
     network = chain(
         Stage("h", {"x1": box, "x2": box}, kernel=kernel, norm_bound=norm_bound, function=_distance),
         Stage("wave", kernel=kernel, norm_bound=norm_bound, function=_wave),
     )
     answer = Optimum(np.zeros((1, 2)), 1.0, "analytic")
-    return Problem("drop-wave", "x1, x2 → h → wave", network, Tabulated(network), answer)
+    return Problem("drop-wave", "x1, x2 → h → wave", network, ValueTable(network), answer)
 
 
 def ackley(kernel: Kernel = None, norm_bound: float | None = None) -> Problem:
@@ -43,7 +43,7 @@ def ackley(kernel: Kernel = None, norm_bound: float | None = None) -> Problem:
         ]
     )
     answer = Optimum(np.zeros((1, 6)), 0.0, "analytic")
-    return Problem("ackley", "x1 … x6 → a, b → ackley", network, Tabulated(network), answer)
+    return Problem("ackley", "x1 … x6 → a, b → ackley", network, ValueTable(network), answer)
 
 
 def rosenbrock(dimension: int, kernel: Kernel = None, norm_bound: float | None = None) -> Problem:
@@ -65,14 +65,14 @@ def rosenbrock(dimension: int, kernel: Kernel = None, norm_bound: float | None =
     )
     answer = Optimum(np.ones((1, dimension)), 0.0, "analytic")
     summary = f"{dimension - 1} stages of a running sum, neighbours share a control"
-    return Problem(f"rosenbrock-{dimension}", summary, network, Tabulated(network), answer)
+    return Problem(f"rosenbrock-{dimension}", summary, network, ValueTable(network), answer)
 
 
 def alpine2(kernel: Kernel = None, norm_bound: float | None = None) -> Problem:
     """s_k = √x_k·sin x_k·s_{k−1} on [0, 10]⁶, s₀ = 1: a running product.
 
-    √x·sin x lies between −2.18 and the 2.81 that it takes at the root 7.917… of tan x = −2x. So the best value is the
-    sixth power of the latter.
+    √x·sin x lies between −2.18 and its maximum 2.81 at the root 7.917… of tan x = −2x. So the best value is the sixth
+    power of the maximum.
     """
     count = 6
     network = chain(
@@ -82,7 +82,7 @@ def alpine2(kernel: Kernel = None, norm_bound: float | None = None) -> Problem:
         )
     )
     answer = Optimum(np.full((1, count), ALPINE), (math.sqrt(ALPINE) * math.sin(ALPINE)) ** count, "analytic")
-    return Problem("alpine2", "6 stages of a running product", network, Tabulated(network), answer)
+    return Problem("alpine2", "6 stages of a running product", network, ValueTable(network), answer)
 
 
 ALPINE = 7.917052684666207
@@ -105,12 +105,14 @@ def _mean_cosine(**x: Column) -> Column:
 
 
 def _ackley(a: Column, b: Column) -> Column:
-    return 20.0 * np.expm1(-0.2 * np.sqrt(a)) + (np.exp(b) - math.e)  # in pairs that cancel: exactly 0 at 0
+    return 20.0 * np.expm1(-0.2 * np.sqrt(a)) + (
+        np.exp(b) - math.e
+    )  # grouped in pairs that cancel, so that it is exactly 0 at 0
 
 
 @dataclass(frozen=True)
 class _RosenbrockTerm:
-    """Stage k: the sum before it, less its own two terms."""
+    """Stage k: the previous sum minus the two terms of this stage."""
 
     k: int
 
@@ -121,7 +123,7 @@ class _RosenbrockTerm:
 
 @dataclass(frozen=True)
 class _AlpineFactor:
-    """Stage k: the product before it, times its own factor."""
+    """Stage k: the previous product times the factor of this stage."""
 
     k: int
 

@@ -1,8 +1,8 @@
-"""The networks that are hard for every algorithm, as problems: needles in [0, 1]^d before amplifiers.
+"""Problems that are hard for every algorithm: needles in [0, 1]^d followed by amplifiers.
 
-Everything that a member claims is true: each stage has norm exactly B and its own Lipschitz constant, and the best
-value is 2ε, at the centre of the needle. All members of a family claim the same, so that nothing but their values tells
-them apart. A stage claims a Lipschitz constant for all inputs, not only for those that it gets: bounds look beyond.
+All stated properties of a member are true: each stage has norm exactly B and its own Lipschitz constant, and the best
+value is 2ε at the centre of the needle. All members of a family state the same properties and differ only in their
+values. The Lipschitz constant of a stage is valid for all inputs, because bounds use inputs beyond its range.
 """
 
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ def hard_problem(family: HardFamily, member: int) -> Problem:
 
 
 def hard_problems(family: HardFamily) -> list[Problem]:
-    """All members."""
+    """All members of a hard family."""
     return [hard_problem(family, member) for member in range(family.members)]
 
 
@@ -71,7 +71,7 @@ def _network(family: HardFamily, member: int) -> Network:
 
 @dataclass(frozen=True, eq=False)
 class _OnePoint:
-    """A layer as a stage calls it: with numbers, by name."""
+    """A layer as a function of named numbers."""
 
     family: HardFamily
     i: int

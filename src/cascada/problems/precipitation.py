@@ -1,8 +1,8 @@
-"""Precipitation during isothermal ageing: one mean radius, one number density, one matrix concentration.
+"""A model of precipitation during isothermal ageing with mean radius, number density and solute concentration.
 
-A mean-radius model of the Kampmann–Wagner family: nuclei form, grow, dissolve and coarsen at once, with one radius in
-the place of a distribution. Numbers are of the order reported for Al₃Zr in aluminium and were chosen for an
-illustration, not fitted to an alloy.
+A mean-radius model of the Kampmann–Wagner family: nuclei form, grow, dissolve and coarsen simultaneously, with one
+radius instead of a distribution. The numbers have the order reported for Al₃Zr in aluminium. They were chosen for
+illustration and are not fitted to an alloy.
 
 Letters: R radius, N number density, V = 4/3·πR³N volume fraction, c solute in the matrix (atomic fraction), c_e its
 solubility, c_p = 1/4 its fraction in a precipitate, D diffusivity, γ interface energy, Ω atomic volume,
@@ -14,8 +14,8 @@ R₀ = 2γΩ/(c_p·kT) the capillary length, S = c/c_e, ρ = R·ln(S)/R₀ the r
     dissolution     N is lost at the rate D/R²·c_i/c_p where ρ is well below 1
     loss            the total solute falls by k·(c − c_e): coarse particles on grain boundaries, which add no strength
 
-Every rate depends on the state and the temperature alone, and on no clock. So the state (R, N, c) is complete: 10 hours
-are 1 hour and then 9. All switches are smooth, and so is what the model computes.
+All rates depend only on the state and the temperature, not on time. So the state (R, N, c) is complete: 10 hours equal
+1 hour followed by 9. All switches are smooth, and so is the result.
 """
 
 import math
@@ -39,22 +39,21 @@ _DIFFUSIVITY = (7.28e-2, 242e3)  # m²/s, J/mol: zirconium in aluminium
 _SOLUBILITY = (2.5, 0.78)  # entropy in k, enthalpy in eV
 _BOUNDARY_LOSS = (1 / (40 * _HOUR), 120e3, 673.15)  # k at 400 °C in 1/s, J/mol
 
-# No particle is smaller than a few atoms, and a few never dissolve: R and N keep away from 0, where their logarithms,
-# which are integrated, would end.
+# Lower limits of R and N: their logarithms are integrated and would diverge at 0.
 _LEAST_RADIUS = 0.3  # nm
 _LEAST_DENSITY = 1e15  # 1/m³
-_LEAST_SOLUTE = 1e-12  # a trial step of the solver may use up more than there is
+_LEAST_SOLUTE = 1e-12  # a trial step of the solver may use up more solute than there is
 # Below this supersaturation, exp(−ΔG*/kT) is 0 in floating point.
 _LEAST_LOG_SUPERSATURATION = 0.05
 _SWITCH_AT, _SWITCH_STEEPNESS = 0.5, 10.0  # of the dissolution, in ρ
 
-# An error of the solver acts like noise on the process: at 1e-6 it is 1e-5 of the range of the strength, here 1e-9.
+# Solver errors act like noise: with a tolerance of 1e-6 they are 1e-5 of the range of the strength, here 1e-9.
 _TOLERANCE = 1e-11
 
 
 @dataclass(frozen=True)
 class Precipitates:
-    """A state: mean radius in nm, log₁₀ of the number per m³, solute left in the matrix as an atomic fraction."""
+    """The state: mean radius in nm, log₁₀ of the number per m³, solute left in the matrix as an atomic fraction."""
 
     radius: float
     density: float
@@ -70,7 +69,7 @@ AS_QUENCHED = Precipitates(radius=0.5, density=15.0, solute=1.4e-3)
 
 
 def aged(state: Precipitates, temperature: float, hours: float) -> Precipitates:
-    """The state after some hours at a temperature in °C."""
+    """The state after `hours` at a temperature in °C."""
     from scipy.integrate import odeint
 
     number = 10.0**state.density
@@ -98,7 +97,7 @@ def aged(state: Precipitates, temperature: float, hours: float) -> Precipitates:
 
 
 def rates(temperature: float) -> Callable[[float, Array], list[float]]:
-    """Rates per second of ln R (nm), ln N (1/m³) and the total solute (over that of the quenched alloy), at some °C."""
+    """Rates per second of ln R (nm), ln N (1/m³) and the total solute (over that of the quenched alloy), given °C."""
     kelvin = temperature + _CELSIUS
     kT = _BOLTZMANN * kelvin
     diffusivity = 1e18 * _DIFFUSIVITY[0] * math.exp(-_DIFFUSIVITY[1] / (_GAS * kelvin))  # nm²/s
@@ -106,9 +105,9 @@ def rates(temperature: float) -> Callable[[float, Array], list[float]]:
     per_fraction = _IN_PRECIPITATE * kT / _ATOMIC_VOLUME  # g = this·ln S
     capillary = 1e9 * 2.0 * _INTERFACE / per_fraction  # R₀, nm
     barrier = 16.0 * math.pi * _INTERFACE**3 / (3.0 * per_fraction**2 * kT)  # ΔG*/kT = this/ln²S
-    # Zeldovich's factor goes with g² and the attachment rate with 1/g²: their product does not depend on g.
+    # Zeldovich's factor is proportional to g² and the attachment rate to 1/g²; their product does not depend on g.
     attempts = 4.0 * _SITES * _ATOMIC_VOLUME * math.sqrt(_INTERFACE / kT) * 1e-18 * diffusivity / _LATTICE**4
-    # A nucleus is a little larger than critical, or it would not grow.
+    # A nucleus is slightly larger than the critical radius; otherwise it would not grow.
     beyond_critical = 1e9 * 0.5 * math.sqrt(kT / (math.pi * _INTERFACE))
     loss_rate, activation, reference = _BOUNDARY_LOSS
     loss = loss_rate * math.exp(-activation / _GAS * (1.0 / kelvin - 1.0 / reference))
@@ -129,7 +128,7 @@ def rates(temperature: float) -> Callable[[float, Array], list[float]]:
         if log_supersaturation > _LEAST_LOG_SUPERSATURATION:
             born = attempts * solute * math.exp(-barrier / log_supersaturation**2) / number
             larger = (capillary / log_supersaturation + beyond_critical) / radius - 1.0
-        # Particles that dissolve leave the count, and the mean radius of the others stays.
+        # Dissolving particles reduce the number and do not change the mean radius of the others.
         grown = (1.0 - dissolving) * (1.0 - (_LEAST_RADIUS / radius) ** 4) * growth
         lost = (dissolving + 4.0 / 9.0 * curvature) * detached * (1.0 - _LEAST_DENSITY / number)
         leaving = loss * (solute - soluble) * (1.0 - inside)
@@ -139,14 +138,15 @@ def rates(temperature: float) -> Callable[[float, Array], list[float]]:
 
 
 def yield_strength(state: Precipitates) -> float:
-    """Yield strength in MPa: aluminium, solute, and precipitates that are cut while small and looped when large.
+    """Yield strength in MPa of aluminium, solute, and precipitates, which are cut if small and looped if large.
 
-    Cutting goes with √(V·R), looping with ln(R)/spacing (Orowan). The smaller of both rules; they are joined smoothly.
+    Cutting is proportional to √(V·R), looping to ln(R)/spacing (Orowan). The smaller one determines the strength; the
+    transition is smooth.
     """
     radius = 1e-9 * state.radius
     number = 10.0**state.density
     cut = _CUTTING * math.sqrt(state.fraction * radius / _BURGERS)
-    in_plane = math.sqrt(2.0 * radius * number)  # one over the mean spacing of particles that a plane cuts
+    in_plane = math.sqrt(2.0 * radius * number)  # the inverse of the mean spacing of particles in a plane
     looped = _LOOPING * 0.5 * math.log1p((1.6 * radius / _BURGERS) ** 2) * in_plane
     return _PURE + _SOLUTE * state.solute ** (2.0 / 3.0) + 1.0 / math.hypot(1.0 / cut, 1.0 / looped)
 

@@ -1,4 +1,4 @@
-"""A process with all its functions, as data: what it is, and what its best value is."""
+"""A problem: a process with all its functions and its best value."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,14 +13,14 @@ from cascada.network import Network
 
 @dataclass(frozen=True, eq=False)
 class Optimum:
-    """The largest value of an objective, where it is attained, and how that is known.
+    """The largest value of an objective, its maximisers, and how they were found.
 
-    `points` (k, d) are maximisers in user units, not always all of them. `how` is
+    `points` (k, d) are some of the maximisers in user units. `how` is
 
-    * "analytic": derived on paper, true up to rounding;
-    * "numerical": computed once and recorded, by more than the search below; docs/problems.md says how;
-    * "search": by a dense Sobol sample and local polishing of its best points, just now. A lower bound of the true
-      maximum, to the accuracy of the polishing (about 1e-9).
+    * "analytic": derived by hand, exact up to rounding;
+    * "numerical": computed once by a more thorough search and recorded; see docs/problems.md;
+    * "search": computed now by a dense Sobol sample and local optimisation from its best points. It is a lower bound of
+      the true maximum, up to the accuracy of the local optimisation (about 1e-9).
     """
 
     points: Array
@@ -29,17 +29,17 @@ class Optimum:
 
     def __post_init__(self) -> None:
         points = as_points(self.points, "points").copy()
-        points.flags.writeable = False  # one array is handed to everybody who asks
+        points.flags.writeable = False  # the array is shared by all callers
         object.__setattr__(self, "points", points)
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A network whose stages carry their functions, and all its values at many points at once.
+    """A network whose stages have functions, with all its values at many points.
 
     `values` maps points (n, d) in user units to every column of a run (n, V): coordinates of the controls, then the
-    outputs stage by stage. It is the truth that tests and benchmarks look at. `answer` is the optimum where it is
-    known, or a function that works it out when asked; None leaves it to a search.
+    outputs stage by stage. Tests and benchmarks use it as the truth. `answer` is the optimum if it is known, or
+    a function that computes it; with None it is found by a search.
     """
 
     name: str
@@ -54,14 +54,14 @@ class Problem:
 
     @cached_property
     def best(self) -> Optimum:
-        """The optimum, with how it is known."""
+        """The optimum and how it was found."""
         if isinstance(self.answer, Optimum):
             return self.answer
         return self._searched() if self.answer is None else self.answer()
 
     @property
     def optimum(self) -> tuple[Array, float]:
-        """A best point (d,) in user units, and its value; `best` says how they are known."""
+        """A best point (d,) in user units and its value; `best.how` tells how they were found."""
         return self.best.points[0], self.best.value
 
     def _searched(self) -> Optimum:

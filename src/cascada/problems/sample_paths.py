@@ -1,18 +1,17 @@
 """Cascades of Gaussian process sample paths, as in Kusakawa et al. (2021), to be maximised.
 
 Each stage is a sample of a zero-mean Gaussian process with a squared exponential kernel, lengthscale 3 and standard
-deviation 10/2.58 (so that 99 % of its values lie in [−10, 10]), made of 1000 random Fourier features:
+deviation 10/2.58 (99 % of its values lie in [−10, 10]), approximated by 1000 random Fourier features:
 
     f(u) = Σ_j w_j·√(2/1000)·cos(ω_j·u + φ_j),    ω_j ~ N(0, 1/3²),    φ_j uniform,    w_j ~ N(0, (10/2.58)²).
 
-Its inputs u are two controls in [−10, 10], and before them the output of the stage before, unscaled. A sum of cosines
-does not fall off far away, so it has no finite norm under its own kernel, on any box: what is claimed of these stages
-cannot be proven.
+Its inputs u are the unscaled output of the previous stage and two controls in [−10, 10]. A sum of cosines does not
+decay at infinity, so it has no finite norm under its own kernel on any box: norm bounds of these stages are not proven.
 
-The maximum is found stage by stage, in two or three dimensions at a time instead of in six or ten. A stage is
-continuous, so its values over a box fill an interval, which is one side of the next stage's box. Hence the maximum of
-the last stage over its box is the maximum of the cascade. Backwards, an output of a stage is reached somewhere on the
-line from a minimiser to a maximiser of it.
+The maximum is found stage by stage, in two or three dimensions instead of six or ten. A stage is continuous, so its
+values over a box fill an interval, which is one side of the box of the next stage. Hence the maximum of the last stage
+over its box is the maximum of the cascade. An output of a stage is attained on the line from a minimiser of that stage
+to a maximiser.
 """
 
 from collections.abc import Sequence
@@ -26,7 +25,7 @@ from cascada.errors import ArgumentError
 from cascada.network import Stage, chain
 from cascada.problems.function_networks import Kernel
 from cascada.problems.problem import Optimum, Problem
-from cascada.problems.tabulated import Column, Tabulated
+from cascada.problems.value_table import Column, ValueTable
 from cascada.space import Real
 
 BOX = 10.0
@@ -34,11 +33,11 @@ LENGTHSCALE = 3.0
 DEVIATION = 10.0 / 2.58
 FEATURES = 1000
 
-_BLOCK = 512  # points at a time: bounded memory
-_SAMPLE = 13  # 2^this Sobol points, of which the best are polished
+_BLOCK = 512  # points processed at once, which limits the memory
+_SAMPLE = 13  # log2 of the number of Sobol points, from which local searches start
 _STARTS = 12
 
-# The answer of `stagewise_optimum` for seed 0, by the number of stages: listing problems should not take seconds.
+# Results of `stagewise_optimum` for seed 0 by number of stages, recorded so that listing problems is fast.
 _RECORDED: dict[int, tuple[Sequence[float], float]] = {
     3: (
         (-7.58303381765592, 4.613870973958788, 9.45749495378757, 2.1512977420947155, -10.0, -1.7706172893259504),
@@ -56,7 +55,7 @@ _RECORDED: dict[int, tuple[Sequence[float], float]] = {
 
 @dataclass(frozen=True, eq=False)
 class SamplePath:
-    """A sum of cosines of the inputs, called by their names with numbers or columns of numbers."""
+    """A sum of cosines of named inputs, which are numbers or columns of numbers."""
 
     inputs: tuple[str, ...]
     frequencies: Array  # (inputs, features)
@@ -73,13 +72,13 @@ class SamplePath:
         return np.concatenate([np.empty(0), *found]).reshape(points.shape[:-1])
 
     def value_and_gradient(self, point: Array) -> tuple[float, Array]:
-        """At one point (inputs,)."""
+        """Value and gradient at one point (inputs,)."""
         angles = point @ self.frequencies + self.phases
         return float(np.cos(angles) @ self.weights), -self.frequencies @ (np.sin(angles) * self.weights)
 
 
 def sample_path(inputs: tuple[str, ...], rng: np.random.Generator) -> SamplePath:
-    """A random sample of the process."""
+    """A random sample path."""
     frequencies = rng.standard_normal((len(inputs), FEATURES)) / LENGTHSCALE
     phases = rng.uniform(0.0, 2.0 * np.pi, FEATURES)
     weights = DEVIATION * np.sqrt(2.0 / FEATURES) * rng.standard_normal(FEATURES)
@@ -91,7 +90,7 @@ def sample_path_cascade(
 ) -> Problem:
     """Stages y1, y2, … with two controls each; the same seed gives the same cascade."""
     if stages < 2:
-        raise ArgumentError(f"a cascade has 2 stages or more; got {stages}.")
+        raise ArgumentError(f"a cascade must have at least 2 stages; got {stages}.")
     rng = np.random.default_rng(seed)
     paths, made = [], []
     for i in range(1, stages + 1):
@@ -105,15 +104,15 @@ def sample_path_cascade(
         point, value = _RECORDED[stages]
         answer = Optimum(np.array([point]), value, "numerical")
     summary = f"{stages} stages, Gaussian process samples of 1000 features, 2 controls each"
-    return Problem(f"sample-path-cascade-{stages}", summary, network, Tabulated(network), answer)
+    return Problem(f"sample-path-cascade-{stages}", summary, network, ValueTable(network), answer)
 
 
 def stagewise_optimum(paths: Sequence[SamplePath]) -> Optimum:
-    """The maximum of a cascade of sample paths, by searches in the two or three dimensions of one stage at a time."""
+    """The maximum of a cascade of sample paths, by a search over the two or three inputs of each stage."""
     from scipy.optimize import brentq
 
     ends: list[tuple[Array, Array]] = []  # a minimiser and a maximiser of each stage
-    side: tuple[tuple[float, float], ...] = ()  # what the stage before gives
+    side: tuple[tuple[float, float], ...] = ()  # the range of the previous stage
     for path in paths:
         box = np.array([*side, (-BOX, BOX), (-BOX, BOX)])
         ends.append((_extreme(path, box, -1.0), _extreme(path, box, 1.0)))
@@ -136,7 +135,7 @@ def _at(path: SamplePath, point: Array) -> float:
 
 
 def _extreme(path: SamplePath, box: Array, sign: float) -> Array:
-    """A maximiser over a box (inputs, 2) of `sign` times a path."""
+    """A maximiser of `sign` times a path over a box (inputs, 2)."""
     from scipy.optimize import Bounds, minimize
     from scipy.stats import qmc
 

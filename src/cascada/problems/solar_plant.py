@@ -1,15 +1,15 @@
 """A photovoltaic plant on a clear day, computed with pvlib (the extra `problems`).
 
-Two strings of modules, 55 and 45 kW, may each be given a tilt and an azimuth. Five times of a spring day at 45° north
-stand for two and a half hours each. What the grid takes is limited to 50 kW, and electricity is dear in the morning and
-in the evening: so the strings should not both face south. A feed-forward network 4-5-5-1 whose last stage is a formula:
+The controls are the tilt and azimuth of two strings of modules, of 55 and 45 kW. Five times of a spring day at 45°
+north represent two and a half hours each. The AC power is limited to 50 kW, and electricity is expensive in the morning
+and in the evening, so both strings should not face south. The network is feed-forward 4-5-5-1 with a known last stage:
 
     tilts, azimuths → irradiance of the modules (W/m², mean over the plant) → AC power (kW) → revenue (€)
 
-The limit is a kink: the power stage has a Lipschitz constant but lies in no RKHS of a smooth kernel. Which string faces
-where, and which hours run into the limit, makes for many local maxima within 0.5 % of the best.
+The limit is a kink: the power stage has a Lipschitz constant but is in no RKHS of a smooth kernel. The choice of string
+for each direction and the hours at the limit give many local maxima within 0.5 % of the best.
 
-Sun and sky do not depend on the controls: they are worked out once, from solar time and a given turbidity, without data
+Sun and sky do not depend on the controls. They are computed once from solar time and a given turbidity, without data
 files.
 """
 
@@ -25,7 +25,7 @@ from cascada.errors import ArgumentError
 from cascada.network import Stage, feed_forward
 from cascada.problems.function_networks import Kernel
 from cascada.problems.problem import Optimum, Problem
-from cascada.problems.tabulated import Column, Tabulated
+from cascada.problems.value_table import Column, ValueTable
 from cascada.space import Real
 
 LATITUDE = 45.0
@@ -41,7 +41,7 @@ LIMIT = 50.0  # kW of AC power
 EFFICIENCY = 0.96  # of the inverter at its limit
 LOSS_PER_DEGREE = -0.004
 
-SPAN = 2.5  # hours that one of the five times stands for
+SPAN = 2.5  # hours represented by each of the five times
 PRICES = (0.16, 0.09, 0.05, 0.08, 0.18)  # €/kWh
 PAID = tuple(SPAN * price for price in PRICES)  # €/kW
 
@@ -56,7 +56,7 @@ BEST_KNOWN = Optimum(
 def pv_plant(kernel: Kernel = None, norm_bound: float | None = None) -> Problem:
     """Tilt and azimuth (from north, clockwise) of two strings, in degrees → revenue of a day in €.
 
-    The problem can be built and listed without pvlib, but not evaluated.
+    The problem can be built and listed without pvlib; evaluating it needs pvlib.
     """
     tilt, azimuth = Real(5.0, 85.0), Real(60.0, 300.0)
     network = feed_forward(
@@ -80,18 +80,18 @@ def pv_plant(kernel: Kernel = None, norm_bound: float | None = None) -> Problem:
     summary = "tilt and azimuth of two strings → irradiance at 5 times → AC power → revenue"
     if find_spec("pvlib") is None:
         summary += " (cannot be run here: it needs pip install 'cascada[problems]')"
-    return Problem("pv-plant", summary, network, Tabulated(network), BEST_KNOWN)
+    return Problem("pv-plant", summary, network, ValueTable(network), BEST_KNOWN)
 
 
 def irradiance(tilt1: Column, azimuth1: Column, tilt2: Column, azimuth2: Column) -> tuple[Column, ...]:
-    """W/m² on the modules at the five times, mean over the plant."""
+    """Irradiance of the modules in W/m² at the five times, averaged over the plant."""
     shares = np.array(CAPACITY) / sum(CAPACITY)
     first, second = _on_plane(tilt1, azimuth1), _on_plane(tilt2, azimuth2)
     return tuple(np.moveaxis(shares[0] * first + shares[1] * second, -1, 0))
 
 
 def power(g1: Column, g2: Column, g3: Column, g4: Column, g5: Column) -> tuple[Column, ...]:
-    """AC power in kW at the five times: cells warm up in the sun, and the inverter stops at its limit."""
+    """AC power in kW at the five times: the cells heat up in the sun, and the inverter has a limit."""
     pvlib = _pvlib()
     light = np.stack(np.broadcast_arrays(g1, g2, g3, g4, g5), axis=-1)
     cell = pvlib.temperature.faiman(light, np.array(AIR), WIND)
@@ -100,12 +100,12 @@ def power(g1: Column, g2: Column, g3: Column, g4: Column, g5: Column) -> tuple[C
 
 
 def revenue(p1: Column, p2: Column, p3: Column, p4: Column, p5: Column) -> Column:
-    """€ a day, by a formula that everybody knows."""
+    """Revenue in € per day, a known formula."""
     return sum(paid * value for paid, value in zip(PAID, (p1, p2, p3, p4, p5), strict=True))
 
 
 def revenue_between(**pairs: tuple[float, float]) -> tuple[float, float]:
-    """The revenue of powers between two ends, rounded outwards: prices are positive."""
+    """The interval of revenues for intervals of powers, rounded outwards; prices are positive."""
     low = revenue(**{name: pair[0] for name, pair in pairs.items()})
     high = revenue(**{name: pair[1] for name, pair in pairs.items()})
     slack = 1e-14 * revenue(**{name: abs(pair[0]) + abs(pair[1]) for name, pair in pairs.items()})
@@ -118,7 +118,7 @@ class Sky:
 
     zenith: Array
     azimuth: Array
-    direct: Array  # on a plane towards the sun
+    direct: Array  # on a plane facing the sun
     total: Array  # on the ground
     diffuse: Array
     beyond: float  # outside the atmosphere
@@ -126,7 +126,7 @@ class Sky:
 
 @cache
 def sky() -> Sky:
-    """The sky of the day."""
+    """The sun and sky of the day."""
     pvlib = _pvlib()
     angle = np.radians(15.0 * (np.array(HOURS) - 12.0))
     latitude, declination = np.radians(LATITUDE), pvlib.solarposition.declination_spencer71(DAY)
@@ -143,7 +143,7 @@ def sky() -> Sky:
 def _on_plane(tilt: Column, azimuth: Column) -> Array:
     """W/m² on planes (…), at the five times: (…, 5)."""
     above = sky()
-    # Hay and Davies' model of the diffuse sky is continuous; Perez' has steps between its classes of clearness.
+    # The diffuse model of Hay and Davies is continuous; that of Perez has steps between classes of clearness.
     parts = _pvlib().irradiance.get_total_irradiance(
         np.asarray(tilt, dtype=np.float64)[..., None],
         np.asarray(azimuth, dtype=np.float64)[..., None],
@@ -160,7 +160,7 @@ def _on_plane(tilt: Column, azimuth: Column) -> Array:
 
 @cache
 def _pvlib() -> ModuleType:
-    """pvlib, imported when it is first used: it takes a second, and may not be there."""
+    """pvlib, imported at first use because it is slow to import and optional."""
     try:
         import pvlib
     except ImportError as error:

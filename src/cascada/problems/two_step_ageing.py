@@ -1,9 +1,9 @@
-"""Two-step ageing of an aluminium–zirconium alloy, an illustration: see `precipitation` for the model.
+"""Two-step ageing of an aluminium–zirconium alloy, based on the model in `precipitation`.
 
 The case is that of Nguyen et al., "Cascade Bayesian optimization" (2016): a heat treatment in two steps, the state of
-the alloy between them, and its strength at the end. A low temperature makes many nuclei; a high one lets them grow
-before the solute is lost to grain boundaries; too long, and they coarsen. The best treatment lies inside all ranges.
-There is a second local maximum of 145 MPa, about as good as one step alone can be.
+the alloy between them, and its strength at the end. A low temperature forms many nuclei. A high temperature lets them
+grow before the solute is lost to grain boundaries. After too long a time they coarsen. The best treatment lies inside
+all ranges. There is a second local maximum of 145 MPa, about the best strength of a single step.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ from cascada.network import Stage, chain
 from cascada.problems.function_networks import Kernel
 from cascada.problems.precipitation import AS_QUENCHED, Precipitates, aged, yield_strength
 from cascada.problems.problem import Optimum, Problem
-from cascada.problems.tabulated import Tabulated
+from cascada.problems.value_table import ValueTable
 from cascada.space import Real
 
 _STATE = ("radius", "density", "solute")
@@ -51,7 +51,7 @@ def ageing(kernel: Kernel = None, norm_bound: float | None = None) -> Problem:
         Stage("test", outputs=["strength"], kernel=kernel, norm_bound=norm_bound, function=strength),
     )
     summary = "two ageing steps of an alloy, 3 state variables → strength"
-    return Problem("ageing", summary, network, Tabulated(network, one_by_one=True), BEST_KNOWN)
+    return Problem("ageing", summary, network, ValueTable(network, one_by_one=True), BEST_KNOWN)
 
 
 def first_step(T1: float, t1: float) -> tuple[float, float, float]:

@@ -1,12 +1,12 @@
-"""What the theory promises, as numbers: regret bounds, Σ_T and γ_T, fill distances, hard functions, lower bounds.
+"""The theory as numbers: regret bounds, Σ_T and γ_T, fill distances, hard functions, lower bounds.
 
-A proven number is a `Bound`, what the paper gives up to a constant an `Order`. `promise` has all of it for a network.
+A proven number is a `Bound`; a result known up to a constant is an `Order`. `promise` computes all for a network.
 """
 
 from cascada.theory.comparison import Comparison, compare
 from cascada.theory.information import InformationGain, information_gain
 from cascada.theory.layers import Layers
-from cascada.theory.measured import Measured, measure
+from cascada.theory.measurement import Measured, measure
 from cascada.theory.non_adaptive import (
     layer_fill_distance,
     layer_sd_order,

@@ -1,14 +1,14 @@
 """The amplifier of the hard functions: g̃_k, of norm exactly B, whose output is larger than its input on (0, ũ].
 
 g̃_k(z) = L̃/2·(k(z, u) − k(z, −u)), L̃ = √2·B/√(k(0) − k(2u)) (eq:gtilk); as a function on ℝ^d its two centres are ±u·e₁
-(thm:hard_mul, thm:hard_net). Corrected: the middle term of ‖g̃_k‖² is −2k(u, −u), printed with +; only so it is B².
+(thm:hard_mul, thm:hard_net). Corrected: the middle term of ‖g̃_k‖² is −2k(u, −u), printed with +; only then ‖g̃_k‖² = B².
 
-The paper takes the largest chord slope r_max·L̃ for a Lipschitz constant. Where the chord slope grows with z it is none:
-at ν = 1.5, u = 2, ũ = 1, B = 5 the derivative at ũ is larger by a quarter. Here L comes from the derivative, and the
-chord slopes serve for what they do bound: heights (eq:height).
+The paper uses the largest chord slope r_max·L̃ as a Lipschitz constant. It is not one if the chord slope grows with z:
+at ν = 1.5, u = 2, ũ = 1, B = 5 the derivative at ũ is larger by a quarter. Here L is the largest derivative, and chord
+slopes are used only to bound heights (eq:height).
 
-Condition 3 of the paper asks for r_min = Θ(1) only. That its three conditions give the 1 < αL of eq:slope is not so: at
-ν = 1.5, u = 1.5, ũ = 1, B = 2 they hold, and the chord slope near 0 is 0.96. Here r_min·L̃ > 1 is the third condition.
+Condition 3 of the paper requires only r_min = Θ(1). The three conditions do not imply 1 < αL of eq:slope: at ν = 1.5,
+u = 1.5, ũ = 1, B = 2 they hold, but the chord slope near 0 is 0.96. Here the third condition is r_min·L̃ > 1.
 """
 
 import math
@@ -23,16 +23,16 @@ from cascada.errors import ArgumentError, NumericalError
 from cascada.kernels import Expansion, Matern
 from cascada.outwards import apart
 
-_GRID = 1024  # chord slopes and derivatives are smooth: between two nodes a local search ends at the extremum
-_NEAR = 0.5  # below u/2 the difference of two nearly equal kernel values is taken as the integral of a derivative
-_TAU, _WEIGHTS = np.polynomial.legendre.leggauss(24)  # the singularity is at least twice as far as the ends
-_LEAST = 1e-5  # of k(0): with k(0) − k(2u) above it, the norm is B to 1e-10
-_UP = 1.0 + 1e-5  # a number that is offered with six digits is still enough
+_GRID = 1024  # chord slopes and derivatives are smooth, so a local search between two nodes finds the extremum
+_NEAR = 0.5  # below u/2 the difference of two nearly equal kernel values is computed as the integral of a derivative
+_TAU, _WEIGHTS = np.polynomial.legendre.leggauss(24)  # the singularity is at least twice as far away as the ends
+_LEAST = 1e-5  # smallest k(0) − k(2u) relative to k(0), for which the norm equals B to 1e-10
+_UP = 1.0 + 1e-5  # a suggested bound is still sufficient after rounding to six digits
 
 
 @dataclass(frozen=True)
 class Amplifier:
-    """g̃_k for a kernel, B (`norm_bound`), u and ũ (`u_tilde`); an error says which of the paper's conditions fails."""
+    """g̃_k for a kernel, B (`norm_bound`), u and ũ (`u_tilde`); raises if one of the paper's conditions fails."""
 
     kernel: Matern
     norm_bound: float
@@ -45,7 +45,7 @@ class Amplifier:
         if not isinstance(self.kernel.lengthscale, float):
             raise ArgumentError(f"an amplifier needs a kernel with one lengthscale; got {self.kernel.lengthscale!r}.")
         if not self.u_tilde < self.u:
-            # Condition 1: k falls with distance, so it does on [u − ũ, u + ũ] when no distance there is negative.
+            # Condition 1: k decreases with distance, hence on [u − ũ, u + ũ] if no distance there is negative.
             raise ArgumentError(
                 f"u_tilde must lie below u, so that g̃_k grows on [0, ũ] (condition 1 of thm:hard_chain); "
                 f"got u = {self.u:g}, u_tilde = {self.u_tilde:g}."
@@ -53,8 +53,8 @@ class Amplifier:
         k0, k2u = self._radial(np.array([0.0, 2.0 * self.u]))
         if k0 - k2u < _LEAST * k0:
             raise ArgumentError(
-                f"u is too small against the lengthscale {self.kernel.lengthscale:g}: k(0) − k(2u) is lost in "
-                f"rounding; got u = {self.u:g}. Use a larger u."
+                f"u is too small for the lengthscale {self.kernel.lengthscale:g}: rounding dominates k(0) − k(2u); "
+                f"got u = {self.u:g}. Use a larger u."
             )
         if self.top < 1.0:
             raise ArgumentError(
@@ -81,10 +81,10 @@ class Amplifier:
         return Expansion(self.kernel, centres, 0.5 * self.scale * np.array([[1.0], [-1.0]]))  # eq:gtilk
 
     def __call__(self, Z: Array) -> Array:
-        """g̃_k at the rows of Z (n, d), shape (n,); right to its last digits however small z₁ is.
+        """g̃_k at the rows of Z (n, d), shape (n,); accurate to the last digits for arbitrarily small z₁.
 
-        k(z − ue₁) − k(z + ue₁) cancels for small z₁, and later amplifiers would raise what is left of the rounding.
-        There it is z₁·∫_{−1}^1 ∂₁k(τz₁e₁ + z⊥ − ue₁) dτ, an integral of an analytic function by Gauss's rule.
+        k(z − ue₁) − k(z + ue₁) cancels for small z₁, and later amplifiers would amplify the rounding error. There it is
+        computed as z₁·∫_{−1}^1 ∂₁k(τz₁e₁ + z⊥ − ue₁) dτ, an integral of an analytic function, by Gauss's rule.
         """
         points = as_points(Z, "Z")
         values = self.expansion(points.shape[1])(points)[:, 0]
@@ -100,23 +100,25 @@ class Amplifier:
         if height > self.top:
             got, most = apart(height, self.top)
             raise ArgumentError(f"g̃_k reaches at most {most} on [0, ũ]; got height {got}.")
-        low, high = (height / (self.scale * r) for r in (self.r_max, self.r_min))  # eq:slope; else bisection is slow
+        low, high = (
+            height / (self.scale * r) for r in (self.r_max, self.r_min)
+        )  # eq:slope; bisection of a wider interval is slow
         edges = 0.999 * low, min(1.001 * high, self.u_tilde)
         try:
             return float(brentq(lambda z: self.at(z) - height, *edges, xtol=1e-300, rtol=1e-15, maxiter=500))
         except (RuntimeError, ValueError):
             raise NumericalError(
-                f"g̃_k cannot be inverted at the height {height:.3g}, which is close to the smallest of all numbers; "
-                f"use fewer layers."
+                f"g̃_k cannot be inverted at the height {height:.3g}, which is close to the smallest positive float. "
+                f"Use fewer layers."
             ) from None
 
     def at(self, z: float) -> float:
-        """g̃_k at one number."""
+        """g̃_k at a single number."""
         return float(self(np.array([[z]]))[0])
 
     @cached_property
     def top(self) -> float:
-        """g̃_k(ũ), the largest height that the amplifiers can give."""
+        """g̃_k(ũ), the largest output of an amplifier."""
         return self.at(self.u_tilde)
 
     @cached_property
@@ -131,23 +133,25 @@ class Amplifier:
 
     @property
     def ratio(self) -> float:
-        """c = r_min/r_max: how far the amplification can fall short of its largest factor."""
+        """c = r_min/r_max: the smallest amplification relative to the largest."""
         return self.r_min / self.r_max
 
     @cached_property
     def lipschitz(self) -> float:
-        """The smallest Lipschitz constant of g̃_k on [0, ũ], where its inputs are: the largest derivative there."""
+        """The smallest Lipschitz constant of g̃_k on [0, ũ], its domain: the largest derivative there."""
         return 0.5 * self.scale * _largest(lambda z: self._fall(self.u - z) + self._fall(self.u + z), self.u_tilde)
 
     @cached_property
     def lipschitz_everywhere(self) -> float:
-        """A Lipschitz constant of g̃_k on all of ℝ^d, for any d: L̃·sup|k'|, as both sections may be at their steepest.
+        """A Lipschitz constant of g̃_k on ℝ^d for any d: L̃·sup|k'|, because both sections may be steepest at once.
 
-        Confidence regions of a stage's inputs reach beyond [0, ũ], so this is what a process may claim.
+        Confidence regions of a stage's inputs extend beyond [0, ũ], so a process must state this constant.
         """
         assert isinstance(self.kernel.lengthscale, float)
         if self.kernel.nu <= 0.5:
-            raise ArgumentError(f"sections of a Matérn kernel with nu ≤ 0.5 have a kink; got nu = {self.kernel.nu:g}.")
+            raise ArgumentError(
+                f"nu must be above 0.5, because kernel sections with nu ≤ 0.5 have a kink; got {self.kernel.nu:g}."
+            )
         # −φ' = const·r^ν·K_{ν−1}(√(2ν)r) has one maximum, at r < 1.2 for every ν.
         return self.scale * _largest(self._fall, 2.0 * self.kernel.lengthscale)
 
@@ -175,7 +179,7 @@ class Amplifier:
 
 
 def _largest(function: Callable[[Array], Array], high: float) -> float:
-    """The largest value of a smooth function on [0, high]: on a grid, then between the neighbours of its best node."""
+    """The largest value of a smooth function on [0, high], found on a grid and refined around its best node."""
     from scipy.optimize import minimize_scalar
 
     nodes = np.linspace(0.0, high, _GRID + 1)

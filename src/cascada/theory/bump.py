@@ -1,16 +1,16 @@
-"""The needle of the hard functions: a bump of given height whose width is solved for, so that its norm is exactly B.
+"""The needle of the hard functions: a bump of given height with the width for which its norm is exactly B.
 
 h̃(x) = 2ε₁·H(x/w) with H = h/h(0) (eq:htil). Its norm in the RKHS of a Matérn kernel is one radial integral,
 
     ‖h̃‖² = (2π)^{−d} ∫ |ĥ(ω)|²/k̂(ω) dω = (2ε₁)²·N(w)²,    N(w)² = (2π)^{−d}·w^d·|S^{d−1}| ∫₀^∞ Ĥ(s)² s^{d−1}/k̂(s/w) ds,
 
 where the paper has a constant C₁ and the order (1/w)^ν. log N² is convex in log w: its slope is 2(ν + d/2)·E[θ] − 2ν
-with θ = 2ν/(2ν + (ℓs/w)²), and the mean of θ under the integrand's own weights grows with w. So N has one minimum;
-below it N falls, and every height up to B/N there belongs to exactly one width: the narrow one, which is the harder.
+with θ = 2ν/(2ν + (ℓs/w)²), and the mean of θ under the integrand's own weights grows with w. So N has one minimum.
+Below it N decreases, and every height up to B/N has exactly one width there: the narrow one, which is harder to find.
 
-Accuracy: about 1e-14 relative, against the exact Sobolev norm where ν + d/2 is whole (tested). Ĥ is right to 1e-13 of
-its envelope at every frequency (`bump_spectrum`), the panels resolve Ĥ², whose own transform ends at 2, and they end
-where the rest is below 1e-17 of the integral.
+Accuracy: about 1e-14 relative to the exact Sobolev norm if ν + d/2 is whole (tested). Ĥ has an error of 1e-13 of its
+envelope at every frequency (`bump_spectrum`). The panels resolve Ĥ², whose transform has support up to 2, and they end
+where the remainder is below 1e-17 of the integral.
 """
 
 import math
@@ -25,14 +25,14 @@ from cascada.kernels import Matern
 from cascada.outwards import apart
 from cascada.theory.bump_spectrum import transform
 
-_PANEL, _NODES = 4.0, 16  # on a panel Ĥ² turns through 8 radians at most: 16 nodes are enough for all digits
+_PANEL, _NODES = 4.0, 16  # Ĥ² turns through at most 8 radians per panel, for which 16 nodes give full accuracy
 _TOLERANCE = 1e-13
-_DOWN = 1.0 - 1e-5  # a number that is offered with six digits is still possible
+_DOWN = 1.0 - 1e-5  # a suggested bound is still valid after rounding to six digits
 _GRADED = 60  # panels that halve towards 0, for the branch point of 1/k̂ at |s| = sqrt(2ν)·w/ℓ
 
 # |∇H| is largest where 3‖x‖⁴ = 1: the derivative of 2ρ/(1−ρ²)²·exp(1 − 1/(1−ρ²)) vanishes there.
 _STEEPEST = 3.0**-0.25
-STEEPNESS = 2.0 * _STEEPEST / (1.0 - _STEEPEST**2) ** 2 * math.exp(1.0 - 1.0 / (1.0 - _STEEPEST**2))
+STEEPEST_SLOPE = 2.0 * _STEEPEST / (1.0 - _STEEPEST**2) ** 2 * math.exp(1.0 - 1.0 / (1.0 - _STEEPEST**2))
 
 
 @dataclass(frozen=True)
@@ -52,11 +52,11 @@ class Needle:
 
     @property
     def lipschitz(self) -> float:
-        """The smallest Lipschitz constant, the L' = Θ(ε₁/w) of thm:hard_chain, by the derivative."""
-        return self.height / self.width * STEEPNESS
+        """The smallest Lipschitz constant, the L' = Θ(ε₁/w) of thm:hard_chain, from the derivative."""
+        return self.height / self.width * STEEPEST_SLOPE
 
     def norm(self, kernel: Matern) -> float:
-        """‖h̃‖_k over all of ℝ^d; on a smaller domain it is no larger."""
+        """‖h̃‖_k over ℝ^d; the norm on a smaller domain is not larger."""
         return self.height * unit_norm(kernel, self.dimension, self.width)
 
 
@@ -68,7 +68,7 @@ def unit_norm(kernel: Matern, dimension: int, width: float) -> float:
 
 @lru_cache(maxsize=64)
 def widest(kernel: Matern, dimension: int) -> float:
-    """The width w at which N(w) is smallest: wider bumps of one height cost more norm again."""
+    """The width w with the smallest N(w); wider bumps of the same height have a larger norm."""
     from scipy.optimize import brentq
 
     def slope(log_width: float) -> float:
@@ -85,7 +85,7 @@ def widest(kernel: Matern, dimension: int) -> float:
 
 
 def tallest(kernel: Matern, dimension: int, norm: float, width: float = math.inf) -> float:
-    """The largest height of a bump of this norm that is at most so wide."""
+    """The largest height of a bump with this norm and at most this width."""
     return as_positive(norm, "norm") / unit_norm(kernel, dimension, min(width, widest(kernel, dimension)))
 
 
@@ -116,7 +116,7 @@ def needle(kernel: Matern, dimension: int, height: float, norm: float) -> Needle
 
 
 def _weighted(kernel: Matern, dimension: int, width: float) -> tuple[Array, Array]:
-    """The terms of the sum that is N(w)², and θ at their frequencies."""
+    """The terms whose sum is N(w)², and θ at their frequencies."""
     scale = _scale(kernel)
     s, energy = _energy(dimension, _largest_frequency(kernel.nu, dimension))
     frequencies = np.zeros((len(s), dimension))
@@ -125,8 +125,8 @@ def _weighted(kernel: Matern, dimension: int, width: float) -> tuple[Array, Arra
         weights = energy * (width / (2 * math.pi)) ** dimension / kernel.spectral_density(frequencies)
     if not np.isfinite(weights).all():
         raise NumericalError(
-            f"the norm of a bump of width {width:.3g} under {kernel!r} is beyond floating-point numbers; "
-            f"use a smaller nu, or a larger epsilon."
+            f"the norm of a bump of width {width:.3g} under {kernel!r} exceeds the range of floats. "
+            f"Use a smaller nu or a larger epsilon."
         )
     return weights, 2 * kernel.nu / (2 * kernel.nu + (scale * s / width) ** 2)
 
@@ -143,28 +143,27 @@ def _energy(dimension: int, largest: float) -> tuple[Array, Array]:
     return s, sphere * transform(s, dimension) ** 2 * s ** (dimension - 1) * (half * weights).ravel()
 
 
-_LARGEST_SHAPE = 150  # beyond, all of it is zero or infinite
+_LARGEST_SHAPE = 150  # beyond this all terms are zero or infinite
 
 
 def _largest_frequency(nu: float, dimension: int) -> float:
-    """Where the rest of ∫ exp(−2√s)·s^n ds is below 1e-17 of it, n = 2ν + 2d: an integrand that falls more slowly.
+    """The s beyond which ∫ exp(−2√s)·s^n ds is below 1e-17 of the whole, n = 2ν + 2d; Ĥ² decreases faster.
 
     With s = x² the integrand is x^{2n+1}·exp(−2x), a Gamma density of shape 2n + 2 and mean n + 1.
     """
     if nu + dimension > _LARGEST_SHAPE:
         raise NumericalError(
-            f"norms of bumps are computed for nu + dimension up to {_LARGEST_SHAPE}; got nu = {nu:g}, dimension "
-            f"{dimension}."
+            f"the norm of a bump needs nu + dimension ≤ {_LARGEST_SHAPE}; got nu = {nu:g}, dimension {dimension}."
         )
     shape = 2.0 * (2.0 * nu + 2.0 * dimension) + 2.0
     x = 0.5 * (shape + 9.0 * math.sqrt(shape) + 45.0)
-    return float(2.0 ** math.ceil(2.0 * math.log2(x)))  # few different values, so that transforms are reused
+    return float(2.0 ** math.ceil(2.0 * math.log2(x)))  # few different values, so that cached transforms are reused
 
 
 def _scale(kernel: Matern) -> float:
     if not isinstance(kernel.lengthscale, float):
         raise ArgumentError(
-            f"hard functions need a kernel with one lengthscale, so that a bump is round in its metric too; "
+            f"hard functions need a kernel with one lengthscale, for which a round bump has a radial integral; "
             f"got {kernel.lengthscale!r}."
         )
     return kernel.lengthscale

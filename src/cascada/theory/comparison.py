@@ -1,11 +1,11 @@
-"""GPN-UCB beside cUCB, OI and MCBO (`sec:comparison`): the orders as the paper states them, and their ratios.
+"""Comparison of GPN-UCB with cUCB, OI and MCBO (`sec:comparison`): the orders stated in the paper and their ratios.
 
-All cumulative orders share sqrt(T·γ_T), so that what differs is the factor in front; unnamed constants cancel nowhere,
-so a ratio says how the bounds scale, not which algorithm is better. Letters: L_f the Lipschitz constant in ℓ1 (for the
+All cumulative orders share sqrt(T·γ_T) and differ in the factor in front. Unknown constants do not cancel, so a ratio
+shows how the bounds scale, not which algorithm is better. Letters: L_f the Lipschitz constant in ℓ1 (for the
 smallest constants L_f ≤ L ≤ sqrt(d_i)·L_f), L_σ that of the posterior sds, D = D_{2,m}, D⁺ = d_2 + … + d_m.
 
-L_σ is assumed to exist by the others; no algorithm uses it. A kernel with −φ''(0) implies one, s·sqrt(−φ''(0))/ℓ,
-because |σ_t(x) − σ_t(x')| ≤ d_k(x, x'); it serves in ℓ1 too, where distances are no smaller.
+The other papers assume that L_σ exists; no algorithm uses it. A kernel with −φ''(0) implies L_σ = s·sqrt(−φ''(0))/ℓ,
+because |σ_t(x) − σ_t(x')| ≤ d_k(x, x'). It is also valid in ℓ1, where distances are not smaller.
 """
 
 import math
@@ -24,7 +24,7 @@ _LOGS: Status = "up to a constant and logarithms"
 
 @dataclass(frozen=True)
 class Comparison:
-    """Another algorithm's order beside ours, and the ratio of the factors that do not depend on T."""
+    """The order of another algorithm, ours, and the ratio of the factors that do not depend on T."""
 
     name: str
     theirs: Order
@@ -37,11 +37,11 @@ class Comparison:
 
     @property
     def ratio(self) -> float:
-        """Their factor over ours; ∞ where it exceeds every float."""
+        """Their factor over ours; ∞ if it exceeds every float."""
         return exponential(self.log10_ratio * math.log(10))
 
     def as_dict(self) -> dict[str, Any]:
-        """All of it, for JSON."""
+        """All fields as JSON values."""
         return {
             "name": self.name,
             "log10_ratio": self.log10_ratio,
@@ -78,7 +78,7 @@ def mcbo_order(layers: Layers, nu: float, sd_lipschitz: float) -> Order:
 
 
 def oi_order(layers: Layers, nu: float, lipschitz_l1: float, sd_lipschitz: float) -> Order:
-    """r*_T of noise-free OI, Matérn: a factor with m³ in its exponents, and T^{−ν/(2ν+d)}."""
+    """r*_T of noise-free OI with a Matérn kernel: a factor with m³ in its exponents, times T^{−ν/(2ν+d)}."""
     L_f, L_sigma = _slopes(layers, lipschitz_l1, sd_lipschitz)
     nu, m, B, d = as_smoothness(nu), layers.count, layers.norm_bound, layers.dimension
     factor = (m**2 + m + 0.5) * _log(m) + (m + 1) * _log(B) + m**3 * _log(L_f)
@@ -93,10 +93,10 @@ def oi_order(layers: Layers, nu: float, lipschitz_l1: float, sd_lipschitz: float
 def compare(
     layers: Layers, nu: float, sd_lipschitz: float, lipschitz_l1: float | None = None
 ) -> tuple[Comparison, ...]:
-    """cUCB and MCBO beside GPN-UCB, and OI beside non-adaptive sampling (whose weaker order is used, as in the paper).
+    """cUCB and MCBO compared with GPN-UCB, and OI with non-adaptive sampling (with its weaker order, as in the paper).
 
-    Without `lipschitz_l1` the smallest L_f that L allows, L/sqrt(max d_i) over the later layers: the one that is most
-    favourable to the others.
+    By default `lipschitz_l1` is the smallest L_f that L allows, L/sqrt(max d_i) over the later layers, which favours
+    the other algorithms most.
     """
     favourable = layers.slope / math.sqrt(max(layers.input_dims[1:], default=1))
     L_f = favourable if lipschitz_l1 is None else lipschitz_l1
@@ -118,11 +118,13 @@ def _cumulative(layers: Layers, nu: float, factor: float, formula: str, more: di
 def _slopes(layers: Layers, lipschitz_l1: float, sd_lipschitz: float) -> tuple[float, float]:
     if layers.structure == "multi-output":
         raise ArgumentError(
-            "the other bounds are for independent outputs: compare a chain or a feed-forward network, "
-            "not a multi-output chain."
+            "the other bounds are for independent outputs; got a multi-output chain. Compare a chain or a "
+            "feed-forward network."
         )
     if layers.count < 2:
-        raise ArgumentError("the comparison needs at least two layers: D⁺_{2,m} = d_2 + … + d_m is 0 for one.")
+        raise ArgumentError(
+            "the comparison needs at least two layers; got one, for which D⁺_{2,m} = d_2 + … + d_m is 0."
+        )
     return as_positive(lipschitz_l1, "lipschitz_l1"), as_positive(sd_lipschitz, "sd_lipschitz")
 
 

@@ -1,14 +1,14 @@
-"""Families of networks that no algorithm can tell apart quickly (thm:hard_chain, thm:hard_mul, thm:hard_net).
+"""Families of networks that no algorithm can distinguish quickly (thm:hard_chain, thm:hard_mul, thm:hard_net).
 
-A member is a needle somewhere in [0, 1]^d, followed by m − 1 amplifiers. Every layer has norm exactly B, the composite
-is 2ε high, positive on a ball of radius w and exactly 0 elsewhere; M members share the cube with disjoint supports. In
-multi-output chains and feed-forward networks the first output of every layer carries the chain, the others are zero.
+A member is a needle in [0, 1]^d followed by m − 1 amplifiers. Every layer has norm exactly B. The composite has height
+2ε, is positive on a ball of radius w and exactly 0 elsewhere. The M members have disjoint supports in the cube. In
+multi-output chains and feed-forward networks the first output of every layer carries the chain; the others are zero.
 
-The paper hides constants in Θ(·). Here ε₁ is solved for (the composite height is 2ε), w is solved for (the norm is B),
-and so M, L and the constant c with ε₁ = ε/(cL)^{m−1} are numbers.
+The paper hides constants in Θ(·). Here ε₁ is computed from the composite height 2ε and w from the norm B, so that M, L
+and the constant c with ε₁ = ε/(cL)^{m−1} are numbers.
 
-Deviation: cells are the n^d equal ones with n = ⌊1/(2w)⌋, not those of width 2w: as many, no narrower, and none reaches
-over the edge, so nothing needs to be cropped.
+Deviation: the cells are n^d equal ones with n = ⌊1/(2w)⌋ instead of cells of width 2w. There are as many of them, they
+are not narrower, and none crosses the boundary, so none needs to be cropped.
 """
 
 import math
@@ -25,13 +25,13 @@ from cascada.theory.amplifier import Amplifier
 from cascada.theory.bump import Needle, needle, tallest, widest
 from cascada.theory.layers import Structure
 
-_HALF = 0.5  # a needle no wider than this fits into the cube
-_DOWN = 1.0 - 1e-5  # a number that is offered with six digits is still possible
+_HALF = 0.5  # the largest width of a needle inside the cube
+_DOWN = 1.0 - 1e-5  # a suggested bound is still valid after rounding to six digits
 
 
 @dataclass(frozen=True)
 class HardFamily:
-    """The M members of one hard function: `hard_family` makes it from ε, `family_of_cells` from the number M."""
+    """The M members of a hard function, made by `hard_family` from ε or by `family_of_cells` from a number of cells."""
 
     structure: Structure
     dims: tuple[int, ...]  # d_1, …, d_m
@@ -79,19 +79,19 @@ class HardFamily:
 
     @property
     def layer_lipschitz(self) -> tuple[float, ...]:
-        """The smallest Lipschitz constant of each layer on the inputs that it gets."""
+        """The smallest Lipschitz constant of each layer on its inputs."""
         return (self.needle.lipschitz, *(self.amplifier.lipschitz for _ in self.dims[1:]))
 
     @property
     def lipschitz(self) -> float:
-        """L, the largest of all layers, by derivatives. Deviation: the paper's r_max·L̃ is a chord slope."""
+        """L, the largest of all layers, from derivatives. Deviation: the paper's r_max·L̃ is a chord slope."""
         return max(self.layer_lipschitz)
 
     @property
     def alpha(self) -> float:
-        """α with αL ≤ g̃_k(z)/z ≤ L on (0, ũ] (eq:slope, eq:mul_slope, eq:net_slope); r_min/r_max when L = r_max·L̃.
+        """α with αL ≤ g̃_k(z)/z ≤ L on (0, ũ] (eq:slope, eq:mul_slope, eq:net_slope); r_min/r_max if L = r_max·L̃.
 
-        1 for a single layer, which has no amplifier.
+        It is 1 for a single layer, which has no amplifier.
         """
         if self.depth == 1:
             return 1.0
@@ -105,7 +105,7 @@ class HardFamily:
         return (self.heights[-1] / self.heights[0]) ** (1.0 / (self.depth - 1)) / self.lipschitz
 
     def centre(self, member: int) -> Array:
-        """The middle of a member's needle and its maximiser, shape (d,); members count from 0."""
+        """The centre of a member's needle, its maximiser, shape (d,); members are counted from 0."""
         places, rest = [], as_whole_number(member, "member", at_least=0, at_most=self.members - 1)
         for _ in range(self.dimension):
             rest, place = divmod(rest, self.cells)
@@ -113,7 +113,7 @@ class HardFamily:
         return (np.array(places[::-1]) + 0.5) / self.cells
 
     def layer(self, i: int, member: int) -> Callable[[Array], Array]:
-        """f^(i), counted from 1, as a function of points (n, d_i) with values (n, d_{i+1}); only f^(1) differs."""
+        """f^(i), i ≥ 1, as a function of points (n, d_i) with values (n, d_{i+1}); members differ only in f^(1)."""
         outputs = self.dims[i] if i < self.depth else 1
         carried: Callable[[Array], Array] = self.amplifier
         if i == 1:
@@ -152,7 +152,7 @@ def hard_family(
     if 0.5 * height > possible:
         raise ArgumentError(
             f"epsilon = {epsilon:g} is too large for norm_bound = {norm_bound:g}: no needle of that norm within "
-            f"[0, 1]^{dims[0]} becomes 2·epsilon high through {len(dims) - 1} amplifiers. "
+            f"[0, 1]^{dims[0]} is amplified to height 2·epsilon by {len(dims) - 1} amplifiers. "
             f"Use epsilon ≤ {_DOWN * possible:.6g}, or a larger norm_bound."
         )
     for _ in dims[1:]:
@@ -171,7 +171,7 @@ def family_of_cells(
     u_tilde: float,
     structure: Structure = "chain",
 ) -> HardFamily:
-    """The highest family with n = `cells` members along each axis: its needles fill their cells, or reach ũ.
+    """The family of largest height with n = `cells` members along each axis: its needles fill their cells or reach ũ.
 
     >>> family_of_cells(Matern(1.5), 5.0, 10, dims=(1, 1), u=0.5, u_tilde=0.3).members
     10
@@ -193,7 +193,7 @@ def _amplifier(
         raise ArgumentError(f"hard functions are known for Matérn kernels; got {kernel!r}. Use Matern(nu).")
     if kernel.nu < 1:
         raise ArgumentError(
-            f"hard functions need nu ≥ 1 (thm:hard_chain): below, narrow needles of norm B are steeper than any "
+            f"hard functions need nu ≥ 1 (thm:hard_chain); for nu < 1 narrow needles of norm B are steeper than any "
             f"multiple of B; got nu = {kernel.nu:g}."
         )
     if not dims or not all(map(is_whole_number, dims)):
@@ -207,12 +207,12 @@ def _amplifier(
 
 @lru_cache(maxsize=16)
 def _made(kernel: Matern, norm_bound: float, u: float, u_tilde: float) -> Amplifier:
-    """One object for all families that share it, with its slopes worked out once."""
+    """One cached object for all families with the same amplifier, so that its slopes are computed once."""
     return Amplifier(kernel, norm_bound, u, u_tilde)
 
 
 def _tallest_input(amplifier: Amplifier, dims: tuple[int, ...]) -> float:
-    """The height that the amplifiers raise to g̃_k(ũ), beyond which eq:slope says nothing; ∞ without any."""
+    """The height that the amplifiers raise to g̃_k(ũ), the limit of eq:slope; ∞ without amplifiers."""
     height = math.inf
     for k in range(len(dims) - 1):
         height = amplifier.u_tilde if k == 0 else amplifier.inverse(height)

@@ -1,16 +1,16 @@
-"""γ_T, the most that T exact looks at a set of points can tell, bounded from above (`sec:ucb_disc`).
+"""Upper bounds of γ_T, the maximum information gain of T observations at a set of points (`sec:ucb_disc`).
 
-    γ_T = max over x_1, …, x_T of ½·log det(I + K_T/(λ's²)),  a repeated point counting each time
+    γ_T = max over x_1, …, x_T of ½·log det(I + K_T/(λ's²)),  with repeated points counted each time
 
-Points are chosen greedily, the largest posterior sd first, from as many copies of each as there are steps. The gain of
-a set is monotone and submodular, which bounds the maximum over all sets from a greedy one in two ways:
+Points are chosen greedily by the largest posterior sd; a point may be chosen again. The gain of a set is monotone and
+submodular, which gives two bounds of the maximum from the greedy choice:
 
 * γ_T ≤ γ_greedy/(1 − 1/e), after T steps;
-* γ_T ≤ γ(S) + T·(the largest gain that one more point has after S), for *every* set S, here the greedy ones of each
-  size. The T points need not even be among the given ones: where every point of a domain is within `fill` of a given
-  one, no sd exceeds the largest at the given points by more than d_k(fill), and the bound holds for the whole domain.
+* γ_T ≤ γ(S) + T·(the largest gain that one more point has after S), for *every* set S, here the greedy sets of all
+  sizes. The T points need not be among the given ones: if every point of a domain is within `fill` of a given one, no
+  sd exceeds the largest at the given points by more than d_k(fill), and the bound holds for the whole domain.
 
-λ' is relative to the kernel's variance s², as a jitter is. Letters: `V` = L⁻¹k(X, ·) (T, n), `variance` (n,).
+λ' is relative to the kernel's variance s², like the jitter. Letters: `V` = L⁻¹k(X, ·) (T, n), `variance` (n,).
 """
 
 import math
@@ -25,15 +25,15 @@ from cascada.gp.rounding import inflation, variance_rounding
 from cascada.kernels import Stationary
 from cascada.theory.layers import check_horizon
 
-# More greedy steps than these are not taken: each costs O(t·n), and the second bound works from any of them.
+# The most greedy steps: each costs O(t·n), and the second bound holds after any number of them.
 MOST_STEPS = 400
-# Steps end when T more of the last size would add less than this part to what they added up to.
+# Steps end when T more steps of the last size would add less than this fraction of the sum so far.
 _NEGLIGIBLE = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
 class Greedy:
-    """Greedy steps: the points by index (N,), and the largest sd over the points before each step and after all."""
+    """Greedy steps: indices of the points (N,), and the largest sd before each step and after the last."""
 
     chosen: tuple[int, ...]
     largest_sd: Array  # (N + 1,)
@@ -42,21 +42,21 @@ class Greedy:
 
 @dataclass(frozen=True)
 class InformationGain:
-    """Bounds of γ_T at noise λ': what the greedy choice reaches, and what no choice exceeds."""
+    """Lower and upper bounds of γ_T at noise λ'."""
 
     horizon: int
     noise: float
     greedy: float  # ≤ γ_T
     upper: float  # ≥ γ_T
-    by: str  # which bound is the smallest
+    by: str  # the name of the smallest upper bound
     whole: bool  # whether `upper` holds for the whole domain, not only for the given points
 
 
 def greedy_sds(kernel: Stationary, points: ArrayLike, steps: int, noise: float, horizon: int | None = None) -> Greedy:
-    """Choose the point with the largest posterior sd, look at it with noise λ's², and again.
+    """Repeatedly choose the point with the largest posterior sd and observe it with noise λ's².
 
-    One row of V a step, so that T steps over n points take O(T²·n) in all. With a horizon T it stops early where T
-    further steps, none of them larger than the next, would change a sum of sds or of gains by a thousandth at most.
+    Each step adds one row of V, so T steps over n points take O(T²·n). With a horizon T it stops early if T further
+    steps of the next size would change a sum of sds or of gains by at most a thousandth.
     """
     Z = _points(kernel, points)
     lam = as_positive(noise, "noise") * kernel.variance
@@ -89,9 +89,9 @@ def greedy_sds(kernel: Stationary, points: ArrayLike, steps: int, noise: float, 
 def information_gain(
     kernel: Stationary, points: ArrayLike, horizon: int, noise: float, fill: float = 0.0
 ) -> InformationGain:
-    """γ_T at noise λ' over the given points, or, with `fill`, over every domain that they fill.
+    """γ_T at noise λ' over the given points, or, with `fill`, over every domain covered by them.
 
-    `fill` is in *scaled* distance ‖Δ/ℓ‖: every point of the domain must be within it of a given point.
+    `fill` is a *scaled* distance ‖Δ/ℓ‖: every point of the domain must be within it of a given point.
 
     >>> from cascada.kernels import SquaredExponential
     >>> gain = information_gain(SquaredExponential(1.0), [[0.0], [9.0]], 2, noise=1.0)
@@ -105,12 +105,12 @@ def information_gain(
 def gain_of(greedy: Greedy, kernel: Stationary, horizon: int, fill: float = 0.0) -> InformationGain:
     """The bounds of γ_T that greedy steps imply."""
     if not (np.isfinite(fill) and fill >= 0):
-        raise ArgumentError(f"fill must be a distance, 0 or more; got {fill!r}.")
+        raise ArgumentError(f"fill must be a finite distance ≥ 0; got {fill!r}.")
     noise, steps, s = greedy.noise, len(greedy.chosen), math.sqrt(kernel.variance)
     lam = noise * kernel.variance
-    gains = 0.5 * np.log1p(greedy.largest_sd**2 / lam)  # of each step, and of one more
+    gains = 0.5 * np.log1p(greedy.largest_sd**2 / lam)  # of each step and of one more
     reached = np.concatenate([[0.0], np.cumsum(gains[:steps])])  # γ(S_0), …, γ(S_N)
-    # Rounded up: a computed sd may be too small by what `gp.rounding` says.
+    # Rounded up, because a computed sd may be too small by the amounts of `gp.rounding`.
     slack = inflation(steps, noise, kernel.rounding) * s
     raised = np.sqrt(greedy.largest_sd**2 + variance_rounding(steps) * kernel.variance) + slack
     above = np.cumsum(0.5 * np.log1p(raised[:steps] ** 2 / lam))
@@ -126,7 +126,7 @@ def gain_of(greedy: Greedy, kernel: Stationary, horizon: int, fill: float = 0.0)
 
 def _points(kernel: Stationary, points: ArrayLike) -> Array:
     if not isinstance(kernel, Stationary):
-        raise ArgumentError(f"the information gain is that of a scalar kernel such as Matern(2.5); got {kernel!r}.")
+        raise ArgumentError(f"the information gain needs a scalar kernel such as Matern(2.5); got {kernel!r}.")
     Z = as_points(points, "points")
     if not len(Z):
         raise ArgumentError("points must hold at least one point; got none.")

@@ -1,9 +1,9 @@
-"""What the theorems ask of a network: its structure, the dimensions d_1, …, d_m, and B and L of every layer.
+"""The quantities in the theorems: structure, dimensions d_1, …, d_m, and B and L of every layer.
 
-The paper has one B and one L for all layers. Its proofs go through with one of each per layer, which is what the
-sharper sums use; theorems take the largest. Letters: m layers, D_{i,j} = d_i·…·d_j, d_max the largest of all d_i.
-Additional inputs of a later layer (d̂_i controls, `sec:comparison`) leave the bounds of GPN-UCB as they are, because
-they widen no region; they only enlarge the layer's domain, over which Σ_T is taken, and that of the whole,
+The paper has one B and one L for all layers. Its proofs remain valid with one of each per layer, which the sharper sums
+use; theorems use the largest. Letters: m layers, D_{i,j} = d_i·…·d_j, d_max the largest of all d_i.
+Additional inputs of a later layer (d̂_i controls, `sec:comparison`) do not change the bounds of GPN-UCB, because they
+widen no region. They only enlarge the domain of the layer, over which Σ_T is taken, and the whole domain of dimension
 d̂ = d + Σ d̂_i.
 """
 
@@ -20,7 +20,7 @@ Structure = Literal["chain", "multi-output", "feed-forward"]
 
 @dataclass(frozen=True, init=False)
 class Layers:
-    """The structure of a network with the constants of its layers, checked.
+    """The structure of a network with the constants of its layers, validated.
 
     >>> layers = Layers("feed-forward", [2, 3, 4], norm_bound=2.0, lipschitz=1.5)
     >>> layers.count, layers.width_product(), layers.largest_dimension
@@ -73,7 +73,7 @@ class Layers:
 
     @property
     def dimension(self) -> int:
-        """d = d_1, or d̂ where later layers have inputs of their own: the dimension of what is chosen."""
+        """d = d_1, or d̂ if later layers have additional inputs: the number of controls."""
         return self.dims[0] + sum(self.extra)
 
     @property
@@ -111,10 +111,10 @@ def check_horizon(horizon: int) -> int:
 
 
 def product(factors: Iterable[float]) -> float:
-    """The product of positive numbers; an error where no float holds it."""
+    """The product of positive numbers; raises `ArgumentError` if it overflows."""
     value = math.prod(map(float, factors))
     if not math.isfinite(value):
-        raise ArgumentError("a bound exceeds the largest floating-point number: B, L or the depth is too large.")
+        raise ArgumentError("a bound exceeds the largest floating-point number. Use a smaller B, L or depth.")
     return value
 
 

@@ -1,12 +1,12 @@
-"""What no algorithm can do better: lower bounds of the regret (thm:lower_sim, thm:lower_cml).
+"""Lower bounds of the regret of every algorithm (thm:lower_sim, thm:lower_cml).
 
-The proof is a count. While an algorithm sees zeros it does the same on every member of a hard family; each of its T
-points and the point that it returns is positive on one member at most. So at least M − T − 1 members leave a simple
-regret of 2ε, and the average over the family is at least 2ε·(1 − (T + 1)/M), which at T = M/2 − 1 is the theorem's ε.
-In the same way t rounds see at most t members, so the average cumulative regret is at least 2ε·Σ_{t≤T} (1 − t/M)⁺.
-These are numbers, because ε, M, B and L of a family are. Randomised algorithms obey them in expectation.
+The proof counts members. As long as an algorithm observes zeros it acts identically on every member of a hard family.
+Each of its T points and the returned point is positive on at most one member. So the simple regret is 2ε on at least
+M − T − 1 members, and its average over the family is at least 2ε·(1 − (T + 1)/M), the theorem's ε at T = M/2 − 1.
+Similarly, t rounds find at most t members, so the average cumulative regret is at least 2ε·Σ_{t≤T} (1 − t/M)⁺.
+These are numbers, because ε, M, B and L of a family are numbers. For randomised algorithms they hold in expectation.
 
-What the theorems say for T → ∞ is an order: its constant is not known, and none is made up.
+For T → ∞ the theorems give an order whose constant is unknown.
 """
 
 import math
@@ -21,18 +21,18 @@ from cascada.theory.hard import HardFamily, family_of_cells
 from cascada.theory.layers import Structure
 from cascada.theory.statement import Bound, Order, Term
 
-_MOST_TRIED = 48  # numbers of cells of which the best is taken: each gives a valid bound
+_MOST_TRIED = 48  # how many numbers of cells are tried; each gives a valid bound, and the best is used
 
 
 def average_simple_regret(family: HardFamily, horizon: int) -> Bound:
-    """The least average simple regret over the family of any algorithm after T runs (thm:lower_sim, its proof)."""
+    """A lower bound of every algorithm's average simple regret over the family after T runs (thm:lower_sim)."""
     rounds = _rounds(horizon)
     value = 2 * family.epsilon * max(0.0, 1.0 - (rounds + 1) / family.members)
     return Bound(value, "2ε(1 − (T+1)/M)", "thm:lower_sim", _constants(family, rounds), _assumed(family), lower=True)
 
 
 def average_cumulative_regret(family: HardFamily, horizon: int) -> Bound:
-    """The least average cumulative regret over the family of any algorithm after T runs (thm:lower_cml, its proof)."""
+    """A lower bound of every algorithm's average cumulative regret over the family after T runs (thm:lower_cml)."""
     rounds = _rounds(horizon)
     seen = min(rounds, family.members)
     value = 2 * family.epsilon * (seen - 0.5 * seen * (seen + 1) / family.members)
@@ -40,7 +40,7 @@ def average_cumulative_regret(family: HardFamily, horizon: int) -> Bound:
 
 
 def longest_horizon(family: HardFamily) -> int:
-    """The largest T ≤ M/2 − 1: so many runs leave an average simple regret of at least ε; −1 for a single member."""
+    """The largest T ≤ M/2 − 1, after which the average simple regret is at least ε; −1 for a single member."""
     return family.members // 2 - 1
 
 
@@ -54,9 +54,9 @@ def simple_regret_bound(
     u_tilde: float,
     structure: Structure = "chain",
 ) -> Bound:
-    """A simple regret that every algorithm has on some network after T runs, with all constants.
+    """A lower bound, with all constants, of every algorithm's simple regret on some network after T runs.
 
-    thm:lower_sim without its Ω: the best `average_simple_regret` of families with few more members than T.
+    It is thm:lower_sim without its Ω: the best `average_simple_regret` of families with slightly more members than T.
 
     >>> bound = simple_regret_bound(Matern(1.5), 5.0, 100, dims=(1, 1, 1), u=0.5, u_tilde=0.3)
     >>> print(bound)
@@ -77,12 +77,12 @@ def cumulative_regret_bound(
     u_tilde: float,
     structure: Structure = "chain",
 ) -> Bound:
-    """A cumulative regret that every algorithm has on some network after T runs, with all constants (thm:lower_cml)."""
+    """A lower bound, with all constants, of every algorithm's cumulative regret on some network (thm:lower_cml)."""
     families = _families(kernel, norm_bound, _rounds(horizon), 1, dims, u, u_tilde, structure)
     return max((average_cumulative_regret(family, horizon) for family in families), key=lambda bound: bound.value)
 
 
-def simple_regret_order(family: HardFamily) -> Order:
+def lower_simple_regret_order(family: HardFamily) -> Order:
     """Ω(B(cL)^{m−1}·T^{−ν/d}), with c = α and L of this family (thm:lower_sim, solved for ε)."""
     nu, d = family.kernel.nu, family.dimension
     term = Term(_log_size(family), -nu / d)
@@ -90,13 +90,13 @@ def simple_regret_order(family: HardFamily) -> Order:
 
 
 def rounds_order(family: HardFamily) -> Order:
-    """Ω((B(cL)^{m−1}/ε)^{d/ν}), the runs without which no algorithm has average simple regret ε (thm:lower_sim)."""
+    """Ω((B(cL)^{m−1}/ε)^{d/ν}), the number of runs needed for average simple regret ε (thm:lower_sim)."""
     nu, d = family.kernel.nu, family.dimension
     term = Term((_log_size(family) - math.log(family.epsilon)) * d / nu, 0.0)
     return _order(family, "Ω((B (cL)^{m−1}/ε)^{d/ν})", "thm:lower_sim", term)
 
 
-def cumulative_regret_order(family: HardFamily) -> Order:
+def lower_cumulative_regret_order(family: HardFamily) -> Order:
     """thm:lower_cml: Ω(min{T, B(cL)^{m−1}·T^{1−ν/d}}) for d > ν, else Ω(min{T, (B(cL)^{m−1})^{d/ν}})."""
     nu, d, size = family.kernel.nu, family.dimension, _log_size(family)
     if d > nu:
@@ -112,7 +112,7 @@ def _order(family: HardFamily, formula: str, label: str, term: Term, cap: bool =
 
 
 def _log_size(family: HardFamily) -> float:
-    """log(B(cL)^{m−1}) with c = α, which is good for every smaller ε as well: r_min/r_max when L = r_max·L̃."""
+    """log(B(cL)^{m−1}) with c = α, which is valid for every smaller ε; r_min/r_max if L = r_max·L̃."""
     return math.log(family.norm_bound) + (family.depth - 1) * math.log(family.alpha * family.lipschitz)
 
 
@@ -152,7 +152,7 @@ def _families(
     u_tilde: float,
     structure: Structure,
 ) -> Iterable[HardFamily]:
-    """Families from `fewest` members on, up to twice the number along an axis that a power law would ask for.
+    """Families with more than `fewest` members, up to twice the optimal number per axis under a power law.
 
     With ε ~ n^{−ν}, ε(n)·(1 − (T + 1)/n^d) is largest at n^d = (T + 1)(1 + d/ν).
     """

@@ -1,8 +1,8 @@
-"""Non-adaptive sampling (`algo:fd`): orders of its simple regret, and how fill distances grow from layer to layer.
+"""Non-adaptive sampling (`algo:fd`): orders of its simple regret, and the growth of fill distances over the layers.
 
-The paper gives orders only: they rest on `lem:fill`, max σ_T = O(δ_T^ν), whose constant is not given. What is exact is
-the growth of the fill distance, δ⁽ⁱ⁾ ≤ L^{i−1}·δ_T (`eq:fill_i`), times sqrt(D_{2,i}) in feed-forward networks
-(`eq:fill_i_net`). A bound with numbers after a run is `Study`'s recommendation (`eq:fd_end`).
+The paper gives orders only, because they use `lem:fill`, max σ_T = O(δ_T^ν), whose constant is unknown. The growth of
+the fill distance is exact: δ⁽ⁱ⁾ ≤ L^{i−1}·δ_T (`eq:fill_i`), times sqrt(D_{2,i}) in feed-forward networks
+(`eq:fill_i_net`). The recommendation of a `Study` has a numerical bound after a run (`eq:fd_end`).
 """
 
 import math
@@ -57,7 +57,7 @@ def weaker_order(layers: Layers, nu: float) -> Order:
 
 
 def restrictive_order(layers: Layers, nu: float, case: Literal[1, 2] = 1) -> Order:
-    """The order of r*_T in Case 1 or Case 2 (`eq:more_restrictive`), which are the same; B need not be Θ(L)."""
+    """The order of r*_T in Case 1 and in Case 2 (`eq:more_restrictive`), which is the same; B need not be Θ(L)."""
     if case not in _CASES:
         raise ArgumentError(f"case must be 1 or 2; got {case!r}.")
     nu, m = as_smoothness(nu), layers.count
@@ -75,16 +75,16 @@ def restrictive_order(layers: Layers, nu: float, case: Literal[1, 2] = 1) -> Ord
 
 
 def layer_fill_distance(layers: Layers, layer: int, fill: float) -> Bound:
-    """The most that the fill distance δ⁽ⁱ⁾_T of layer i's inputs can be, from that of the first, δ_T; exact.
+    """An upper bound of the fill distance δ⁽ⁱ⁾_T of the inputs of layer i from δ_T, that of the first layer.
 
-    With the L of each layer: ∏_{s<i} L_s, times sqrt(D_{2,i}) in feed-forward networks.
+    The factor is ∏_{s<i} L_s with the L of each layer, times sqrt(D_{2,i}) in feed-forward networks.
 
     >>> layer_fill_distance(Layers("feed-forward", [2, 4, 1], 1.0, 3.0), 3, 0.1).value
     1.8
     """
     i = _layer(layers, layer)
     if not (math.isfinite(fill) and fill >= 0):
-        raise ArgumentError(f"the fill distance δ_T must be 0 or more; got {fill!r}.")
+        raise ArgumentError(f"the fill distance δ_T must be a finite number ≥ 0; got {fill!r}.")
     wide = layers.structure == "feed-forward"
     root = math.sqrt(layers.width_product(2, i)) if wide else 1.0
     growth = product([root, *layers.lipschitz[: i - 1]])  # eq:fill_i, eq:fill_i_net
@@ -121,7 +121,7 @@ def _second_factor(layers: Layers, nu: float) -> float:
 
 
 def _logarithms(layers: Layers) -> tuple[float, float, float]:
-    """log B, log L, and log D_{2,m}, which enters for feed-forward networks only."""
+    """log B, log L and log D_{2,m}; the last is 0 except for feed-forward networks."""
     log_D = math.log(layers.width_product()) if layers.structure == "feed-forward" else 0.0
     return math.log(layers.norm_bound), math.log(layers.slope), log_D
 
@@ -138,7 +138,7 @@ def _assumed(layers: Layers) -> tuple[str, ...]:
 
 
 def _boxes(layers: Layers) -> tuple[str, ...]:
-    """What `lem:fill` needs; a chain's domains are intervals anyway."""
+    """The assumptions of `lem:fill`; the domains of a chain are intervals."""
     if layers.structure == "chain":
         return ()
     own = ("Γ = k·I",) if layers.structure == "multi-output" else ()
@@ -147,5 +147,7 @@ def _boxes(layers: Layers) -> tuple[str, ...]:
 
 def _layer(layers: Layers, layer: int) -> int:
     if any(layers.extra):
-        raise ArgumentError("fill distances are bounded for networks whose later layers have no inputs of their own.")
+        raise ArgumentError(
+            f"fill distances need a network whose later layers have no additional inputs; got {layers.extra}."
+        )
     return as_whole_number(layer, "layer", at_most=layers.count)

@@ -1,4 +1,4 @@
-"""What the theory promises for a network: its structure, Σ_T of every layer, the bounds, the rates, the comparisons."""
+"""All results of the theory for a network: structure, Σ_T of every layer, bounds, rates and comparisons."""
 
 import math
 from dataclasses import asdict, dataclass
@@ -23,23 +23,23 @@ from cascada.theory.sums import SdSum, sd_sum
 
 @dataclass(frozen=True)
 class Promise:
-    """Everything that `cascada bounds` prints, for T rounds; `nu` is None for a kernel that is not Matérn."""
+    """Everything printed by `cascada bounds` for T rounds; `nu` is None if the kernels are not Matérn."""
 
     horizon: int
     layers: Layers
     nu: float | None
-    domains: tuple[tuple[tuple[float, float], ...], ...]  # of every layer, one (low, high) an input
-    sums: tuple[SdSum, ...]  # Σ_T of every layer, over the whole of its domain
+    domains: tuple[tuple[tuple[float, float], ...], ...]  # of every layer, one (low, high) per input
+    sums: tuple[SdSum, ...]  # Σ_T of every layer over its whole domain
     bounds: tuple[Bound, ...]  # sharpest first
-    trivial: Bound  # what holds without any theorem
-    rates: tuple[Order, ...]  # of Σ_T: proven, conjectured
+    trivial: Bound  # the bound that needs no theorem
+    rates: tuple[Order, ...]  # of Σ_T: the proven one, then the conjectured one
     cumulative: tuple[Row, ...]  # tab:summary_cml
     summary: tuple[Row, ...]  # tab:summary
     comparisons: tuple[Comparison, ...]
     notes: tuple[str, ...]
 
     def as_dict(self) -> dict[str, Any]:
-        """All of it, for JSON."""
+        """All fields as JSON values."""
         return {
             "horizon": self.horizon,
             "structure": self.layers.structure,
@@ -61,10 +61,10 @@ class Promise:
 
 
 def promise(network: Network, horizon: int, points: int = 2500, layers: Layers | None = None) -> Promise:
-    """What the theory promises for a network of one of the three structures, over T rounds.
+    """All results of the theory for T rounds on a network of one of the three structures.
 
-    Σ_T is bounded over the whole box of inputs that a layer can get, by means of a grid of about `points` points in it.
-    `layers` replaces the constants that are read off the network.
+    Σ_T is bounded over the whole box of possible inputs of a layer with a grid of about `points` points. `layers`
+    replaces the constants taken from the network.
     """
     check_horizon(horizon)
     layers = layers_of(network) if layers is None else layers
@@ -72,7 +72,7 @@ def promise(network: Network, horizon: int, points: int = 2500, layers: Layers |
     sums, domains = [], []
     for node, span in zip(network.nodes, spans, strict=True):
         assert span is not None, "prior beliefs have spans"
-        assert node.stage.kernel is not None, "layers_of refuses stages without a kernel"
+        assert node.stage.kernel is not None, "layers_of rejects stages without a kernel"
         Z, fill = cover(span, points, _scalar(node.stage.kernel))
         sums.append(sd_sum(node.stage.kernel, Z, horizon, fill=fill))
         domains.append(tuple(zip(span.lower[0].tolist(), span.upper[0].tolist(), strict=True)))
@@ -107,10 +107,10 @@ def promise(network: Network, horizon: int, points: int = 2500, layers: Layers |
 
 
 def layers_of(network: Network) -> Layers:
-    """Structure, dimensions, B and L of a network; an error that says why it is none of the three structures.
+    """Structure, dimensions, B and L of a network; raises `ArgumentError` if it has none of the three structures.
 
-    L is the smaller of what was given and what the kernel and B imply, per coordinate. Where outputs of a layer differ
-    in B or L, the largest counts.
+    L is, per coordinate, the smaller of the given constant and the one implied by the kernel and B. If the outputs of a
+    layer differ in B or L, the largest is used.
     """
     _check_given(network)
     for node in network.nodes:
@@ -121,7 +121,7 @@ def layers_of(network: Network) -> Layers:
     for stage in beliefs.stages:
         belief = stage.belief
         assert belief is not None, "every stage is modelled"
-        assert belief.raw_lipschitz is not None, "a network without any L is refused when it is made"
+        assert belief.raw_lipschitz is not None, "a network without any L is rejected at construction"
         norms.append(float(np.max(belief.norm_bound)))
         slopes.append(float(np.max(belief.raw_lipschitz)))
     widths = [len(node.columns) for node in network.nodes[:-1]]
@@ -133,7 +133,9 @@ def layers_of(network: Network) -> Layers:
 def network_of(layers: Layers, kernel: Stationary) -> Network:
     """A network of these layers on [0, 1]^d, one kernel for all of them, without functions."""
     if any(layers.extra):
-        raise ArgumentError("layers with inputs of their own have no default ranges; make the network yourself.")
+        raise ArgumentError(
+            f"additional inputs have no default ranges; got extra = {layers.extra}. Construct the network instead."
+        )
     widths = [*layers.dims[1:], 1]
     stages = []
     for i, width in enumerate(widths):
@@ -153,7 +155,7 @@ def network_of(layers: Layers, kernel: Stationary) -> Network:
 
 
 def cover(box: Boxes, points: int, kernel: Stationary) -> tuple[Array, float]:
-    """The centres of equal cells of one box, at most `points` of them, and their fill distance, scaled by the kernel.
+    """The centres of at most `points` equal cells of one box, and their fill distance in the kernel's scaled distance.
 
     >>> from cascada.kernels import SquaredExponential
     >>> centres, fill = cover(Boxes(np.zeros((1, 1)), np.ones((1, 1))), 4, SquaredExponential(0.5))
@@ -179,8 +181,8 @@ def _check_given(network: Network) -> None:
             missing.append(f"{stage.name!r} ({' and '.join(parts)})")
     if missing:
         raise ArgumentError(
-            f"the theory promises nothing without kernels and norms; missing for the stages {', '.join(missing)}. "
-            f"Give kernel= and norm_bound=, as a study estimates them from data only."
+            f"the theory needs kernels and norm bounds; missing for the stages {', '.join(missing)}. "
+            f"Give kernel= and norm_bound= (estimates from data are not enough)."
         )
 
 
@@ -188,12 +190,12 @@ def _check_stage(node: Node) -> None:
     stage = node.stage
     if stage.known or stage.passes:
         raise ArgumentError(
-            f"stage {stage.name!r} is {'a known formula' if stage.known else 'partly passed on'}: the theorems are for "
-            f"networks whose every output is unknown. Leave the stage out, or model its outputs."
+            f"the theorems need networks in which every output is unknown; stage {stage.name!r} is "
+            f"{'a known formula' if stage.known else 'partly passed on'}. Leave the stage out, or model its outputs."
         )
     if not isinstance(stage.kernel, Stationary | Separable):
         raise ArgumentError(
-            f"stage {stage.name!r} has the kernel {stage.kernel!r}: Σ_T is bounded for scalar and separable kernels."
+            f"Σ_T is bounded for scalar and separable kernels; stage {stage.name!r} has the kernel {stage.kernel!r}."
         )
 
 
@@ -206,8 +208,8 @@ def _check_wiring(network: Network) -> None:
         if tuple(column for column in node.inputs if column >= d) != before or seen & set(own):
             raise ArgumentError(
                 f"stage {node.stage.name!r} breaks the chain of layers: the theorems are for chains, multi-output "
-                f"chains and feed-forward networks, where a layer takes all outputs of the one before it and nothing "
-                f"else but controls of its own; got {network!r}."
+                f"chains and feed-forward networks, where the inputs of a layer are all outputs of the previous layer "
+                f"and its own controls; got {network!r}."
             )
         seen |= set(own)
         before = node.columns
@@ -229,26 +231,26 @@ def _structure(network: Network) -> Structure:
         return "feed-forward"
     names = ", ".join(repr(stage.name) for stage in wide)
     raise ArgumentError(
-        f"of the stages {names} some have a joint norm and some have one per output: the theorems are for one kind. "
+        f"the theorems need either joint norms or one norm per output; the stages {names} have both kinds. "
         f"Give all of them Separable kernels, or none."
     )
 
 
 def _scalar(kernel: Stationary | OperatorKernel) -> Stationary:
     scalar = kernel.kernel if isinstance(kernel, Separable) else kernel
-    assert isinstance(scalar, Stationary), "layers_of refuses other kernels"
+    assert isinstance(scalar, Stationary), "layers_of rejects other kernels"
     return scalar
 
 
 def _prior_sd(stage: Stage) -> float:
-    """s, or s·sqrt(‖A‖₂), so that |f| ≤ B times it; an offset moves the range and leaves its width."""
-    assert stage.kernel is not None, "layers_of refuses stages without a kernel"
+    """s, or s·sqrt(‖A‖₂): |f| ≤ B times it. An offset shifts the range and keeps its width."""
+    assert stage.kernel is not None, "layers_of rejects stages without a kernel"
     root = math.sqrt(stage.kernel.spectral_norm) if isinstance(stage.kernel, Separable) else 1.0
     return root * math.sqrt(_scalar(stage.kernel).variance)
 
 
 def _smoothness(network: Network) -> tuple[float | None, tuple[str, ...]]:
-    """ν, if all stages have Matérn kernels of one ν, and what to say if not."""
+    """ν if all stages have Matérn kernels with the same ν, else None and a note."""
     kernels = [_scalar(node.stage.kernel) for node in network.nodes if node.stage.kernel is not None]
     smooth = {kernel.nu for kernel in kernels if isinstance(kernel, Matern)}
     if len(smooth) == 1 and all(isinstance(kernel, Matern) for kernel in kernels):
@@ -259,10 +261,10 @@ def _smoothness(network: Network) -> tuple[float | None, tuple[str, ...]]:
 
 
 def _sd_slope(network: Network) -> float | None:
-    """L_σ = s·sqrt(−φ''(0))/ℓ, the largest of all layers; None where a kernel implies none."""
+    """L_σ = s·sqrt(−φ''(0))/ℓ, the largest of all layers; None if a kernel implies none."""
     slopes = []
     for node in network.nodes:
-        assert node.stage.kernel is not None, "layers_of refuses stages without a kernel"
+        assert node.stage.kernel is not None, "layers_of rejects stages without a kernel"
         kernel = _scalar(node.stage.kernel)
         if kernel.lipschitz_factor is None:
             return None

@@ -1,4 +1,4 @@
-"""How Σ_T grows with T for the Matérn kernel (`sec:ucb_disc`): what is proven, and what is conjectured."""
+"""Growth rates of Σ_T with T for the Matérn kernel (`sec:ucb_disc`), proven and conjectured."""
 
 from cascada.arrays import as_positive, as_whole_number
 from cascada.theory.statement import Order, Status, Term
@@ -9,14 +9,14 @@ _DOMAINS = ("the layers' domains are bounded, uniformly in T",)
 
 
 def as_smoothness(nu: float) -> float:
-    """ν, checked."""
+    """Return ν as a float; raise `ArgumentError` unless it is positive."""
     return as_positive(nu, "nu")
 
 
 def sd_sum_rate(nu: float, dimension: int) -> Order:
     """Σ_T = O(sqrt(T·γ_T)) = Õ(T^{(ν+d)/(2ν+d)}), with γ_T = Õ(T^{d/(2ν+d)}) and d = d_max.
 
-    Deviation: printed with O(·), but γ_T is known up to logarithms only.
+    Deviation: the paper prints O(·), but γ_T is known only up to logarithms.
     """
     nu, d = as_smoothness(nu), as_whole_number(dimension, "the dimension")
     exponent = (nu + d) / (2 * nu + d)
@@ -25,7 +25,7 @@ def sd_sum_rate(nu: float, dimension: int) -> Order:
 
 
 def conjectured_sd_sum_rate(nu: float, dimension: int) -> Order:
-    """Σ_T = O(T^{1−ν/d}), O(log T) or O(1) for d > ν, d = ν and d < ν, with d = d_max: a conjecture."""
+    """Σ_T = O(T^{1−ν/d}), O(log T) or O(1) for d > ν, d = ν and d < ν, with d = d_max (a conjecture)."""
     nu, d = as_smoothness(nu), as_whole_number(dimension, "the dimension")
     if d > nu:
         formula, term = "O(T^(1−ν/d_max))", Term(0.0, 1 - nu / d)

@@ -1,21 +1,21 @@
-"""Upper bounds of GPN-UCB's cumulative regret with every constant (`thm:ucb_chain`, `thm:ucb_mul`, `thm:ucb_net`).
+"""Upper bounds of the cumulative regret of GPN-UCB with all constants (`thm:ucb_chain`, `thm:ucb_mul`, `thm:ucb_net`).
 
-The proofs all end alike: one round regrets at most Σ_i w_i·σ⁽ⁱ⁾_{t−1}(x⁽ⁱ⁾_t), a weighted sum of posterior sds at the
-inputs that the layers really got (‖Γ‖₂^{1/2} for multi-output chains). Summed over rounds, each step loses something:
+All proofs bound the regret of one round by Σ_i w_i·σ⁽ⁱ⁾_{t−1}(x⁽ⁱ⁾_t), a weighted sum of posterior sds at the actual
+inputs of the layers (‖Γ‖₂^{1/2} for multi-output chains). Summed over rounds, each line is weaker than the one above:
 
-    R_T ≤ Σ_t Σ_i w_i σ⁽ⁱ⁾_{t−1}(x⁽ⁱ⁾_t)      `per_step_bound`: known after the run
+    R_T ≤ Σ_t Σ_i w_i σ⁽ⁱ⁾_{t−1}(x⁽ⁱ⁾_t)      `per_step_bound`: computable after the run
         ≤ Σ_i w_i Σ⁽ⁱ⁾_T                       `layered_bound`: each layer with its own Σ_T
         ≤ (Σ_i w_i) Σ_T                        `summed_bound`: the largest of them
         ≤ (geometric sum) Σ_T                  `geometric_bound`: one B, one L, as in the proofs
         ≤ 2^{m+1} B L^{m−1} Σ_T                `theorem_bound`
 
-The last step, and it alone, needs L ≥ 1: for L < 1 the rounded constant can be too small (m = 2, L = 0.4: 1 + 2L = 1.8
-exceeds 4L = 1.6), so that the theorem is then taken at L = 1, of which every such function is Lipschitz as well.
+Only the last step needs L ≥ 1: for L < 1 the rounded constant can be too small (m = 2, L = 0.4: 1 + 2L = 1.8 exceeds
+4L = 1.6). The theorem is then used with L = 1, which is also a Lipschitz constant of every such function.
 
-What the algorithm must do. The theorems are for envelopes over *all* anchors (`eq:ucb_i`, `eq:cbarz`). cascada's
-regions have their centre c as an anchor, and data, instead. Since ρ_t ≤ B and |σ(c) − σ(x)| ≤ d_k(c, x), the recursion
+Regions. The theorems are for envelopes over *all* anchors (`eq:ucb_i`, `eq:cbarz`). The regions of cascada have only
+their centre c and the data as anchors. Since ρ_t ≤ B and |σ(c) − σ(x)| ≤ d_k(c, x), the recursion
 of `eq:sim_5` holds for them with the L that the kernel implies, B·s·sqrt(−φ''(0))/ℓ: a region of diameter D becomes one
-of diameter 2ρσ(c) + 2·L·D/2 ≤ 2Bσ(x) + 2L·D. With a smaller L of the user's, L is to be replaced by the mean of both.
+of diameter 2ρσ(c) + 2·L·D/2 ≤ 2Bσ(x) + 2L·D. If the user gives a smaller L, the mean of both replaces L.
 """
 
 from collections.abc import Sequence
@@ -40,9 +40,9 @@ _ASSUMED = (
 
 
 def step_weights(layers: Layers) -> tuple[float, ...]:
-    """w_1, …, w_m: one round of GPN-UCB regrets at most Σ_i w_i·σ⁽ⁱ⁾_{t−1}(x⁽ⁱ⁾_t).
+    """w_1, …, w_m: the regret of one round of GPN-UCB is at most Σ_i w_i·σ⁽ⁱ⁾_{t−1}(x⁽ⁱ⁾_t).
 
-    With B and L of each layer. Chains: w_i = 2B_i·∏_{s>i} 2L_s. Feed-forward: the same times sqrt(D_{i+1,m}).
+    B and L are those of each layer. Chains: w_i = 2B_i·∏_{s>i} 2L_s. Feed-forward: the same times sqrt(D_{i+1,m}).
     Multi-output chains: w_m = 2B_m, and w_i = 4B_i·(∏_{i<s<m} 5L_s)·2L_m before it.
 
     >>> step_weights(Layers("chain", [2, 1, 1], norm_bound=1.0, lipschitz=2.0))
@@ -56,26 +56,26 @@ def step_weights(layers: Layers) -> tuple[float, ...]:
                 weights.append(2 * B[i - 1])
             else:  # eq:rt_ucb_3
                 weights.append(product([4 * B[i - 1], *(5 * L[s - 1] for s in range(i + 1, m)), 2 * L[m - 1]]))
-        else:  # eq:sim_6, and for feed-forward networks the last display of the proof
+        else:  # eq:sim_6; for feed-forward networks the last display of the proof
             root = layers.width_product(i + 1) ** 0.5
             weights.append(product([2 * B[i - 1], root, *(2 * L[s - 1] for s in range(i + 1, m + 1))]))
     return tuple(weights)
 
 
 def enclosing_ball_weights(layers: Layers) -> tuple[float, ...]:
-    """Weights for a multi-output chain whose regions are balls (`ball_upper`): those of a chain.
+    """Weights for a multi-output chain whose regions are balls (`ball_upper`); they equal those of a chain.
 
-    Holds where every stage after a wide one has a joint kernel too, and L is at least what the kernel implies.
+    They require a joint kernel at every stage after a wide one, and an L not below the one implied by the kernel.
 
-    Beyond the paper, whose regions are unions of intersections of balls: their diameter is bounded by way of two points
-    (`eq:multi_del_1`), which costs 4B and 5L a layer. A ball around all of it, of radius ρ‖Γ(c, c)‖₂^{1/2} + L·D/2 for
-    inputs in a ball of diameter D, has diameter at most 2B‖Γ(x, x)‖₂^{1/2} + 2L·D, as an interval has.
+    This goes beyond the paper, whose regions are unions of intersections of balls. Their diameter is bounded with two
+    points (`eq:multi_del_1`), which costs 4B and 5L per layer. A ball around it, of radius ρ‖Γ(c, c)‖₂^{1/2} + L·D/2
+    for inputs in a ball of diameter D has diameter at most 2B‖Γ(x, x)‖₂^{1/2} + 2L·D, like an interval.
     """
     return step_weights(Layers("chain", [1] * layers.count, layers.norm_bounds, layers.lipschitz))
 
 
 def per_step_bound(layers: Layers, sds: ArrayLike) -> Bound:
-    """Σ_t Σ_i w_i σ⁽ⁱ⁾_{t−1}(x⁽ⁱ⁾_t) from the sds (T, m) before each round at the inputs it led to."""
+    """Σ_t Σ_i w_i σ⁽ⁱ⁾_{t−1}(x⁽ⁱ⁾_t) from the sds (T, m) before each round at its inputs."""
     given = as_points(sds, "sds", layers.count)
     if np.any(given < 0):
         raise ArgumentError(f"sds must not be negative; got {given.min():g}.")
@@ -100,7 +100,7 @@ def layered_bound(layers: Layers, sums: Sequence[float]) -> Bound:
 
 
 def summed_bound(layers: Layers, largest_sum: float) -> Bound:
-    """(Σ_i w_i)·Σ_T: the weights of the proof, added up exactly."""
+    """(Σ_i w_i)·Σ_T with the exact sum of the weights of the proof."""
     _check_sum(largest_sum)
     constants = {**_constants(layers), _SUMS[layers.structure]: largest_sum}
     formula = f"(Σ_i w_i) {_SUMS[layers.structure]}"
@@ -108,7 +108,7 @@ def summed_bound(layers: Layers, largest_sum: float) -> Bound:
 
 
 def geometric_bound(layers: Layers, largest_sum: float) -> Bound:
-    """The geometric sum that each proof arrives at, before it is rounded to 2^{m+1} or 5^m; for every L > 0."""
+    """The geometric sum of each proof before it is rounded to 2^{m+1} or 5^m; valid for every L > 0."""
     _check_sum(largest_sum)
     B, L, m = layers.norm_bound, layers.slope, layers.count
     name = _SUMS[layers.structure]
@@ -148,9 +148,9 @@ def theorem_bound(layers: Layers, largest_sum: float) -> Bound:
 
 
 def trivial_bound(layers: Layers, horizon: int, prior_sd: float) -> Bound:
-    """2B·s·T: no round regrets more than the range of the last layer, |f| ≤ B·s (`lem:conf` before any data).
+    """2B·s·T: the regret of a round is at most the range of the last layer, |f| ≤ B·s (`lem:conf` without data).
 
-    A theorem says something only where it is below this.
+    The bound of a theorem is useful only if it is smaller.
     """
     T, B = check_horizon(horizon), layers.norm_bounds[-1]
     s = as_positive(prior_sd, "prior_sd")
@@ -158,7 +158,7 @@ def trivial_bound(layers: Layers, horizon: int, prior_sd: float) -> Bound:
 
 
 def regret_bounds(layers: Layers, sums: Sequence[float]) -> tuple[Bound, ...]:
-    """All bounds that hold before a run, the sharpest first, from Σ⁽ⁱ⁾_T (or bounds of them) layer by layer."""
+    """All bounds that hold before a run, sharpest first, from Σ⁽ⁱ⁾_T of each layer (or upper bounds)."""
     layered = layered_bound(layers, sums)
     largest = max(sums)
     return (
@@ -170,7 +170,7 @@ def regret_bounds(layers: Layers, sums: Sequence[float]) -> tuple[Bound, ...]:
 
 
 def geometric_sum(ratio: float, count: int) -> float:
-    """1 + q + … + q^{count−1}, added up rather than as (q^count − 1)/(q − 1), which is 0/0 at q = 1.
+    """1 + q + … + q^{count−1} as a sum, because (q^count − 1)/(q − 1) is 0/0 at q = 1.
 
     >>> geometric_sum(1.0, 4), geometric_sum(4.0, 3)
     (4.0, 21.0)
@@ -190,4 +190,4 @@ def _constants(layers: Layers) -> dict[str, float]:
 
 def _check_sum(value: float) -> None:
     if not (np.isfinite(value) and value >= 0):
-        raise ArgumentError(f"Σ_T must be a finite number, 0 or more; got {value!r}.")
+        raise ArgumentError(f"Σ_T must be a finite number ≥ 0; got {value!r}.")

@@ -1,7 +1,7 @@
-"""What a theorem says, as a value: a number where the paper gives its constants, an order where it does not.
+"""The statement of a theorem as a value: a number if the paper gives its constants, otherwise an order.
 
-A `Bound` is a number with everything it was made of. An `Order` is what stands inside O(·) or Ω(·): the constant in
-front is not given by the paper, so it has no value, only `inside(T)` and exponents to compare.
+A `Bound` is a number with its formula, constants and assumptions. An `Order` is the argument of O(·) or Ω(·). The paper
+does not give the constant in front, so an order has no value, only `inside(T)` and exponents for comparison.
 """
 
 import math
@@ -17,29 +17,29 @@ Status = Literal["up to a constant", "up to a constant and logarithms", "conject
 
 @dataclass(frozen=True)
 class Bound:
-    """A proven number: its value, the formula in words of the paper, the label, what went in, and what it rests on."""
+    """A proven number with the formula and label of the paper, its constants and its assumptions."""
 
     value: float
     formula: str
     label: str
     constants: Mapping[str, float] = field(default_factory=dict)
     assumptions: tuple[str, ...] = ()
-    lower: bool = False  # else an upper bound
+    lower: bool = False  # a lower bound, otherwise an upper one
 
     def shown(self, digits: int) -> str:
-        """The value as text, rounded so that it is still a bound."""
+        """The value as a string, rounded so that it is still a bound."""
         return (rounded_down if self.lower else rounded_up)(self.value, digits)
 
     @property
     def status(self) -> str:
-        """Always "proven": under its assumptions."""
+        """Always "proven", given the assumptions."""
         return "proven"
 
     def __str__(self) -> str:
         return f"{self.formula} {'≥' if self.lower else '≤'} {self.shown(4)} ({self.label})"
 
     def as_dict(self) -> dict[str, Any]:
-        """All of it, for JSON."""
+        """All fields as JSON values."""
         return {
             "value": self.value,
             "formula": self.formula,
@@ -52,14 +52,14 @@ class Bound:
 
 @dataclass(frozen=True)
 class Term:
-    """factor·T^exponent·(log T)^log_exponent; the factor as its natural logarithm, because some exceed every float."""
+    """factor·T^exponent·(log T)^log_exponent; the factor is stored as a natural logarithm, because it may overflow."""
 
     log_factor: float
     exponent: float
     log_exponent: float = 0.0
 
     def log_at(self, horizon: int) -> float:
-        """The natural logarithm of the term at T; −∞ where it is 0 (log T at T = 1)."""
+        """The natural logarithm of the term at T; −∞ if the term is 0 (log T at T = 1)."""
         logarithm = math.log(as_whole_number(horizon, "the horizon T"))
         if self.log_exponent and not logarithm:
             return -math.inf
@@ -72,9 +72,9 @@ class Term:
 
 @dataclass(frozen=True)
 class Order:
-    """The largest of a few terms, inside O(·), Õ(·) or Ω(·); never a value, because the constant is not given.
+    """The largest of a few terms inside O(·), Õ(·) or Ω(·); it has no value, because the constant is unknown.
 
-    `cap` is the T of Ω(min{T, ·}).
+    With `cap` the order is Ω(min{T, ·}).
     """
 
     formula: str
@@ -103,7 +103,7 @@ class Order:
         return f"{self.formula} ({self.label}; {self.status})"
 
     def as_dict(self, horizon: int | None = None) -> dict[str, Any]:
-        """All of it, for JSON; with a horizon also log10 of what stands inside."""
+        """All fields as JSON values; with a horizon also log10 of the argument."""
         content: dict[str, Any] = {
             "formula": self.formula,
             "label": self.label,
@@ -119,5 +119,5 @@ class Order:
 
 
 def exponential(logarithm: float) -> float:
-    """exp, and ∞ where it exceeds every float."""
+    """exp of a logarithm; ∞ if it overflows."""
     return math.exp(logarithm) if logarithm < 709 else math.inf

@@ -1,9 +1,9 @@
-"""The paper's two tables of rates (`tab:summary_cml`, `tab:summary`), evaluated for one network.
+"""The two tables of rates in the paper (`tab:summary_cml`, `tab:summary`), evaluated for one network.
 
-Rates, not bounds: what stands inside O(·) and Ω(·). Upper rates of cumulative regret rest on a conjecture about Σ_T
-(`rates`), lower ones hold for some c = Θ(1), at most 1; with `c` left at 1 a factor shows how the rate scales and is no
-bound. Further slips of the print that the rows correct: at d_max = ν the conjecture gives log T, which the Õ(·) of
-`tab:summary` does not hide (its argument has no T) and which `tab:summary_cml` leaves out; the row has it.
+Rates are the arguments of O(·) and Ω(·), not bounds. Upper rates of cumulative regret use a conjecture about Σ_T
+(`rates`). Lower rates hold for some c = Θ(1), at most 1; with the default `c` = 1 a factor shows only how the rate
+scales. Corrected: at d_max = ν the conjecture gives log T, which the Õ(·) of `tab:summary` does not hide (its argument
+has no T) and which `tab:summary_cml` omits; the row includes it.
 """
 
 import math
@@ -25,7 +25,7 @@ _HEADER = ("regret", "side", "for", "case", "rate", "T to the", "log10 of what s
 
 @dataclass(frozen=True)
 class Row:
-    """One line of a table; where the paper says nothing for these parameters, no order but the reason."""
+    """One row of a table: an order, or the reason why the paper gives none for these parameters."""
 
     regret: str  # "cumulative" or "simple"
     side: str  # "lower" or "upper"
@@ -35,7 +35,7 @@ class Row:
     reason: str = ""
 
     def as_dict(self, horizon: int) -> dict[str, Any]:
-        """All of it, for JSON."""
+        """All fields as JSON values."""
         return {
             "regret": self.regret,
             "side": self.side,
@@ -46,7 +46,7 @@ class Row:
         }
 
     def cells(self, horizon: int) -> list[str]:
-        """The row as text."""
+        """The cells of the row as strings."""
         start = [self.regret, self.side, self.structure, self.case]
         if self.order is None:
             return [*start, self.reason, "", ""]
@@ -91,7 +91,7 @@ def summary_table(layers: Layers, nu: float, c: float = 1.0) -> tuple[Row, ...]:
 
 
 def conjectured_regret_order(layers: Layers, nu: float) -> Order:
-    """GPN-UCB's R_T if the conjecture on Σ_T holds: 2^m B L^{m−1} (or with 5^m, or √D_{2,m}) times the rate of Σ_T."""
+    """R_T of GPN-UCB if the conjecture on Σ_T holds: 2^m B L^{m−1} (or with 5^m, or √D_{2,m}) times the rate of Σ_T."""
     nu, m = as_smoothness(nu), layers.count
     sums = conjectured_sd_sum_rate(nu, layers.largest_dimension)
     base, text = (5, "5^m") if layers.structure == "multi-output" else (2, "2^m")
@@ -112,7 +112,7 @@ def conjectured_regret_order(layers: Layers, nu: float) -> Order:
 
 
 def as_text(rows: Sequence[Row], horizon: int) -> str:
-    """The table as aligned text."""
+    """The table as plain text with aligned columns."""
     return text_table(_HEADER, [row.cells(horizon) for row in rows])
 
 
@@ -154,7 +154,7 @@ def _lower_simple(layers: Layers, nu: float, c: float) -> Row:
 def _log_lower(layers: Layers, c: float) -> float:
     """log(B(cL)^{m−1})."""
     if as_positive(c, "c") > 1:
-        raise ArgumentError(f"c is at most 1; got {c!r}.")
+        raise ArgumentError(f"c must be at most 1; got {c!r}.")
     return math.log(layers.norm_bound) + (layers.count - 1) * math.log(c * layers.slope)
 
 

@@ -1,15 +1,15 @@
-"""Σ_T = max over z_1, …, z_T of Σ_t σ_{t−1}(z_t), where σ_{t−1} is the sd given z_1, …, z_{t−1}: bounds of it.
+"""Bounds of Σ_T = max over z_1, …, z_T of Σ_t σ_{t−1}(z_t), where σ_{t−1} is the sd given z_1, …, z_{t−1}.
 
-How often a layer can surprise, over all sequences of inputs, not only those of an algorithm. Exactly it cannot be had:
-there are n^T sequences. From below it is bounded by a greedy one. From above, for every noise λ' ≥ λ, by γ_T: with
+Σ_T is the largest total uncertainty of a layer over all sequences of inputs. It cannot be computed exactly, because
+there are n^T sequences. A greedy sequence gives a lower bound. For every noise λ' ≥ λ, γ_T gives an upper bound: with
 u_t = log(1 + σ'²_{t−1}(z_t)/(λ's²)) and c = log(1 + 1/λ'),
 
     Σ_t u_t ≤ 2γ_T,   0 ≤ u_t ≤ c,   σ_{t−1} ≤ σ'_{t−1} = s·h(u_t),   h(u) = sqrt(λ'·(e^u − 1)).
 
-The paper takes h(u) ≤ sqrt(u/c) and Cauchy–Schwarz, which gives s·sqrt(2Tγ_T/c) (`sec:ucb_disc`). The concave envelope
-ĥ of h on [0, c] is smaller, and s·T·ĥ(2γ_T/T) is the best that follows from these facts alone. The smallest over a few
-λ' is taken; each λ' needs its own γ_T, and the same λ' is used throughout. Besides, Σ_T ≤ T·s, and on n points a
-repeated one adds at most s·sqrt(λ), so that Σ_T ≤ n·s + (T − n)·s·sqrt(λ).
+The paper uses h(u) ≤ sqrt(u/c) and Cauchy–Schwarz, which gives s·sqrt(2Tγ_T/c) (`sec:ucb_disc`). The concave envelope
+ĥ of h on [0, c] is smaller, and s·T·ĥ(2γ_T/T) is the best bound that follows from these facts alone. The bound is the
+smallest over a few λ', each with its own γ_T. In addition, Σ_T ≤ T·s; and on n points a repeated one adds at most
+s·sqrt(λ), so that Σ_T ≤ n·s + (T − n)·s·sqrt(λ).
 
 For Γ = k·A, Γ_t = σ_t²·A, hence Σ^Γ_T = sqrt(‖A‖₂)·Σ_T; for Γ = k·I they coincide (`rem:mul`).
 """
@@ -29,23 +29,23 @@ from cascada.outwards import rounded_down
 from cascada.theory.information import MOST_STEPS, gain_of, greedy_sds
 from cascada.theory.layers import check_horizon
 
-#: The λ' that are tried: for smooth kernels the best is small, for rough ones large.
+#: The values of λ' that are tried: small ones are best for smooth kernels, large ones for rough kernels.
 NOISES = (3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 1e-4, 1e-6)
 
 
 @dataclass(frozen=True)
 class SdSum:
-    """Bounds of Σ_T (of Σ^Γ_T for a separable kernel), and how the upper one came about."""
+    """Bounds of Σ_T (of Σ^Γ_T for a separable kernel) and the origin of the upper one."""
 
     horizon: int
     points: int
-    greedy: float  # ≤ Σ_T: a greedy sequence
+    greedy: float  # ≤ Σ_T, from a greedy sequence
     upper: float  # ≥ Σ_T, proven
-    by: str  # what the upper bound follows from
-    noise: float | None  # its λ', where it follows from γ_T
+    by: str  # the argument that gives the upper bound
+    noise: float | None  # its λ' if it follows from γ_T
     gain: float | None  # its bound of γ_T
     cauchy_schwarz: float  # the paper's form s·sqrt(2Tγ_T/log(1 + 1/λ')), the smallest over λ'
-    covers: str  # the set that it is proven for
+    covers: str  # the set for which it is proven
 
 
 def sd_sum(
@@ -57,10 +57,10 @@ def sd_sum(
     jitter: float = SMALLEST_JITTER,
     noises: Sequence[float] | None = None,
 ) -> SdSum:
-    """Bounds of Σ_T over the given points (n, d), or, with `fill`, over every domain that they fill (`information`).
+    """Bounds of Σ_T over the given points (n, d), or, with `fill`, over every domain covered by them (`information`).
 
-    `jitter` is the λ of the posterior whose sds are summed: the bounds hold for every smaller one, 0 included.
-    `noises` are the λ' to try, all at least λ; those of `NOISES` by default.
+    `jitter` is the λ of the posterior whose sds are summed; the bounds also hold for every smaller one, including 0.
+    `noises` are the λ' to try, all at least λ; the default is `NOISES`.
 
     >>> from cascada.kernels import Matern
     >>> sums = sd_sum(Matern(2.5), [[0.0], [0.5], [1.0]], 20)
@@ -72,7 +72,7 @@ def sd_sum(
     T, lam = check_horizon(horizon), as_jitter(jitter)
     tried = [noise for noise in NOISES if noise >= lam] or [lam] if noises is None else list(noises)
     if not tried or min(tried) < lam:
-        raise ArgumentError(f"noises must be numbers of at least the jitter {lam:g}: λ ≤ λ'; got {noises!r}.")
+        raise ArgumentError(f"noises must be numbers ≥ the jitter {lam:g}, because λ ≤ λ'; got {noises!r}.")
     s, steps = math.sqrt(scalar.variance), min(T, MOST_STEPS)
     below = float(greedy_sds(scalar, Z, steps, lam, T).largest_sd[:-1].sum())
     choices: list[tuple[float, str, float | None, float | None]] = [(T * s, "T times the prior sd", None, None)]
@@ -84,7 +84,7 @@ def sd_sum(
         gain = gain_of(greedy_sds(scalar, Z, steps, noise, T), scalar, T, fill).upper
         ceiling = math.log1p(1 / noise)
         paper = min(paper, s * math.sqrt(2 * T * gain / ceiling))
-        choices.append((s * T * envelope(min(2 * gain / T, ceiling), noise), "γ_T", noise, gain))
+        choices.append((s * T * concave_envelope(min(2 * gain / T, ceiling), noise), "γ_T", noise, gain))
     upper, by, chosen, gain_used = min(choices, key=lambda choice: choice[0])
     covers = f"all sequences in the {len(Z)} given points"
     if fill:
@@ -93,11 +93,11 @@ def sd_sum(
     return SdSum(T, len(Z), root * below, root * upper, by, chosen, gain_used, root * paper, covers)
 
 
-def envelope(u: float, noise: float) -> float:
+def concave_envelope(u: float, noise: float) -> float:
     """ĥ(u): the concave envelope of h(u) = sqrt(λ'(e^u − 1)) on [0, log(1 + 1/λ')], rounded up.
 
-    h is concave up to log 2 and convex beyond it, so ĥ is h up to a point u₀ and then the line through (c, 1) that
-    touches h there. A tangent at any smaller point lies above that line, which makes bisection safe from above.
+    h is concave up to log 2 and convex beyond it. So ĥ equals h up to a point u₀ and then its tangent there, which goes
+    through (c, 1). A tangent at any smaller point lies above it, so bisection always gives an upper bound.
     """
     c = math.log1p(1 / noise)
 

@@ -1,4 +1,4 @@
-"""The paper's sampled chains: samples of the right process, claims that are true, and the best value."""
+"""Tests of the sampled chains of the paper: covariance, valid norm bounds, and the best value."""
 
 import pickle
 
@@ -11,7 +11,7 @@ from cascada.arrays import Array
 from cascada.kernels import SquaredExponential
 from cascada.network import prior_beliefs
 from cascada.problems import PAPER_GRID, by_name, sampled_chain
-from cascada.problems.sampled import sample_on_line, sample_on_square
+from cascada.problems.sampled_chain import sample_on_line, sample_on_square
 
 K = SquaredExponential(1.0)
 
@@ -24,8 +24,8 @@ def test_the_same_seed_gives_the_same_chain():
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_chain_is_pinned(seed):
-    """The numbers that the reproduction rests on: the maximum over the grid, as a change here changes all results."""
+def test_a_seed_gives_the_recorded_chain(seed):
+    """The maximum over the grid; a change here changes all results of the reproduction."""
     problem = sampled_chain(seed)
     best = problem.objective(PAPER_GRID.points(problem.network.domain)).max()
     assert best == pytest.approx([1.1079332339, 0.6059466315, 0.1819747966][seed], abs=1e-6)
@@ -33,7 +33,7 @@ def test_the_chain_is_pinned(seed):
 
 @pytest.mark.parametrize(("draw", "places"), [(sample_on_square, 2500), (sample_on_line, 61)])
 def test_the_expansion_goes_through_the_sampled_values(draw, places):
-    """K·a = K^{1/2}ε: the values, worked out from the whole Gram matrix in another way."""
+    """K·a = K^{1/2}ε, computed from the whole Gram matrix in another way."""
     function = draw(np.random.default_rng(5))
     assert function.centres.shape[0] == places
     gram = K(function.centres, function.centres)
@@ -42,7 +42,7 @@ def test_the_expansion_goes_through_the_sampled_values(draw, places):
     noise = np.random.default_rng(5).standard_normal(places)
     sampled = vectors[:, kept] @ (np.sqrt(eigenvalues[kept]) * (vectors[:, kept].T @ noise))
     np.testing.assert_allclose(function(function.centres)[:, 0], sampled, atol=1e-6)
-    # ‖f‖² = aᵀKa is the square of the noise that was kept.
+    # ‖f‖² = aᵀKa is the squared norm of the kept noise.
     assert function.norm[0] == pytest.approx(np.linalg.norm(vectors[:, kept].T @ noise), rel=1e-5)
 
 
@@ -54,7 +54,7 @@ def test_the_expansion_goes_through_the_sampled_values(draw, places):
     ],
 )
 def test_samples_have_the_kernel_as_their_covariance(draw, points):
-    """Over n draws a mean is N(0, 1/n) and a covariance has variance (1 + k²)/n: five of those, on and off the grid."""
+    """Over n draws a mean is N(0, 1/n) and a covariance has variance (1 + k²)/n; the tolerance is five sds."""
     n = 400
     where = np.array(points)
     values = np.array([draw(np.random.default_rng([7, i]))(where)[:, 0] for i in range(n)])  # (n, places)
@@ -63,7 +63,7 @@ def test_samples_have_the_kernel_as_their_covariance(draw, points):
     assert (np.abs(covariance - expected) / np.sqrt((1 + expected**2) / n)).max() < 5
 
 
-def test_stages_claim_their_own_norm_or_what_is_given():
+def test_stages_have_their_own_norm_or_the_given_one_as_bound():
     problem = sampled_chain(1)
     for stage, expected in zip(problem.network.stages, (23, 5.5, 5.5), strict=True):
         assert stage.norm_bound is not None
@@ -75,15 +75,15 @@ def test_stages_claim_their_own_norm_or_what_is_given():
         assert (stage.norm_bound[0], stage.lipschitz[0]) == (2.0, 3.0)
 
 
-def test_data_do_not_refute_the_claimed_norms_but_do_refute_two():
+def test_data_refute_a_norm_of_two_but_not_the_true_norms():
     points = np.random.default_rng(2).uniform(-5, 5, (300, 2))
     for claim, refuted in ((None, set()), (2.0, {"f1", "f2", "f3"})):
         problem = sampled_chain(0, norm_bound=claim)
         assert set(prior_beliefs(problem.network).append(problem.values(points)).evidence) == refuted
 
 
-def test_one_run_gives_the_numbers_of_many():
-    """The stages' functions are what `values` tabulates, to the last digit; and they can be sent to other processes."""
+def test_single_calls_equal_the_table_of_values():
+    """The functions of the stages equal `values` bit for bit and can be pickled."""
     problem = pickle.loads(pickle.dumps(sampled_chain(0).network))
     result = cd.maximise(problem, budget=3, candidates=PAPER_GRID, algorithm="random_search", progress=False)
     for trial in result.trials:
@@ -91,7 +91,7 @@ def test_one_run_gives_the_numbers_of_many():
         assert [trial.outputs[name][0] for name in ("f1", "f2", "f3")] == row[2:].tolist()
 
 
-def test_many_points_are_worked_on_in_blocks():
+def test_values_of_many_points_do_not_depend_on_blocks():
     problem = sampled_chain(0)
     points = np.random.default_rng(3).uniform(-5, 5, (1100, 2))
     np.testing.assert_array_equal(problem.values(points)[700:702], problem.values(points[700:702]))

@@ -1,7 +1,7 @@
-"""GPN-UCB run on a finite domain as `algo:ucb` prints it, with what its theorems speak of: regret and posterior sds.
+"""A run of GPN-UCB on a finite domain as printed in `algo:ucb`, with the regret and the posterior sds of its theorems.
 
-Unlike a study, it may choose a point again, which teaches nothing but keeps the regret of later rounds small. It knows
-the truth at every candidate, so it is for tests and tables, not for optimising.
+Unlike a study, it may choose a point again, which adds no information but keeps the regret of later rounds small. It
+needs the true values at all candidates, so it serves tests and tables only.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from cascada.theory.promises import layers_of
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """A run of T rounds: regrets r_t (T,), posterior sds (T, m) before each round at the inputs it led to."""
+    """A run of T rounds: regrets r_t (T,), posterior sds (T, m) before each round at its inputs."""
 
     chosen: tuple[int, ...]
     regrets: Array
@@ -32,12 +32,12 @@ class Measured:
 
 
 def measure(network: Network, truth: Array, horizon: int, *, balls: bool = False, seed: int = 0) -> Measured:
-    """T rounds of GPN-UCB over candidates whose every value is known: rows (n, V) as `run_values` has them.
+    """Run T rounds of GPN-UCB over candidates with known values: rows (n, V) as returned by `run_values`.
 
-    `balls` takes the paper's regions of multi-output chains (`eq:ucb_mul`) instead of boxes. The regret is against the
-    best candidate.
+    With `balls` the regions are those of multi-output chains (`eq:ucb_mul`) instead of boxes. The regret is relative to
+    the best candidate.
     """
-    layers_of(network)  # refuses what the theorems are not about
+    layers_of(network)  # raises if the theorems do not apply
     values = as_points(truth, "truth", network.width)
     if not len(values):
         raise ArgumentError("truth must hold at least one candidate; got none.")
@@ -64,6 +64,6 @@ def _sds(beliefs: Beliefs, row: Array) -> list[float]:
     """σ⁽ⁱ⁾_{t−1}(x⁽ⁱ⁾_t), or ‖Γ⁽ⁱ⁾_{t−1}‖₂^{1/2}, of every stage."""
     found = []
     for stage in beliefs.stages:
-        assert stage.belief is not None, "layers_of refuses stages without a belief"
+        assert stage.belief is not None, "layers_of rejects stages without a belief"
         found.append(float(stage.belief.posterior.predict(row[None, list(stage.node.inputs)]).sd[0]))
     return found

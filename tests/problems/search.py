@@ -1,4 +1,4 @@
-"""Attempts to beat an optimum: a Sobol sample, and local polishing of its best points."""
+"""Search for points better than a stated optimum: a Sobol sample and local optimisation of its best points."""
 
 import numpy as np
 from scipy.optimize import Bounds, minimize
@@ -13,19 +13,19 @@ NORM_BOUND = 10.0
 
 
 def practice(name: str) -> Problem:
-    """A problem of which something is claimed, true or not: only its functions matter here."""
+    """A problem with a stated kernel and norm bound, which need not be true because only its functions are tested."""
     return PRACTICE[name](kernel=KERNEL, norm_bound=NORM_BOUND)
 
 
 def sobol(problem: Problem, exponent: int, seed: int = 0) -> Array:
-    """2^exponent points (n, d) in user units, even in the coordinates of the controls."""
+    """2^exponent points (n, d) in user units, evenly spread in the coordinates of the controls."""
     domain = problem.network.domain
     unit = qmc.Sobol(domain.dimension, seed=seed).random_base2(exponent)
     return domain.decode(qmc.scale(unit, domain.lower, domain.upper))
 
 
 def polished(problem: Problem, start: Array, kinks: bool = False, most: int = 1000) -> tuple[Array, float]:
-    """A local maximiser (d,) in user units near a start, and its value; `kinks` asks for a method without gradients."""
+    """A local maximiser (d,) in user units near a start, and its value; `kinks` selects a method without gradients."""
     domain = problem.network.domain
     width = domain.upper - domain.lower
 
@@ -46,7 +46,7 @@ def polished(problem: Problem, start: Array, kinks: bool = False, most: int = 10
 
 
 def best_found(problem: Problem, exponent: int, starts: int, kinks: bool = False, most: int = 1000) -> float:
-    """The best value of a sample of 2^exponent points and of what its best points are polished to."""
+    """The best value of a sample of 2^exponent points after local optimisation of its best points."""
     points = sobol(problem, exponent)
     values = problem.objective(points)
     order = np.argsort(-values)[:starts]

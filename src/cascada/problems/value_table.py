@@ -1,4 +1,4 @@
-"""All values of a process at many points, from the functions that its stages carry."""
+"""All values of a process at many points, computed by the functions of its stages."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,15 +9,15 @@ from cascada.arrays import Array
 from cascada.network import Network
 from cascada.network.outputs import as_outputs_of
 
-Column = Any  # what a stage's function works on: a number, or an array (n,) of them
+Column = Any  # an argument of a stage's function: a number or an array (n,)
 
 
 @dataclass(frozen=True, eq=False)
-class Tabulated:
-    """Points (n, d) in user units → every column of a run (n, V), as `Problem.values` has to be.
+class ValueTable:
+    """A function from points (n, d) in user units to all columns of a run (n, V), as needed by `Problem.values`.
 
-    A stage's function is called once with columns of numbers, so that what is tabulated cannot differ from what the
-    stage does. `one_by_one` is for functions that take single numbers only.
+    The function of each stage is called once with columns of numbers, so that the table cannot differ from the stage.
+    `one_by_one` is for functions that accept only single numbers.
     """
 
     network: Network
@@ -28,7 +28,7 @@ class Tabulated:
         columns = list(np.asarray(points, dtype=np.float64).reshape(-1, domain.dimension).T)
         for node in self.network.nodes:
             function = node.stage.function
-            assert function is not None, "a built-in problem carries its functions"
+            assert function is not None, "a built-in problem has all its functions"
             inputs = {name: columns[j] for name, j in zip(node.input_names, node.inputs, strict=True)}
             if self.one_by_one:
                 rows = zip(*inputs.values(), strict=True)

@@ -1,7 +1,7 @@
-"""Random processes whose every assumption is true: each stage has exactly the norm that it claims.
+"""Random processes for which all assumptions are true: each stage has exactly the stated norm.
 
 Stages are sums of 30 kernel sections with uniform centres in [−2, 2]^d and N(0, 1) coefficients, scaled to norm B; all
-controls lie in [−2, 2]. So a gap that is called proven must hold, always.
+controls lie in [−2, 2]. So every proven gap must be correct.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,60 +20,61 @@ BOX = 2.0
 
 
 @dataclass(frozen=True)
-class Plan:
-    """One stage of a structure: its controls, parents (by position), number of outputs, and kind."""
+class StagePlan:
+    """One stage of a wiring: controls, parents (by position), number of outputs, and kind."""
 
     controls: tuple[str, ...] = ()
     parents: tuple[int, ...] = ()
     outputs: int = 1
     joint: bool = False  # one norm for all outputs
-    known: bool = False  # the sum of its inputs, as a formula
+    known: bool = False  # the sum of its inputs, a known formula
 
 
 @dataclass(frozen=True)
-class Structure:
-    """A named way to wire stages."""
+class Wiring:
+    """A summary and the stages of a network."""
 
     summary: str
-    plans: Sequence[Plan] = field(default_factory=tuple)
+    plans: Sequence[StagePlan] = field(default_factory=tuple)
 
 
-STRUCTURES: Mapping[str, Structure] = {
-    "chain": Structure("x, y → f → g → h", (Plan(("x", "y")), Plan((), (0,)), Plan((), (1,)))),
-    "chain-3d": Structure("x, y, z → f → g → h", (Plan(("x", "y", "z")), Plan((), (0,)), Plan((), (1,)))),
-    "controls": Structure(
-        "a chain with one control at each of three stages", (Plan(("x",)), Plan(("y",), (0,)), Plan(("z",), (1,)))
+STRUCTURES: Mapping[str, Wiring] = {
+    "chain": Wiring("x, y → f → g → h", (StagePlan(("x", "y")), StagePlan((), (0,)), StagePlan((), (1,)))),
+    "chain-3d": Wiring("x, y, z → f → g → h", (StagePlan(("x", "y", "z")), StagePlan((), (0,)), StagePlan((), (1,)))),
+    "controls": Wiring(
+        "a chain with one control at each of three stages",
+        (StagePlan(("x",)), StagePlan(("y",), (0,)), StagePlan(("z",), (1,))),
     ),
-    "controls-4d": Structure(
+    "controls-4d": Wiring(
         "two controls at the first of three stages, one at each later one",
-        (Plan(("w", "x")), Plan(("y",), (0,)), Plan(("z",), (1,))),
+        (StagePlan(("w", "x")), StagePlan(("y",), (0,)), StagePlan(("z",), (1,))),
     ),
-    "feed-forward": Structure("2 → 2 → 1, independent outputs", (Plan(("x", "y"), (), 2), Plan((), (0,)))),
-    "feed-forward-3": Structure("2 → 3 → 1, independent outputs", (Plan(("x", "y"), (), 3), Plan((), (0,)))),
-    "multi-output": Structure("2 → 2 → 1, joint norms", (Plan(("x", "y"), (), 2, joint=True), Plan((), (0,)))),
-    "join": Structure(
+    "feed-forward": Wiring("2 → 2 → 1, independent outputs", (StagePlan(("x", "y"), (), 2), StagePlan((), (0,)))),
+    "feed-forward-3": Wiring("2 → 3 → 1, independent outputs", (StagePlan(("x", "y"), (), 3), StagePlan((), (0,)))),
+    "multi-output": Wiring("2 → 2 → 1, joint norms", (StagePlan(("x", "y"), (), 2, joint=True), StagePlan((), (0,)))),
+    "join": Wiring(
         "two branches that share the control y and meet in a third stage",
-        (Plan(("x", "y")), Plan(("y", "z")), Plan((), (0, 1))),
+        (StagePlan(("x", "y")), StagePlan(("y", "z")), StagePlan((), (0, 1))),
     ),
-    "known": Structure(
+    "known": Wiring(
         "two stages whose sum, a known formula, is maximised",
-        (Plan(("x", "y")), Plan((), (0,)), Plan((), (0, 1), known=True)),
+        (StagePlan(("x", "y")), StagePlan((), (0,)), StagePlan((), (0, 1), known=True)),
     ),
 }
 
 
 def certified(
-    structure: str | Structure,
+    structure: str | Wiring,
     seed: int = 0,
     kernel: Stationary | None = None,
     norm: float = 2.0,
     lipschitz: float | None = None,
 ) -> Problem:
-    """A random process of this structure, by name or of your own; the same seed gives the same process."""
+    """A random process with this structure, given by name or as a `Wiring`; the seed determines the process."""
     kernel = SquaredExponential(1.0) if kernel is None else kernel
     rng = np.random.default_rng(seed)
-    given = structure if isinstance(structure, Structure) else STRUCTURES[structure]
-    name = "own" if isinstance(structure, Structure) else structure
+    given = structure if isinstance(structure, Wiring) else STRUCTURES[structure]
+    name = "own" if isinstance(structure, Wiring) else structure
     plans = given.plans
     stages: list[Stage] = []
     batches: list[Callable[[Array], Array]] = []
@@ -93,12 +94,12 @@ def certified(
     return Problem(f"certified-{name}", given.summary, network, values_at)
 
 
-def _outputs(i: int, plan: Plan) -> list[str]:
+def _outputs(i: int, plan: StagePlan) -> list[str]:
     return [f"s{i + 1}_{j + 1}" for j in range(plan.outputs)]
 
 
 def _function(
-    plan: Plan, width: int, kernel: Stationary, norm: float, rng: np.random.Generator
+    plan: StagePlan, width: int, kernel: Stationary, norm: float, rng: np.random.Generator
 ) -> Callable[[Array], Array]:
     low, high = [-BOX] * width, [BOX] * width
     if plan.known:
@@ -110,8 +111,8 @@ def _function(
 
 def _stage(
     i: int,
-    plan: Plan,
-    plans: Sequence[Plan],
+    plan: StagePlan,
+    plans: Sequence[StagePlan],
     batch: Callable[[Array], Array],
     kernel: Stationary,
     norm: float,

@@ -1,13 +1,12 @@
-"""The paper's sampled chains (`sec:exp`): three stages, each drawn from a zero-mean Gaussian process.
+"""The sampled chains of the paper (`sec:exp`): three stages, each drawn from a zero-mean Gaussian process.
 
-A sample is drawn at the points of a grid and defined everywhere as the kernel expansion through those values, for what
-leaves a stage lies on no grid. The values themselves are drawn as K^{1/2}ε with the *symmetric* root, which does not
-depend on the signs that a linear algebra library gives to eigenvectors: the same seed, the same chain on all machines,
-up to rounding.
+A sample is drawn at the points of a grid and defined everywhere as the kernel expansion through these values, because
+outputs of a stage do not lie on a grid. The values are drawn as K^{1/2}ε with the *symmetric* root, which does not
+depend on the signs of eigenvectors: up to rounding, a seed gives the same chain on all machines.
 
-The paper claims B = 2 for every stage. That is no bound of the norm, which is about 23 for the first stage and 5 for
-the others and would grow without end on finer grids; it acts as a width of two standard deviations. By default, every
-stage here claims the norm that its expansion has, so that what `maximise` proves is true.
+The paper states B = 2 for every stage. This is not a bound of the norm, which is about 23 for the first stage and 5 for
+the others and would grow without limit on finer grids; it acts as a width of two standard deviations. By default every
+stage here has the norm of its expansion as its norm bound, so that the proofs of `maximise` are valid.
 """
 
 from dataclasses import dataclass
@@ -25,21 +24,21 @@ BOX = 5.0
 POINTS = 50
 PAPER_GRID = Grid({"x": POINTS, "y": POINTS})
 
-# Later stages: beyond any value that a stage of unit variance was seen to take, at 5 points a lengthscale.
+# The grid of later stages covers all values of a stage of unit variance, with 5 points per lengthscale.
 _LATER = np.linspace(-6.0, 6.0, 61)
-# Eigenvalues of the Gram matrix fall by ten orders of magnitude and on. Coefficients are divided by their roots, so the
-# smallest would swamp the sum with rounding; what is dropped has a variance of 1e-10 and could not be seen in a figure.
+# Eigenvalues of the Gram matrix decrease by more than ten orders of magnitude. Coefficients are divided by their roots,
+# so the smallest would dominate the sum with rounding errors. The dropped part has a variance of 1e-10.
 _CUTOFF = 1e-10
-# The quadratic form of a norm cancels, and so do values: both are exact to about 1e-9 of themselves.
+# Norms and values cancel; both have a relative error of about 1e-9.
 _ROUNDING = 1e-6
 _BLOCK = 512
 
 
 def sampled_chain(seed: int = 0, norm_bound: float | None = None, lipschitz: float | None = None) -> Problem:
-    """x, y → f1 → f2 → f3, sampled; the same seed gives the same chain.
+    """A sampled chain x, y → f1 → f2 → f3; the seed determines the chain.
 
-    `norm_bound` None lets each stage claim its own norm, which is true. A number is claimed for all stages, true or
-    not: the paper's 2 is not. `lipschitz` is claimed for all stages, or by default derived from the norm.
+    With `norm_bound` None the bound of each stage is its true norm. A number is used for all stages, without a check;
+    the 2 of the paper is not a valid bound. `lipschitz` applies to all stages; by default it is derived from the norm.
     """
     rng = np.random.default_rng(seed)
     functions = [sample_on_square(rng), sample_on_line(rng), sample_on_line(rng)]
@@ -57,7 +56,7 @@ def sampled_chain(seed: int = 0, norm_bound: float | None = None, lipschitz: flo
     ]
 
     def values_at(points: Array) -> Array:
-        blocks = [points[i : i + _BLOCK] for i in range(0, len(points), _BLOCK)]  # 2500 centres: bounded memory
+        blocks = [points[i : i + _BLOCK] for i in range(0, len(points), _BLOCK)]  # limits the memory: 2500 centres
         first = np.concatenate([np.empty((0, 1)), *(functions[0](block) for block in blocks)])
         second = functions[1](first)
         return np.hstack([points, first, second, functions[2](second)])
@@ -66,10 +65,10 @@ def sampled_chain(seed: int = 0, norm_bound: float | None = None, lipschitz: flo
 
 
 def sample_on_square(rng: np.random.Generator) -> Expansion:
-    """A sample on the 50×50 grid of [−5, 5]², with its expansion.
+    """The expansion of a sample on the 50×50 grid of [−5, 5]².
 
-    The kernel is a product over the two axes, so the Gram matrix is K₁ ⊗ K₁ and its eigenvectors are the products of
-    the 50 of one axis: no matrix larger than 50×50 is ever decomposed.
+    The kernel is a product over the two axes, so the Gram matrix is K₁ ⊗ K₁ and its eigenvectors are products of
+    those of one axis. No matrix larger than 50×50 is decomposed.
     """
     axis = np.linspace(-BOX, BOX, POINTS)
     eigenvalues, vectors = _decomposed(axis)
@@ -81,7 +80,7 @@ def sample_on_square(rng: np.random.Generator) -> Expansion:
 
 
 def sample_on_line(rng: np.random.Generator) -> Expansion:
-    """A sample on an even grid of [−6, 6], with its expansion; beyond, it falls to the prior mean 0."""
+    """The expansion of a sample on an evenly spaced grid of [−6, 6]; outside it decays to the prior mean 0."""
     eigenvalues, vectors = _decomposed(_LATER)
     coefficients = vectors @ (_inverse_root(eigenvalues) * (vectors.T @ rng.standard_normal(len(_LATER))))
     return Expansion(KERNEL, _LATER[:, None], coefficients[:, None])
@@ -94,14 +93,14 @@ def _decomposed(axis: Array) -> tuple[Array, Array]:
 
 
 def _inverse_root(eigenvalues: Array) -> Array:
-    """1/√λ, or 0 where λ is below the cutoff: K·(K^{−1/2}ε) = K^{1/2}ε are the sampled values."""
+    """1/√λ, or 0 if λ is below the cutoff: K·(K^{−1/2}ε) = K^{1/2}ε are the sampled values."""
     kept = eigenvalues > _CUTOFF * eigenvalues.max()
     return np.where(kept, 1.0 / np.sqrt(np.where(kept, eigenvalues, 1.0)), 0.0)
 
 
 @dataclass(frozen=True, eq=False)
 class _OnePoint:
-    """An expansion as a stage calls it: with numbers, by name."""
+    """An expansion as a function of named numbers."""
 
     expansion: Expansion
     names: tuple[str, ...]
