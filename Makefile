@@ -79,7 +79,7 @@ links: $(STAMP) ## check that links to other sites lead somewhere (needs the int
 	$(BIN)/sphinx-build -q -E -b linkcheck docs build/links
 
 # Tests that do less in `make test`: fewer examples, processes or seeds (tests/thorough.py).
-THOROUGH := algorithms/test_conformance.py study/test_store_errors.py study/test_together.py study/test_probation.py \
+THOROUGH := algorithms/test_conformance.py store/test_store_errors.py study/test_many_processes.py calibration/test_probation.py \
   calibration/test_likelihood.py calibration/test_fit.py gp/test_line.py
 
 soundness: $(STAMP) ## check that every bound contains the truth (docs/soundness.md), and that 200 kills lose nothing

@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 from hypothesis import settings
 
-from tests.study.servers import postgres
+from tests.store.servers import postgres
 
 # The same examples in every run, and no verdict that depends on how busy the machine is.
 settings.register_profile("deterministic", derandomize=True, deadline=None, database=None)
@@ -26,14 +26,14 @@ SLOW = (
     "cli/test_hard.py",
     "cli/test_reproduce.py",
     "cli/test_store_commands.py",
-    "cli/test_toml.py",
+    "specs/test_toml_file.py",
     "cli/test_worker.py",
     "experiments/test_bench.py",
     "experiments/test_figures.py",
     "experiments/test_reproduce.py",
     "gp/test_reference.py",
     "integrations",
-    "network/test_command.py",
+    "process/test_command.py",
     "problems/test_practice.py",
     "problems/test_sample_paths.py",
     "report/test_figures.py",
@@ -42,15 +42,15 @@ SLOW = (
     "soundness",
     "study/test_calibrated.py",
     "study/test_conformance.py",
-    "study/test_executor.py",
+    "execution/test_workers.py",
     "study/test_kill.py",
-    "study/test_looking.py",
-    "study/test_pool.py",
-    "study/test_probation.py",
+    "study/test_follower.py",
+    "execution/test_process_pool.py",
+    "calibration/test_probation.py",
     "study/test_recommendation.py",
-    "study/test_store_errors.py",
+    "store/test_store_errors.py",
     "study/test_stored.py",
-    "study/test_together.py",
+    "study/test_many_processes.py",
     "study/test_wrong_assumptions.py",
     "test_docs.py",
     "test_examples.py",

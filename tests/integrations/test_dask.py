@@ -24,8 +24,8 @@ from cascada.cli.main import app
 from cascada.errors import ArgumentError
 from cascada.integrations.dask import dask_executor
 from cascada.study import Study, maximise
-from tests.study.processes import heat, network, quench
-from tests.study.test_pool import calls, counted, once
+from tests.execution.processes import heat, network, quench
+from tests.execution.test_process_pool import calls, counted, once
 
 NETWORK = network()
 

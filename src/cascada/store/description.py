@@ -110,12 +110,19 @@ def _completed_stage(stage: Mapping[str, Any]) -> dict[str, Any]:
     whole["kernel"] = _with_class_defaults(whole["kernel"])
     if isinstance(whole["controls"], Mapping):
         whole["controls"] = {
-            name: {**_CONTROL, **control} if isinstance(control, Mapping) else control
+            name: _ordered({**_CONTROL, **control}, "type", "low", "high", "log")
+            if isinstance(control, Mapping)
+            else control
             for name, control in whole["controls"].items()
         }
     if isinstance(whole["offset"], list) and not any(whole["offset"]):
         whole["offset"] = _STAGE["offset"]  # one zero stands for all outputs
     return whole
+
+
+def _ordered(values: Mapping[str, Any], *first: str) -> dict[str, Any]:
+    """Fields in the order in which they are shown."""
+    return {key: values[key] for key in (*first, *(k for k in values if k not in first)) if key in values}
 
 
 def _class_defaults(value: Mapping[str, Any], whole: bool) -> dict[str, Any]:
@@ -132,8 +139,9 @@ def _with_class_defaults(value: Any, whole: bool = False) -> Any:
     """A plain value in which described objects have all their fields."""
     if not isinstance(value, Mapping):
         return value
-    filled = {key: _with_class_defaults(entry, whole) for key, entry in value.items()}
-    return _class_defaults(value, whole) | filled
+    filled = _class_defaults(value, whole) | {k: _with_class_defaults(v, whole) for k, v in value.items()}
+    kind = _CLASSES.get(value["type"]) if isinstance(value.get("type"), str) else None
+    return filled if kind is None else _ordered(filled, "type", *(field.name for field in fields(kind)))
 
 
 def _without_class_defaults(value: Any, whole: bool = False) -> Any:

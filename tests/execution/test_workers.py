@@ -14,7 +14,7 @@ from cascada.errors import ArgumentError
 from cascada.network import StageError
 from cascada.process import Process
 from cascada.study import Result, Study, Trial, maximise, minimise
-from tests.study.processes import broken, deadly, heat, network, quench, too_hot
+from tests.execution.processes import broken, deadly, heat, network, quench, too_hot
 from tests.waiting import LONG
 
 NETWORK = network()

@@ -83,7 +83,8 @@ def test_a_study_in_full() -> None:
             f | {"norm_bound": [2.0], "lipschitz": None, "offset": [0.5]},
             g | {"norm_bound": [2.0], "lipschitz": [4.0], "offset": [0.0]},
         ],
-        "settings": SETTINGS_OF_A_STUDY | {"algorithm": {"type": "GPNUCB", "search": "auto", "cells": 6000}, "seed": 7},
+        "settings": dict(SETTINGS_OF_A_STUDY)
+        | {"algorithm": {"type": "GPNUCB", "search": "auto", "cells": 6000}, "seed": 7},
     }
     description = describe(network, {"algorithm": GPNUCB(), "seed": 7})
     assert canonical(completed(description)) == canonical(completed(expected)) == canonical(expected)
@@ -240,8 +241,8 @@ def test_an_algorithm_by_name_is_its_name(name: str) -> None:
 def test_an_algorithm_is_its_class_and_fields(algorithm: Any, expected: Any) -> None:
     found = describe_algorithm(algorithm)
     assert canonical(found) == canonical(expected)
-    settings = [describe(NETWORKS["chain"], {"algorithm": a})["settings"] for a in (algorithm, found)]
-    assert settings == [{"algorithm": expected}] * 2
+    both = [completed(describe(NETWORKS["chain"], {"algorithm": a})) for a in (algorithm, found)]
+    assert [description["settings"]["algorithm"] for description in both] == [expected] * 2
 
 
 @pytest.mark.parametrize(
@@ -299,7 +300,8 @@ def test_settings_of_all_kinds() -> None:
         "calibration": Calibration(),
         "stop_on_estimated": np.bool_(True),
     }
-    found = describe(NETWORKS["chain"], settings)["settings"]
+    whole = completed(describe(NETWORKS["chain"], settings))["settings"]
+    found = {key: whole[key] for key in settings}
     calibration = {"family": "auto", "nu": 2.5, "width": 1, "safety": 1.05, "initial": None}
     assert json.loads(canonical(found)) == {
         "seed": 3,
@@ -329,13 +331,13 @@ def test_floats_come_back_exactly(
     first = Stage("f", {"x": Real(low, high)}, kernel=SE, norm_bound=bound, lipschitz=scale, offset=offset)
     second = Stage("g", Y, kernel=kernel, norm_bound=scale, lipschitz=bound)
     description = describe(chain(first, second), {"tolerance": tolerance})
-    back = json.loads(canonical(description))
+    back = completed(json.loads(canonical(description)))
     f, g = back["stages"]
     assert (f["controls"]["x"]["low"], f["controls"]["x"]["high"]) == (low, high)
     assert (f["norm_bound"], f["lipschitz"], f["offset"]) == ([bound], [scale], [offset])
     assert g["kernel"] == {"type": "Matern", "nu": scale, "lengthscale": [scale, other], "variance": bound}
     assert back["settings"]["tolerance"] == tolerance
-    assert canonical(back) == canonical(description)
+    assert canonical(back) == canonical(completed(description))
 
 
 @given(value=POSITIVE)
@@ -454,7 +456,7 @@ OTHER_STUDIES = {
     "settings.tolerance: stored none, given 0.5": two(tolerance=0.5),
     'settings.algorithm: stored "auto", given "cucb"': two(algorithm="cucb"),
     'settings.algorithm: stored "auto", given {"type": "CUCB"}': two(algorithm=CUCB()),
-    "settings.horizon: not stored, given 9": two(horizon=9),
+    "settings.horizon: stored none, given 9": two(horizon=9),
 }
 
 
@@ -469,7 +471,7 @@ def test_every_change_is_seen_and_named(sentences: str) -> None:
 
 @every_network
 def test_any_leaf_that_changes_is_named(network: Network) -> None:
-    original = describe(network, SETTINGS | {"algorithm": NonAdaptive(4, {"f": (0.0, 1.0)})})
+    original = completed(describe(network, SETTINGS | {"algorithm": NonAdaptive(4, {"f": (0.0, 1.0)})}))
     changed = list(_changed(original))
     assert len(changed) > 15
     for path, other in changed:

@@ -19,8 +19,8 @@ from cascada.errors import ArgumentError
 from cascada.network import Network, Stage, chain
 from cascada.process import Command
 from cascada.study import Result, Study, maximise
+from tests.execution.processes import KERNEL, broken, heat, network, quench, too_hot
 from tests.starting import gone, started
-from tests.study.processes import KERNEL, broken, heat, network, quench, too_hot
 from tests.waiting import LONG, wait_until
 
 NETWORK = network()
@@ -312,7 +312,7 @@ SCRIPT = """
 import os, signal, sys, time
 from pathlib import Path
 from cascada import Study
-from tests.study.processes import heat, network, quench
+from tests.execution.processes import heat, network, quench
 
 url, folder, seconds = sys.argv[1], Path(sys.argv[2]), float(sys.argv[3])
 

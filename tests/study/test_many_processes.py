@@ -119,8 +119,7 @@ def test_the_trials_of_killed_workers_are_run_by_others(url: str, start: Start) 
         worker.send_signal(signal.SIGKILL)
         worker.communicate()
     store = Store(url)
-    number = store.id_of("alloy")
-    assert number is not None
+    number = store.get("alloy")[0].study
     wait_until(lambda: not leased(store, number), "the leases of the killed workers run out")
     workers = [start(SCRIPT, url, f"worker {i}", 10**6, last) for i in range(MORTALS, WORKERS)]
     ran = [ended(worker) for worker in workers]
@@ -138,7 +137,7 @@ def test_studies_created_at_once_are_one(url: str, start: Start) -> None:
     script = """
 import sys
 from cascada.study import Study
-from tests.study.test_together import NETWORK
+from tests.study.test_many_processes import NETWORK
 
 study = Study.open(sys.argv[1], "bronze", NETWORK, algorithm="random_search")
 study.tell(study.ask(), {"f": 0.5})
