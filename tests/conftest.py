@@ -54,6 +54,7 @@ SLOW = (
     "study/test_wrong_assumptions.py",
     "test_docs.py",
     "test_examples.py",
+    "test_old_stores.py",
     "test_printed_bounds.py",
 )
 
