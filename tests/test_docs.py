@@ -15,8 +15,9 @@ from tests import pages
 from tests.missing import need_module
 from tests.pages import ROOT
 
-#: Pages whose code is run, from the first block to the last.
+#: Pages whose code is run, from the first block to the last; they are in docs/, except the README.
 RUN = (
+    "README",
     "tutorial",
     "norms",
     "stopping",
@@ -83,7 +84,7 @@ def test_every_example_has_a_page():
 @pytest.mark.parametrize("name", RUN)
 def test_code_does_what_the_page_says(name, tmp_path, monkeypatch):
     need_module("plotly", "report")
-    page = ROOT / "docs" / f"{name}.md"
+    page = (ROOT if name == "README" else ROOT / "docs") / f"{name}.md"
     assert pages.blocks(page), f"{page} has no code"
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
