@@ -1,4 +1,4 @@
-"""What the tests of baselines share: every one of them, its scores, and what it is given."""
+"""Shared helpers of the tests of baselines: the baselines, their scores, and situations."""
 
 import numpy as np
 
@@ -24,8 +24,8 @@ def scores(algorithm: Scored, situation: Situation, at: Array | None = None, see
     return algorithm.acquisition(situation, np.random.default_rng(seed)).score(where)
 
 
-def given(network: Network, data: Array, candidates: Array | None, jitter: float = 1e-10) -> Situation:
-    """What an algorithm is given after the runs `data` (t, V), none of which is taken."""
+def situation_after(network: Network, data: Array, candidates: Array | None, jitter: float = 1e-10) -> Situation:
+    """The situation after the runs `data` (t, V), none of which is taken."""
     seen = network.sign * data[:, network.objective_column]
     best = float(np.nanmax(seen)) if np.isfinite(seen).any() else -np.inf
     beliefs = prior_beliefs(network, jitter).append(data)

@@ -18,7 +18,7 @@ from cascada.space import Grid, Real
 from cascada.study import Study
 from cascada.study.advisor import generator
 from tests import reference_algorithms as paper
-from tests.algorithms.cases import given, scores
+from tests.algorithms.cases import scores, situation_after
 from tests.network.cases import points, truth, values
 from tests.reference_algorithms import GraphStage, PaperStage, Point
 
@@ -35,7 +35,7 @@ X, Y = {"x": Real(-2, 2)}, {"y": Real(-2, 2)}
 
 @dataclass(frozen=True)
 class Step:
-    """What the choice of point t rests on."""
+    """The data behind the choice of point t."""
 
     stages: list[PaperStage]
     objective: PaperStage  # the black box
@@ -68,7 +68,7 @@ TRANSCRIPTIONS: dict[str, tuple[Scored, Callable[[Step], list[float]]]] = {
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize("name", TRANSCRIPTIONS)
 def test_equals_the_literal_transcription_step_by_step(name: str, seed: int) -> None:
-    """The scores agree, and the point that is chosen has the largest score of those not run before."""
+    """The scores agree, and the chosen point has the largest score of those not run before."""
     algorithm, expected_of = TRANSCRIPTIONS[name]
     network = certified("chain", seed, lipschitz=L).network
     study = Study(network, algorithm=algorithm, candidates=GRID, seed=seed, jitter=JITTER)
@@ -88,7 +88,8 @@ def test_equals_the_literal_transcription_step_by_step(name: str, seed: int) -> 
         assert trial is not None
         point = tuple(float(value) for value in trial.controls.values())
         assert point not in run
-        if t > 1 or name not in ("cEI", "cEI without tables", "EI"):  # improvement over nothing is not in the paper
+        # The paper does not define the improvement before the first value.
+        if t > 1 or name not in ("cEI", "cEI without tables", "EI"):
             expected = expected_of(Step(stages, objective, candidates, best, t, xi))
             for got in (tracked, elsewhere):
                 np.testing.assert_allclose(np.exp(got) if name == "EI" else got, expected, atol=1e-6, rtol=1e-6)
@@ -116,7 +117,7 @@ Z = {"z": Real(-1, 1)}
 
 @dataclass(frozen=True)
 class Graph:
-    """A network, and its stages as the transcription sees them: inputs, B, L, ‖A‖₂ of a joint norm, offsets."""
+    """A network, and its stages in the form of the transcription: inputs, B, L, ‖A‖₂ of a joint norm, offsets."""
 
     network: Network
     stages: Sequence[tuple[list[int], list[float], list[float], float | None, list[float]]]
@@ -146,7 +147,7 @@ GRAPHS = {
                 lipschitz=[1.5, 0.7],
                 offset=[0.0, -1.0],
             ),
-            Stage("g", kernel=SE, norm_bound=3.0),  # the kernel's own L is B
+            Stage("g", kernel=SE, norm_bound=3.0),  # the L that follows from the kernel is B
         ),
         [([0, 1], [2.0, 1.0], [1.5, 0.7], None, [0.0, -1.0]), ([2, 3], [3.0], [3.0], None, [0.0])],
     ),
@@ -192,11 +193,11 @@ GRAPHS = {
 
 
 def graph_situation(graph: Graph, t: int = 7, mirrored: bool = False) -> Situation:
-    """After t runs of a random process of the norms that the graph assumes; 20 candidates."""
+    """The situation after t runs of a random process with the graph's norms, with 20 candidates."""
     network = graph.network.mirrored() if mirrored else graph.network
     rng = np.random.default_rng(3)
     data = values(network, truth(network, 4), points(network, t, rng))
-    return given(network, data, points(network, 20, rng), JITTER)
+    return situation_after(network, data, points(network, 20, rng), JITTER)
 
 
 @pytest.mark.parametrize("mirrored", [False, True], ids=["maximised", "minimised"])
@@ -221,7 +222,7 @@ def test_the_extension_to_networks_equals_its_transcription(name: str, mirrored:
 @pytest.mark.parametrize("mirrored", [False, True], ids=["maximised", "minimised"])
 @pytest.mark.parametrize("name", ["feed-forward", "controls"])
 def test_samples_of_networks_equal_their_transcription(name: str, mirrored: bool) -> None:
-    """Every output of every stage has a draw of its own, the same for all points."""
+    """Every output of every stage has its own draw, the same for all points."""
     situation = graph_situation(GRAPHS[name], mirrored=mirrored)
     assert situation.candidates is not None
     stages = GRAPHS[name].transcribed(situation.data)
@@ -249,7 +250,7 @@ def test_samples_of_a_joint_norm_have_its_mean_and_covariance() -> None:
     f = Stage("f", controls=X, outputs=["u", "v"], kernel=Separable(SE, A), norm_bound=2.0)
     network = Network([f, difference])
     data = values(network, truth(network, 0), np.array([[-1.0], [0.5]]))
-    situation = given(network, data, np.array([[0.1], [1.9]]))
+    situation = situation_after(network, data, np.array([[0.1], [1.9]]))
     belief = situation.beliefs.stages[0].belief
     assert belief is not None
     S = 40_000

@@ -1,4 +1,4 @@
-"""How the baselines follow a change of the problem: shifts, scales, orders, mirrors, and what they must not look at."""
+"""Baselines under changes of the problem: shifts, scales, orders, mirrors, and data that they must ignore."""
 
 from dataclasses import replace
 
@@ -17,7 +17,7 @@ from cascada.kernels import Additive, Matern, SquaredExponential
 from cascada.network import Network, Stage, chain, composite_mean
 from cascada.network.sampling import improvement
 from cascada.space import Real
-from tests.algorithms.cases import SCORED, given, scores
+from tests.algorithms.cases import SCORED, scores, situation_after
 from tests.network.cases import NETWORKS, points, truth, values
 from tests.reference_algorithms import PaperStage, chained, eta
 
@@ -47,11 +47,11 @@ def candidates(n: int = 40, seed: int = 7) -> Array:
 
 
 def plain(seed: int = 0, t: int = 8) -> Situation:
-    return given(process(), runs(t, seed), candidates())
+    return situation_after(process(), runs(t, seed), candidates())
 
 
 def on_objective(algorithm: Scored, factor: float) -> Scored:
-    """The same algorithm for an objective that is scaled: a black box has a kernel of its own to scale."""
+    """The same algorithm for a scaled objective: the kernel of a black box is scaled as well."""
     if isinstance(algorithm, GPUCB):
         return replace(algorithm, kernel=SquaredExponential(1.0, variance=factor**2), norm_bound=1.5)
     if isinstance(algorithm, ExpectedImprovement):
@@ -66,13 +66,13 @@ def on_objective(algorithm: Scored, factor: float) -> Scored:
 @settings(max_examples=20)
 @examples(shift=st.floats(-50, 50), seed=st.integers(0, 5))
 def test_a_shift_of_the_objective_changes_no_choice(algorithm: Scored, shift: float, seed: int) -> None:
-    """Offset and outputs of the last stage move together; upper bounds move with them, improvements stay."""
+    """Offset and outputs of the last stage are shifted; upper bounds shift with them, improvements do not change."""
     data = runs(seed=seed)
     moved = data.copy()
     moved[:, -1] += shift
-    before = scores(algorithm, given(process(), data, candidates()))
-    after = scores(algorithm, given(process(shift=shift), moved, candidates()))
-    bounds = isinstance(algorithm, CUCB)  # a black box takes the offset off
+    before = scores(algorithm, situation_after(process(), data, candidates()))
+    after = scores(algorithm, situation_after(process(shift=shift), moved, candidates()))
+    bounds = isinstance(algorithm, CUCB)  # a black box subtracts the offset
     np.testing.assert_allclose(after, before + bounds * shift, atol=1e-6, rtol=1e-6)
     assert before[after.argmax()] >= before.max() - 1e-9 * (1 + abs(before.max()))
 
@@ -86,8 +86,8 @@ def test_a_scale_of_the_objective_changes_no_choice(algorithm: Scored, power: in
     data = runs(seed=seed)
     scaled = data.copy()
     scaled[:, -1] *= factor
-    before = scores(on_objective(algorithm, 1.0), given(process(), data, candidates()))
-    after = scores(on_objective(algorithm, factor), given(process(factor), scaled, candidates()))
+    before = scores(on_objective(algorithm, 1.0), situation_after(process(), data, candidates()))
+    after = scores(on_objective(algorithm, factor), situation_after(process(factor), scaled, candidates()))
     if isinstance(algorithm, ExpectedImprovement):
         np.testing.assert_allclose(after, before + np.log(factor), rtol=1e-9, atol=1e-9)
     else:
@@ -98,9 +98,9 @@ def test_a_scale_of_the_objective_changes_no_choice(algorithm: Scored, power: in
 @settings(max_examples=20)
 @examples(factor=st.floats(1, 10), seed=st.integers(0, 5))
 def test_norm_bounds_scale_the_width_of_the_bounds(factor: float, seed: int) -> None:
-    """With L given, all B times c widen UCB − μ̃ by c and leave σ̃ alone: OI's second term stays.
+    """With a declared L, c·B widens UCB − μ̃ by c and does not change σ̃, nor OI's second term.
 
-    (c ≥ 1, so that the given L stays smaller than the kernel's own.)
+    (c ≥ 1, so that the declared L stays smaller than that of the kernel.)
     """
     data, L = runs(seed=seed), np.array([1.5])
     stages = {stage.name: stage for stage in process().stages}
@@ -108,7 +108,7 @@ def test_norm_bounds_scale_the_width_of_the_bounds(factor: float, seed: int) -> 
     other = process().assuming(
         {name: stage.assuming(factor * np.array(stage.norm_bound), L) for name, stage in stages.items()}
     )
-    before, after = (given(network, data, candidates()) for network in (usual, other))
+    before, after = (situation_after(network, data, candidates()) for network in (usual, other))
     mean = composite_mean(before.beliefs, candidates())[:, -1]
     np.testing.assert_allclose(
         scores(CUCB(), after) - mean, factor * (scores(CUCB(), before) - mean), rtol=1e-9, atol=1e-9
@@ -125,55 +125,55 @@ def test_norm_bounds_scale_the_width_of_the_bounds(factor: float, seed: int) -> 
 @examples(order=st.permutations(range(40)), seed=st.integers(0, 5))
 def test_the_order_of_candidates_does_not_matter(algorithm: Scored, order: list[int], seed: int) -> None:
     data = runs(seed=seed)
-    before = scores(algorithm, given(process(), data, candidates()))
-    after = scores(algorithm, given(process(), data, candidates()[order]))
+    before = scores(algorithm, situation_after(process(), data, candidates()))
+    after = scores(algorithm, situation_after(process(), data, candidates()[order]))
     np.testing.assert_allclose(after, before[order], rtol=1e-9, atol=1e-9)
 
 
 @every_algorithm
 def test_the_order_of_runs_does_not_matter(algorithm: Scored) -> None:
     data = runs()
-    before = scores(algorithm, given(process(), data, candidates()))
-    after = scores(algorithm, given(process(), data[::-1], candidates()))
+    before = scores(algorithm, situation_after(process(), data, candidates()))
+    after = scores(algorithm, situation_after(process(), data[::-1], candidates()))
     np.testing.assert_allclose(after, before, rtol=1e-6, atol=1e-6)
 
 
 @every_algorithm
 @pytest.mark.parametrize("structure", ["chain", "graph", "passes and integers", "multi-output chain", "rough chain"])
 def test_a_score_does_not_depend_on_the_other_points(algorithm: Scored, structure: str) -> None:
-    """One by one, all at once, as the candidates or beside them; far more points than one block."""
+    """Points are scored one by one, all at once, as the candidates or not; far more points than one block."""
     network = NETWORKS[structure]
     data = values(network, truth(network, 5), points(network, 20, np.random.default_rng(0)))
     many = network.domain.encode(points(network, 3000, np.random.default_rng(1)))
-    situation = given(network, data, many)
+    situation = situation_after(network, data, many)
     as_candidates = scores(algorithm, situation)
-    beside = scores(algorithm, situation, many[::100].copy())
+    separately = scores(algorithm, situation, many[::100].copy())
     alone = np.concatenate([scores(algorithm, situation, point[None].copy()) for point in many[::1000]])
-    np.testing.assert_allclose(beside, as_candidates[::100], rtol=1e-6, atol=2e-6)
+    np.testing.assert_allclose(separately, as_candidates[::100], rtol=1e-6, atol=2e-6)
     np.testing.assert_allclose(alone, as_candidates[::1000], rtol=1e-6, atol=2e-6)
 
 
-# ---- what an algorithm looks at
+# ---- data that an algorithm uses
 
 
 @pytest.mark.parametrize("algorithm", BLACK_BOX, ids=str)
 def test_a_black_box_ignores_what_happens_inside(algorithm: Scored) -> None:
-    """Other intermediate outputs, or none of them: the same scores to the last digit."""
+    """Other intermediate outputs, or none, give the same scores to the last digit."""
     data = runs()
     other, silent = data.copy(), data.copy()
     other[:, 2:4] = np.random.default_rng(0).standard_normal((len(data), 2))
     silent[:, 2:4] = np.nan
-    expected = scores(algorithm, given(process(), data, candidates()))
+    expected = scores(algorithm, situation_after(process(), data, candidates()))
     for changed in (other, silent):
-        np.testing.assert_array_equal(scores(algorithm, given(process(), changed, candidates())), expected)
+        np.testing.assert_array_equal(scores(algorithm, situation_after(process(), changed, candidates())), expected)
 
 
 @pytest.mark.parametrize("algorithm", [a for a in SCORED if a not in BLACK_BOX], ids=str)
-def test_a_grey_box_does_not(algorithm: Scored) -> None:
+def test_a_grey_box_uses_what_happens_inside(algorithm: Scored) -> None:
     data = runs()
     partial = np.concatenate([data, runs(12, seed=0)[8:]])
-    partial[8:, -1] = np.nan  # four more runs whose objective is not known yet
-    before, after = (scores(algorithm, given(process(), rows, candidates())) for rows in (data, partial))
+    partial[8:, -1] = np.nan  # four more runs without an observed objective
+    before, after = (scores(algorithm, situation_after(process(), rows, candidates())) for rows in (data, partial))
     assert not np.allclose(after, before, rtol=0.1, atol=0.0)
 
 
@@ -182,14 +182,14 @@ def test_a_black_box_learns_nothing_from_partial_runs(algorithm: Scored) -> None
     data = runs()
     partial = np.concatenate([data, runs(12, seed=0)[8:]])
     partial[8:, -1] = np.nan
-    before, after = (scores(algorithm, given(process(), rows, candidates())) for rows in (data, partial))
+    before, after = (scores(algorithm, situation_after(process(), rows, candidates())) for rows in (data, partial))
     np.testing.assert_array_equal(after, before)
 
 
-def test_the_kernel_of_a_black_box() -> None:
-    """That of the first stage where all controls enter it, else one that fits the box; or the one that is given."""
+def test_the_kernel_of_a_black_box_is_chosen_from_the_network() -> None:
+    """It is that of a first stage with all controls, else one that fits the box; or the argument of the algorithm."""
     data = runs()
-    situation = given(process(), data, candidates())
+    situation = situation_after(process(), data, candidates())
     first = SquaredExponential(1.0)
     for algorithm, other in (
         (GPUCB(), GPUCB(kernel=first)),
@@ -198,13 +198,13 @@ def test_the_kernel_of_a_black_box() -> None:
         np.testing.assert_array_equal(scores(algorithm, situation), scores(other, situation))
     network = NETWORKS["chain with controls"]
     inside = values(network, truth(network, 0), points(network, 5, np.random.default_rng(0)))
-    split = given(network, inside, points(network, 9, np.random.default_rng(1)))
+    split = situation_after(network, inside, points(network, 9, np.random.default_rng(1)))
     fitting = GPUCB(kernel=Matern(2.5, (1.0, 1.0)), norm_bound=1.0)  # a quarter of each range, B of the last stage
     np.testing.assert_array_equal(scores(GPUCB(), split), scores(fitting, split))
     assert np.abs(scores(GPUCB(), split) - scores(GPUCB(norm_bound=2.0), split)).max() > 1e-3
 
 
-def test_effects_that_add_up_in_one_stage_do_not_in_the_whole() -> None:
+def test_an_additive_kernel_of_one_stage_is_not_used_for_the_whole() -> None:
     kernel = Matern(2.5, (0.4, 0.7), 2.0)
     controls = {"x": Real(0, 1), "y": Real(0, 1)}
     network = chain(
@@ -223,18 +223,20 @@ def test_without_its_second_term_optimistic_improvement_is_cucb(seed: int) -> No
     cucb, none = CUCB(), OptimisticImprovement(b=0.0)
     first, second = (algorithm.suggest(situation, np.random.default_rng(seed)).point for algorithm in (cucb, none))
     np.testing.assert_array_equal(first, second)
-    lower = -scores(cucb, replace(situation, beliefs=given(process().mirrored(), situation.data, None).beliefs))
+    lower = -scores(
+        cucb, replace(situation, beliefs=situation_after(process().mirrored(), situation.data, None).beliefs)
+    )
     np.testing.assert_allclose(
         scores(none, situation), np.maximum(scores(cucb, situation) - lower.max(), 0.0), atol=1e-9
     )
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_with_an_overwhelming_second_term_it_explores(seed: int) -> None:
+def test_with_a_dominant_second_term_optimistic_improvement_explores(seed: int) -> None:
     """It runs the point with the largest σ̃ (`eq:kusa_sig`)."""
     L = np.array([1.5])
     network = process().assuming({stage.name: stage.assuming(stage.norm_bound, L) for stage in process().stages})
-    situation = given(network, runs(seed=seed), candidates())
+    situation = situation_after(network, runs(seed=seed), candidates())
     stages = []
     for node in network.nodes:
         inputs = [tuple(row) for row in situation.data[:, list(node.inputs)].tolist()]
@@ -261,8 +263,8 @@ def test_minimising_is_maximising_the_negated_objective(algorithm: Scored, shift
     data = runs()
     data[:, -1] += shift
     negated = data * np.where(np.arange(data.shape[1]) == data.shape[1] - 1, -1.0, 1.0)
-    lowest = given(process(shift=shift).mirrored(), data, candidates())
-    highest = given(process(shift=-shift), negated, candidates())
+    lowest = situation_after(process(shift=shift).mirrored(), data, candidates())
+    highest = situation_after(process(shift=-shift), negated, candidates())
     np.testing.assert_allclose(scores(algorithm, lowest), scores(algorithm, highest), rtol=1e-9, atol=1e-9)
     first, second = (algorithm.suggest(situation, np.random.default_rng(0)).point for situation in (lowest, highest))
     np.testing.assert_array_equal(first, second)
@@ -270,11 +272,11 @@ def test_minimising_is_maximising_the_negated_objective(algorithm: Scored, shift
 
 @pytest.mark.parametrize("tables", [True, False])
 def test_minimising_by_samples_is_maximising_the_negated_samples(tables: bool) -> None:
-    """As above with ξ of the last stage negated, which is as likely: μ − σξ against −μ + σξ."""
+    """As above, with the equally likely negated ξ of the last stage: μ − σξ against −μ + σξ."""
     data = runs()
     negated = data * np.where(np.arange(data.shape[1]) == data.shape[1] - 1, -1.0, 1.0)
-    lowest = given(process().mirrored(), data, candidates())
-    highest = given(process(), negated, candidates())
+    lowest = situation_after(process().mirrored(), data, candidates())
+    highest = situation_after(process(), negated, candidates())
     algorithm = CascadedEI(samples=64, tables=tables)
     xi = np.random.default_rng(0).spawn(1)[0].standard_normal((64, 3))
     mirrored = xi * [1.0, 1.0, -1.0]
@@ -286,7 +288,7 @@ def test_minimising_by_samples_is_maximising_the_negated_samples(tables: bool) -
 # ---- arguments
 
 
-def test_what_is_no_argument_is_refused() -> None:
+def test_invalid_arguments_are_refused() -> None:
     for samples in (0, -1, True, 2.5, "many"):
         with pytest.raises(ArgumentError, match="samples must be a whole number of at least 1; got"):
             CascadedEI(samples=samples)  # type: ignore[arg-type]
@@ -301,4 +303,4 @@ def test_what_is_no_argument_is_refused() -> None:
 def test_a_black_box_needs_a_scalar_kernel() -> None:
     for algorithm in (GPUCB(kernel="rbf"), ExpectedImprovement(kernel="rbf")):  # type: ignore[arg-type]
         with pytest.raises(ArgumentError, match=r"kernel must be a scalar kernel over all controls.*; got 'rbf'"):
-            algorithm.suggest(given(process(), runs(), candidates()), np.random.default_rng(0))
+            algorithm.suggest(situation_after(process(), runs(), candidates()), np.random.default_rng(0))

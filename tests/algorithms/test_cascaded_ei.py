@@ -1,4 +1,4 @@
-"""cEI against what it estimates, and its shortcut for chains against the samples themselves."""
+"""cEI against the expectation that it estimates, and its tables for chains against direct samples."""
 
 from typing import cast
 
@@ -18,7 +18,7 @@ from cascada.network import Network, Stage, chain
 from cascada.network.chain_sampling import ChainSampler, is_scalar_chain
 from cascada.network.sampling import sample_objective
 from cascada.space import Real
-from tests.algorithms.cases import given, scores
+from tests.algorithms.cases import scores, situation_after
 from tests.network.cases import NETWORKS, points, truth, values
 
 XY = {"x": Real(-2, 2), "y": Real(-2, 2)}
@@ -33,19 +33,19 @@ def chain_of(*kernels: SquaredExponential, offset: float = 0.0) -> Network:
 
 
 def after(network: Network, t: int, seed: int = 0, n: int = 60, jitter: float = 1e-10) -> Situation:
-    """After t runs of a random process, with n candidates."""
+    """The situation after t runs of a random process, with n candidates."""
     data = values(network, truth(network, seed), points(network, t, np.random.default_rng(seed)))
-    return given(network, data, points(network, n, np.random.default_rng(99)), jitter)
+    return situation_after(network, data, points(network, n, np.random.default_rng(99)), jitter)
 
 
 def believed(situation: Situation, i: int) -> Belief:
     return cast("Belief", situation.beliefs.stages[i].belief)
 
 
-# ---- what it estimates
+# ---- the estimate
 
 
-def test_of_one_stage_it_is_expected_improvement() -> None:
+def test_for_one_stage_it_is_expected_improvement() -> None:
     """The mean of S samples is within 5 standard errors of the closed form; no sample has a larger sd than σ."""
     network, S = chain_of(SquaredExponential(0.8)), 20_000
     situation = after(network, 6)
@@ -59,7 +59,7 @@ def test_of_one_stage_it_is_expected_improvement() -> None:
 
 
 @pytest.mark.parametrize("tables", [True, False])
-def test_of_two_stages_it_is_an_integral(tables: bool) -> None:
+def test_for_two_stages_it_is_an_integral(tables: bool) -> None:
     """∫ EI of the second stage at μ₁ + σ₁ξ over ξ ~ N(0, 1), by Gauss' rule; again 5 standard errors."""
     network, S = chain_of(SquaredExponential(1.0), SquaredExponential(1.5)), 20_000
     situation = after(network, 5)
@@ -79,7 +79,7 @@ def test_of_two_stages_it_is_an_integral(tables: bool) -> None:
 
 
 def test_more_samples_come_closer() -> None:
-    """The error over all points falls as 1/√S, to a factor of 2."""
+    """The error over all points falls as 1/√S, up to a factor of 2."""
     situation = after(chain_of(SquaredExponential(1.0), SquaredExponential(1.0)), 5)
     best = np.mean([scores(CascadedEI(samples=20_000), situation, seed=s) for s in range(5)], axis=0)
     errors = [
@@ -90,11 +90,11 @@ def test_more_samples_come_closer() -> None:
     assert errors[0] > 2 * errors[1]
 
 
-# ---- the shortcut
+# ---- tables
 
 
 def sample_error(situation: Situation, sampler: ChainSampler) -> Array:
-    """How far samples (S,) may be off by tables: δ' = (Lip(μ) + |ξ|·Lip(σ))·δ + the table's own, stage by stage."""
+    """The largest error of samples (S,) from tables: δ' = (Lip(μ) + |ξ|·Lip(σ))·δ + the table's own, by stage."""
     error = np.zeros(len(sampler.draws))
     for i, table in enumerate(sampler.tables, start=1):
         posterior, xi = believed(situation, i).posterior, np.abs(sampler.draws[:, i])
@@ -121,7 +121,7 @@ def sampler_of(situation: Situation, draws: Array) -> ChainSampler | None:
     jitter=st.sampled_from([1e-10, 1e-7]),
     mirrored=st.booleans(),
 )
-def test_tables_change_samples_by_no_more_than_they_say(
+def test_tables_change_samples_by_no_more_than_their_stated_error(
     seed: int, t: int, lengthscales: list[float], variance: float, offset: float, jitter: float, mirrored: bool
 ) -> None:
     network = chain_of(*(SquaredExponential(length, variance) for length in lengthscales), offset=offset)
@@ -130,22 +130,22 @@ def test_tables_change_samples_by_no_more_than_they_say(
     S = 32
     draws = np.random.default_rng(seed).standard_normal((S, len(lengthscales)))
     sampler = sampler_of(situation, draws)
-    assume(sampler is not None)  # else the way is too long for tables
+    assume(sampler is not None)  # otherwise the range is too long for tables
     assert sampler is not None
     direct = sample_objective(situation.beliefs, situation.candidates, draws)
     tabled = sampler.values(np.arange(len(situation.candidates)))
     error = sample_error(situation, sampler)
     assert np.all(np.abs(tabled - direct) <= error)
-    assert np.all(tabled <= sampler.highest()[:, None] + 1e-9)  # nothing is left out
+    assert np.all(tabled <= sampler.highest()[:, None] + 1e-9)  # no point is left out
     through, without = (
         scores(CascadedEI(samples=S, tables=tables), situation, seed=seed) for tables in (True, False)
-    )  # the generator gives these very draws
+    )  # the generator gives the same draws
     assert np.abs(through - without).max() <= error.mean()
 
 
 @pytest.mark.parametrize("t", [3, 10, 40])
 def test_tables_hardly_change_the_acquisition(t: int) -> None:
-    """In practice by 1e-7 or less, and the choice costs nothing."""
+    """In practice they change it by 1e-7 or less, and the choice is as good."""
     for seed in range(3):
         situation = after(NETWORKS["chain"], t, seed, n=400)
         through, without = (scores(CascadedEI(samples=200, tables=tables), situation) for tables in (True, False))
@@ -155,7 +155,7 @@ def test_tables_hardly_change_the_acquisition(t: int) -> None:
 
 
 def test_where_no_sample_improves_the_score_is_zero() -> None:
-    """Points are left out by a bound of their samples, so the bound must not be beaten."""
+    """Points are left out because of a bound of their samples, so the bound must hold."""
     situation = after(NETWORKS["chain"], 12, n=500)
     draws = np.random.default_rng(3).standard_normal((300, 3))
     sampler = sampler_of(situation, draws)
@@ -184,8 +184,8 @@ def test_where_no_sample_improves_the_score_is_zero() -> None:
     ],
     ids=str,
 )
-def test_which_networks_have_the_shortcut(network: Network, shortcut: bool) -> None:
-    """And all have the same scores, with it or without."""
+def test_only_scalar_chains_use_tables(network: Network, shortcut: bool) -> None:
+    """All networks have the same scores with and without tables."""
     situation = after(network, 6, n=20)
     assert is_scalar_chain(situation.beliefs) == shortcut
     encoded = network.domain.encode(points(network, 20, np.random.default_rng(99)))
@@ -193,8 +193,8 @@ def test_which_networks_have_the_shortcut(network: Network, shortcut: bool) -> N
     np.testing.assert_allclose(through, without, atol=1e-6)
 
 
-def test_a_way_of_many_lengthscales_has_no_tables() -> None:
-    """A stage that changes over a hundredth of what its input can be is sampled directly."""
+def test_a_range_of_many_lengthscales_has_no_tables() -> None:
+    """A stage whose lengthscale is a hundredth of the range of its input is sampled directly."""
     network = chain_of(SquaredExponential(1.0), SquaredExponential(0.02))
     situation = after(network, 6)
     assert sampler_of(situation, np.random.default_rng(0).standard_normal((16, 2))) is None
@@ -203,7 +203,7 @@ def test_a_way_of_many_lengthscales_has_no_tables() -> None:
 
 
 def test_one_sample_is_enough() -> None:
-    """All draws of a stage are equal then: intervals have no width."""
+    """Then all draws of a stage are equal, and intervals have no width."""
     situation = after(NETWORKS["chain"], 4)
     through, without = (scores(CascadedEI(samples=1, tables=tables), situation) for tables in (True, False))
     np.testing.assert_allclose(through, without, atol=1e-6)

@@ -1,4 +1,4 @@
-"""One suite for every algorithm, and one of a researcher's own."""
+"""Conformance suite for every algorithm, including a user's own."""
 
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -30,14 +30,14 @@ from tests.network.cases import NETWORKS, points, truth, values
 from tests.thorough import THOROUGH
 
 CLASSES = sorted(set(NAMES.values()), key=lambda algorithm: str(algorithm.__name__))
-FEW_SAMPLES = CascadedEI(samples=64)  # what holds of 64 holds of 1000, and is seen sooner
+FEW_SAMPLES = CascadedEI(samples=64)  # faster than 1000, and the properties are the same
 ALGORITHMS: list[Algorithm] = [
     *(FEW_SAMPLES if algorithm is CascadedEI else algorithm() for algorithm in CLASSES),
     GPNUCB(search="ascent"),
 ]
 STRUCTURES = ["chain", "graph", "passes and integers", "multi-output chain"]
 HORIZON = 40
-# What an algorithm is not defined for, over a box, and what it says then.
+# Structures for which an algorithm is not defined over a box, and its error message.
 UNDEFINED: dict[tuple[Algorithm, str], str] = {
     (GPNUCB(search="ascent"), "block kernel"): "general operator-valued kernel, which gradient ascent cannot follow",
 }
@@ -46,7 +46,7 @@ UNDEFINED: dict[tuple[Algorithm, str], str] = {
 def situation(
     name: str, t: int = 6, candidates: bool = False, pending: int = 0, partial: bool = False, mirrored: bool = False
 ) -> Situation:
-    """What an algorithm may be given after t runs of a random process."""
+    """A situation after t runs of a random process."""
     plain = NETWORKS[name]
     network = plain.mirrored() if mirrored else plain
     rng = np.random.default_rng(0)
@@ -90,136 +90,138 @@ def algorithm(request: pytest.FixtureRequest) -> Algorithm:
     return request.param
 
 
-def arrays_of(given: Situation) -> list[Array]:
-    """Copies of all that could be changed in place."""
-    found = [getattr(given, field.name) for field in fields(given)]
-    posteriors = [believed.belief.posterior for believed in given.beliefs.stages if believed.belief is not None]
+def arrays_of(now: Situation) -> list[Array]:
+    """Copies of all arrays that could be changed in place."""
+    found = [getattr(now, field.name) for field in fields(now)]
+    posteriors = [believed.belief.posterior for believed in now.beliefs.stages if believed.belief is not None]
     found += [array for posterior in posteriors for array in (posterior.inputs, posterior.outputs)]
     return [np.array(value) for value in found if isinstance(value, np.ndarray)]
 
 
-def check_point(given: Situation, point: Array | None) -> None:
-    """A point that can be run, among the candidates if there are any, and not taken."""
-    domain = given.domain
+def check_point(now: Situation, point: Array | None) -> None:
+    """Check that a point can be run, is one of the candidates if there are any, and is not taken."""
+    domain = now.domain
     assert point is not None
     assert point.shape == (domain.dimension,)
     assert np.all((domain.lower <= point) & (point <= domain.upper))
     domain.check(domain.decode(point[None]))
-    assert not given.is_taken(point)
-    if given.candidates is not None:
-        assert np.any(np.all(given.candidates == point, axis=1))
+    assert not now.is_taken(point)
+    if now.candidates is not None:
+        assert np.any(np.all(now.candidates == point, axis=1))
 
 
-def check_suggestion(algorithm: Algorithm, given: Situation, structure: str) -> None:
-    """A point that can be run, or an error that says why this structure is not for the algorithm."""
-    reason = UNDEFINED.get((algorithm, structure)) if given.candidates is None else None
+def check_suggestion(algorithm: Algorithm, now: Situation, structure: str) -> None:
+    """Check that the point can be run, or that an error says why the algorithm is not defined for this structure."""
+    reason = UNDEFINED.get((algorithm, structure)) if now.candidates is None else None
     if reason is None:
-        check_point(given, algorithm.suggest(given, np.random.default_rng(0)).point)
+        check_point(now, algorithm.suggest(now, np.random.default_rng(0)).point)
         return
     with pytest.raises(ArgumentError, match=reason):
-        algorithm.suggest(given, np.random.default_rng(0))
+        algorithm.suggest(now, np.random.default_rng(0))
 
 
 @pytest.mark.parametrize("structure", STRUCTURES)
 @pytest.mark.parametrize("case", CASES)
-def test_suggestions(algorithm: Algorithm, case: str, structure: str) -> None:
-    """A new point of the domain, the same for the same question; nothing that was given is changed."""
-    given = situation(structure, **CASES[case])
-    before = arrays_of(given)
-    first, second = (algorithm.suggest(given, np.random.default_rng(1)) for _ in range(2))
+def test_a_suggestion_is_a_new_point_and_reproducible(algorithm: Algorithm, case: str, structure: str) -> None:
+    """It is a point of the domain, the same for the same situation, which is not changed."""
+    now = situation(structure, **CASES[case])
+    before = arrays_of(now)
+    first, second = (algorithm.suggest(now, np.random.default_rng(1)) for _ in range(2))
     others = [second]
-    if THOROUGH:  # nor does it remember anything with the situation
+    if THOROUGH:  # `suggest` does not store anything in the situation either
         others.append(algorithm.suggest(situation(structure, **CASES[case]), np.random.default_rng(1)))
     assert first.point is not None
     for other in others:
         assert other.point is not None
         np.testing.assert_array_equal(first.point, other.point)
         assert first.bound == other.bound
-    check_point(given, first.point)
-    for one, other_array in zip(before, arrays_of(given), strict=True):
+    check_point(now, first.point)
+    for one, other_array in zip(before, arrays_of(now), strict=True):
         np.testing.assert_array_equal(one, other_array)
 
 
 @pytest.mark.parametrize("structure", STRUCTURES)
-def test_bounds_are_bounds(algorithm: Algorithm, structure: str) -> None:
-    """A bound, where one is given, is not beaten by the process; with made-up data there is none."""
+def test_stated_bounds_hold(algorithm: Algorithm, structure: str) -> None:
+    """The process does not exceed a bound; with imagined outputs there is no bound."""
     for mirrored in (False, True):
-        given = situation(structure, mirrored=mirrored)
-        network: Network = given.beliefs.network
-        suggestion = algorithm.suggest(given, np.random.default_rng(0))
+        now = situation(structure, mirrored=mirrored)
+        network: Network = now.beliefs.network
+        suggestion = algorithm.suggest(now, np.random.default_rng(0))
         seen = values(network, truth(network, 5), points(network, 300, np.random.default_rng(9)))
         if suggestion.bound is not None:
             assert suggestion.bound >= (network.sign * seen[:, network.objective_column]).max()
-            assert suggestion.bound >= given.best
+            assert suggestion.bound >= now.best
     assert algorithm.suggest(situation(structure, pending=1), np.random.default_rng(0)).bound is None
 
 
-def test_the_cache_is_a_matter_of_speed_alone(algorithm: Algorithm) -> None:
-    """A cache of another algorithm, or of nothing that is known, does no harm."""
-    given = situation("chain")
-    kept = algorithm.suggest(given, np.random.default_rng(0)).cache
+def test_a_foreign_cache_changes_nothing(algorithm: Algorithm) -> None:
+    """A cache of another algorithm or an unknown object is ignored."""
+    now = situation("chain")
+    kept = algorithm.suggest(now, np.random.default_rng(0)).cache
     for cache in (kept, "of another kind"):
-        suggestion = algorithm.suggest(replace(given, cache=cache), np.random.default_rng(0))
+        suggestion = algorithm.suggest(replace(now, cache=cache), np.random.default_rng(0))
         assert suggestion.point is not None
-        assert not given.is_taken(suggestion.point)
+        assert not now.is_taken(suggestion.point)
 
 
-def test_no_candidate_is_left(algorithm: Algorithm) -> None:
-    given = situation("chain", candidates=True)
-    assert given.candidates is not None
-    taken = frozenset(point_key(given.domain, point) for point in given.candidates)
-    assert algorithm.suggest(replace(given, taken=taken), np.random.default_rng(0)).point is None
+def test_nothing_is_suggested_if_no_candidate_is_left(algorithm: Algorithm) -> None:
+    now = situation("chain", candidates=True)
+    assert now.candidates is not None
+    taken = frozenset(point_key(now.domain, point) for point in now.candidates)
+    assert algorithm.suggest(replace(now, taken=taken), np.random.default_rng(0)).point is None
 
 
 @pytest.mark.parametrize("candidates", [False, True], ids=["box", "candidates"])
 @pytest.mark.parametrize("structure", NETWORKS)
-def test_every_structure(algorithm: Algorithm, structure: str, candidates: bool) -> None:
-    """Every algorithm is defined for every network, also minimised, or says why not."""
+def test_every_algorithm_handles_every_structure(algorithm: Algorithm, structure: str, candidates: bool) -> None:
+    """It is defined for every network, also a minimised one, or raises an error with the reason."""
     for mirrored in (False, True):
         check_suggestion(algorithm, situation(structure, candidates=candidates, mirrored=mirrored), structure)
 
 
 @pytest.mark.parametrize("structure", NETWORKS)
-def test_what_an_algorithm_is_not_defined_for_is_said(structure: str) -> None:
-    """Only the paper's shortcut is for some networks alone: it says for which, or what else it needs."""
+def test_an_undefined_structure_is_refused_with_its_reason(structure: str) -> None:
+    """Only the paper's grid is restricted to some networks: its error names them, or what else it needs."""
     for candidates, mirrored in ((True, False), (False, False), (True, True)):
-        given = situation(structure, candidates=candidates, mirrored=mirrored)
+        now = situation(structure, candidates=candidates, mirrored=mirrored)
         with pytest.raises(ArgumentError, match=r"chains of scalar stages|lipschitz=|candidates=|maximises"):
-            PaperGrid().suggest(given, np.random.default_rng(0))
+            PaperGrid().suggest(now, np.random.default_rng(0))
 
 
-def test_a_thousand_samples() -> None:
-    """The default of the slowest algorithm, in a box."""
-    given = situation("chain")
-    first, second = (CascadedEI().suggest(given, np.random.default_rng(1)).point for _ in range(2))
-    check_point(given, first)
+def test_cascaded_ei_with_a_thousand_samples_suggests_a_point() -> None:
+    """This is the default of the slowest algorithm, in a box."""
+    now = situation("chain")
+    first, second = (CascadedEI().suggest(now, np.random.default_rng(1)).point for _ in range(2))
+    check_point(now, first)
     np.testing.assert_array_equal(first, second)
 
 
 @pytest.mark.parametrize("candidates", [False, True], ids=["box", "candidates"])
 @pytest.mark.parametrize("structure", NETWORKS)
-def test_before_the_objective_was_seen(algorithm: Algorithm, structure: str, candidates: bool) -> None:
-    """Only the first stage of every run was observed: there is no best value yet, and still a next point."""
+def test_a_point_is_suggested_before_the_objective_was_observed(
+    algorithm: Algorithm, structure: str, candidates: bool
+) -> None:
+    """Only the first stage of every run was observed: there is no best value yet, but there is a next point."""
     plain = situation(structure, candidates=candidates)
     network = plain.beliefs.network
     data = plain.data.copy()
     data[:, max(network.nodes[0].columns) + 1 :] = np.nan
     assert np.isnan(data[:, network.objective_column]).all()
-    given = replace(plain, data=data, beliefs=prior_beliefs(network).append(data), best=-np.inf)
-    check_suggestion(algorithm, given, structure)
-    assert algorithm.recommend(given) is None
+    now = replace(plain, data=data, beliefs=prior_beliefs(network).append(data), best=-np.inf)
+    check_suggestion(algorithm, now, structure)
+    assert algorithm.recommend(now) is None
 
 
 @pytest.mark.parametrize("candidates", [False, True], ids=["box", "candidates"])
 @pytest.mark.parametrize("structure", STRUCTURES)
 def test_points_may_be_run_twice(algorithm: Algorithm, structure: str, candidates: bool) -> None:
-    """Where nothing is taken (as in the paper's experiments), runs may be repeated, also while they are under way."""
+    """If no point is taken (as in the paper's experiments), runs may be repeated, also while they are pending."""
     plain = situation(structure, candidates=candidates)
     d = plain.domain.dimension
     again = plain.data[[0, 1, 0], :d]  # two of the runs, and one of them twice
     for pending in (again[:0], again, np.repeat(plain.domain.lower[None], 2, axis=0)):
-        given = replace(plain, taken=frozenset(), pending=pending)
-        check_point(given, algorithm.suggest(given, np.random.default_rng(0)).point)
+        now = replace(plain, taken=frozenset(), pending=pending)
+        check_point(now, algorithm.suggest(now, np.random.default_rng(0)).point)
     if candidates:
         observed = replace(plain, taken=frozenset(), candidates=plain.data[:, :d], trial=2)
         check_point(observed, algorithm.suggest(observed, np.random.default_rng(0)).point)
@@ -227,19 +229,19 @@ def test_points_may_be_run_twice(algorithm: Algorithm, structure: str, candidate
 
 @pytest.mark.parametrize("algorithm", [a for a in ALGORITHMS if not isinstance(a, NonAdaptive)], ids=str)
 def test_ties_are_broken_by_the_generator(algorithm: Algorithm) -> None:
-    """Before the first run all candidates are equal, and no order of theirs is preferred; a design has no ties."""
-    given = situation("chain", t=0, candidates=True)
+    """Before the first run all candidates are equal, and their order does not matter; a design has no ties."""
+    now = situation("chain", t=0, candidates=True)
     corners = np.array([[a * x, b * y] for x, y in ((1.0, 1.5), (0.5, 0.25)) for a in (-1, 1) for b in (-1, 1)])
-    given = replace(given, candidates=corners, taken=frozenset(), pending=np.empty((0, 2)))
-    found = [algorithm.suggest(given, np.random.default_rng(seed)).point for seed in range(40)]
-    again = [algorithm.suggest(given, np.random.default_rng(seed)).point for seed in range(10)]
+    now = replace(now, candidates=corners, taken=frozenset(), pending=np.empty((0, 2)))
+    found = [algorithm.suggest(now, np.random.default_rng(seed)).point for seed in range(40)]
+    again = [algorithm.suggest(now, np.random.default_rng(seed)).point for seed in range(10)]
     np.testing.assert_array_equal(found[:10], again)
-    assert len(np.unique(np.array(found), axis=0)) >= 6  # of 8; fewer have a chance of 1e-6
+    assert len(np.unique(np.array(found), axis=0)) >= 6  # of 8; fewer have a probability of 1e-6
 
 
 @pytest.mark.parametrize("candidates", [None, Grid({"x": 4, "y": 4})], ids=["box", "candidates"])
-def test_points_that_are_asked_for_together_differ(algorithm: Algorithm, candidates: Grid | None) -> None:
-    """Five points at once, in addition to some that were observed."""
+def test_points_that_are_pending_at_the_same_time_differ(algorithm: Algorithm, candidates: Grid | None) -> None:
+    """Five pending points, in addition to observed ones."""
     network = NETWORKS["chain"]
     process = Process(network, truth(network, 2))
     study = Study(network, algorithm=algorithm, candidates=candidates, horizon=12)
@@ -252,33 +254,33 @@ def test_points_that_are_asked_for_together_differ(algorithm: Algorithm, candida
 
 
 @pytest.mark.parametrize("structure", STRUCTURES)
-def test_what_is_kept_changes_no_choice(algorithm: Algorithm, structure: str) -> None:
-    """A cache from fewer runs, from runs under way (which were made up), from both, or from other candidates."""
-    given = situation(structure, candidates=True)
-    assert given.candidates is not None
+def test_the_cache_changes_no_choice(algorithm: Algorithm, structure: str) -> None:
+    """The cache is from fewer runs, from pending runs (with imagined outputs), from both, or from other candidates."""
+    now = situation(structure, candidates=True)
+    assert now.candidates is not None
     fewer = situation(structure, t=3)
-    before = replace(given, data=fewer.data, beliefs=fewer.beliefs, best=fewer.best, trial=3)
-    without = algorithm.suggest(given, np.random.default_rng(0))
+    before = replace(now, data=fewer.data, beliefs=fewer.beliefs, best=fewer.best, trial=3)
+    without = algorithm.suggest(now, np.random.default_rng(0))
     for earlier in (
         before,
-        replace(given, pending=given.candidates[-3:]),
-        replace(before, pending=given.candidates[-3:]),
-        replace(given, candidates=given.candidates[::-1].copy()),
-        replace(given, candidates=None),
+        replace(now, pending=now.candidates[-3:]),
+        replace(before, pending=now.candidates[-3:]),
+        replace(now, candidates=now.candidates[::-1].copy()),
+        replace(now, candidates=None),
     ):
         try:
             cache = algorithm.suggest(earlier, np.random.default_rng(1)).cache
         except ArgumentError:  # not defined for this structure
             continue
-        with_it = algorithm.suggest(replace(given, cache=cache), np.random.default_rng(0))
+        with_it = algorithm.suggest(replace(now, cache=cache), np.random.default_rng(0))
         np.testing.assert_array_equal(with_it.point, without.point)
 
 
 def test_recommendations_lie_in_the_domain(algorithm: Algorithm) -> None:
     for t in (0, 6):
-        given = situation("chain", t=t)
-        point = algorithm.recommend(given)
-        assert point is None or np.all((given.domain.lower <= point) & (point <= given.domain.upper))
+        now = situation("chain", t=t)
+        point = algorithm.recommend(now)
+        assert point is None or np.all((now.domain.lower <= point) & (point <= now.domain.upper))
 
 
 def test_a_whole_run_never_repeats_a_point(algorithm: Algorithm) -> None:
@@ -288,7 +290,7 @@ def test_a_whole_run_never_repeats_a_point(algorithm: Algorithm) -> None:
     assert len(set(points_run)) == len(points_run) == 8
 
 
-# ---- a researcher's algorithm, all of it
+# ---- a user's complete algorithm
 
 
 @dataclass(frozen=True)
@@ -316,14 +318,14 @@ class BestMean:
         return drawn[mean.argmax()] if len(drawn) else None
 
 
-@pytest.mark.parametrize("given", [BestMean(), f"{__name__}:BestMean"], ids=["object", "by name"])
-def test_a_researchers_algorithm_runs(given: Any) -> None:
+@pytest.mark.parametrize("algorithm", [BestMean(), f"{__name__}:BestMean"], ids=["object", "by name"])
+def test_a_researchers_algorithm_runs(algorithm: Any) -> None:
     network = NETWORKS["chain with controls"]
-    result = maximise(network, truth(network, 0), budget=6, algorithm=given)
+    result = maximise(network, truth(network, 0), budget=6, algorithm=algorithm)
     assert (result.status, len(result.trials)) == ("budget", 6)
     assert result.best is not None
     assert result.recommended == pytest.approx(result.best.controls)
-    assert result.gap_kind == "proven"  # the certificate does not depend on who chose the points
+    assert result.gap_kind == "proven"  # the certificate does not depend on how points were chosen
     assert result.gap is not None
 
 
@@ -336,14 +338,14 @@ def test_every_name_is_an_algorithm(name: str) -> None:
     assert isinstance(by_name(name), NAMES[name])
 
 
-def test_an_algorithm_is_itself_and_a_module_has_others() -> None:
+def test_an_algorithm_object_or_a_class_of_a_module_is_accepted() -> None:
     mine = RandomSearch()
     assert by_name(mine) is mine
     assert by_name("cascada.algorithms.random_search:RandomSearch") == mine
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("algorithm", "message"),
     [
         ("magic", "one of auto, gpn_ucb, .*random_search.*, or 'module:Class'; got 'magic'"),
         ("no_such_module:Class", "algorithm 'no_such_module:Class' could not be imported: No module named"),
@@ -354,9 +356,9 @@ def test_an_algorithm_is_itself_and_a_module_has_others() -> None:
         (3, "must have the methods suggest and recommend; got 3"),
     ],
 )
-def test_what_is_no_algorithm_is_refused(given: Any, message: str) -> None:
+def test_an_invalid_algorithm_is_refused(algorithm: Any, message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
-        by_name(given)
+        by_name(algorithm)
 
 
 class _Subclass(GPNUCB):

@@ -1,4 +1,4 @@
-"""The logarithm of EI, however small EI is."""
+"""The logarithm of EI, for EI of any size."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ from cascada.space import Real
 from tests import reference_algorithms as paper
 from tests.algorithms import cases
 
-# Where one formula takes over from another, and far beyond.
+# The points at which the formula changes, and far beyond.
 EDGES = [-1.0, -100.0, 40.0, 0.0]
 NEAR_EDGES = [edge + step for edge in EDGES for step in (-1e-9, 0.0, 1e-9)]
 Z = [*np.linspace(-120, 45, 56).tolist(), *NEAR_EDGES, *(-np.geomspace(120, 1e6, 17)).tolist(), 1e3, 1e8]
@@ -25,7 +25,7 @@ sizes = st.floats(1e-8, 1e8)
 
 
 def rounding(log_ei: Array) -> Array:
-    """A relative error of EI, and of its logarithm: −z²/2 is rounded as it is."""
+    """The tolerance: a relative error of EI, and one of its logarithm, because −z²/2 is rounded."""
     return 1e-11 + 4e-16 * np.abs(log_ei)
 
 
@@ -45,8 +45,8 @@ def test_without_uncertainty_it_is_the_gain_itself() -> None:
 
 @pytest.mark.parametrize("sd", [5e-324, 1e-200, 1.0, 1e200])
 @pytest.mark.parametrize("gain", [1e300, 1.0, 5e-324, 0.0, -5e-324, -1.0, -1e300])
-def test_it_is_a_number_wherever_it_is_asked_for(gain: float, sd: float) -> None:
-    """No overflow, no 0·∞ and no warning, and more than nothing where anything is possible."""
+def test_it_is_a_number_everywhere(gain: float, sd: float) -> None:
+    """There is no overflow, no 0·∞ and no warning, and it is finite if an improvement is possible."""
     (got,) = log_expected_improvement(np.array([gain]), np.array([sd]))
     assert np.isfinite(got)
 
@@ -88,12 +88,12 @@ def black_box(variance: float) -> Network:
     return chain(Stage("f", controls={"x": Real(0, 10)}, kernel=kernel, norm_bound=1e6))
 
 
-def test_points_without_hope_are_told_apart() -> None:
+def test_points_with_negligible_improvement_are_ranked() -> None:
     """With the best a hundred sds away, EI is 0 in floats everywhere; its logarithm still ranks the candidates."""
     network = black_box(1e-4)
     data = np.array([[0.0, 1.0], [6.0, 0.0], [7.5, 0.02]])
     candidates = np.linspace(3.5, 10, 30)[:, None]
-    situation = cases.given(network, data, candidates)
+    situation = cases.situation_after(network, data, candidates)
     got = cases.scores(ExpectedImprovement(), situation)
     assert np.all(np.isfinite(got))
     assert np.exp(got).max() == 0.0
@@ -110,10 +110,10 @@ def test_points_without_hope_are_told_apart() -> None:
     assert cases.scores(ExpectedImprovement(), situation, boxed[None])[0] >= got.max()
 
 
-def test_before_the_first_value_the_mean_decides() -> None:
-    """Every value is an improvement then; nothing was observed, so every point is as good as any other."""
+def test_before_the_first_value_the_score_is_the_mean() -> None:
+    """Then every value is an improvement; without observations all points are equal."""
     network = black_box(1.0)
-    situation = cases.given(network, np.array([[4.0, np.nan]]), np.linspace(0, 10, 7)[:, None])
+    situation = cases.situation_after(network, np.array([[4.0, np.nan]]), np.linspace(0, 10, 7)[:, None])
     assert situation.best == -np.inf
     assert len(set(cases.scores(ExpectedImprovement(), situation))) == 1
     firsts = {tuple(ExpectedImprovement().suggest(situation, np.random.default_rng(s)).point) for s in range(8)}  # type: ignore[arg-type]

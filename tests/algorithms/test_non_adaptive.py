@@ -1,4 +1,4 @@
-"""The non-adaptive method: its points, its answer against a transcription of Algorithm 2, and what it refuses."""
+"""The non-adaptive method: its points, its recommendation against a transcription of Algorithm 2, and its errors."""
 
 from dataclasses import replace
 from typing import Any
@@ -19,7 +19,7 @@ from cascada.study import Study, maximise, minimise
 from tests.network.cases import NETWORKS, X, Y, stage, truth, values
 from tests.reference_non_adaptive import Layer, Range, mu_g, nearest, returned
 
-# A jitter at which two ways to solve the equations agree to ten digits.
+# With this jitter two ways to solve the equations agree to ten digits.
 JITTER = 1e-6
 RNG = np.random.default_rng(0)
 
@@ -30,7 +30,7 @@ GRID = Grid({"x": 7, "y": 7})
 
 
 def situation(network: Network, data: Array, candidates: Array | None = None, **options: Any) -> Situation:
-    """What an algorithm is given after runs (t, V), none of them taken."""
+    """The situation after runs (t, V), none of them taken."""
     seen = network.sign * data[:, network.objective_column]
     return Situation(
         beliefs=prior_beliefs(network, JITTER).append(data),
@@ -44,12 +44,12 @@ def situation(network: Network, data: Array, candidates: Array | None = None, **
 
 
 def started(candidates: Array | None = None, **options: Any) -> Situation:
-    """Before the first run of the chain."""
+    """The situation before the first run of the chain."""
     return situation(CHAIN, np.empty((0, CHAIN.width)), candidates, **options)
 
 
 def transcribed(problem: Problem, data: Array) -> tuple[list[Layer], list[list[int]]]:
-    """The layers of a problem whose stages follow one another, and which controls each has of its own."""
+    """The layers of a problem whose stages follow one another, and the controls of each layer."""
     network = problem.network
     layers, own = [], []
     for node in network.nodes:
@@ -61,7 +61,7 @@ def transcribed(problem: Problem, data: Array) -> tuple[list[Layer], list[list[i
     return layers, own
 
 
-# ---- the answer
+# ---- the recommendation
 
 
 @pytest.mark.parametrize("structure", ["chain", "controls", "controls-4d", "multi-output", "feed-forward-3"])
@@ -72,25 +72,25 @@ def test_equals_the_literal_transcription(structure: str, seed: int) -> None:
     domain = problem.network.domain
     data = problem.values(domain.decode(design(domain, 16, grid=False)))
     candidates = np.random.default_rng(seed).uniform(-2, 2, (40, domain.dimension))
-    given = situation(problem.network, data, candidates)
+    now = situation(problem.network, data, candidates)
     layers, own = transcribed(problem, data)
     points = [tuple(row) for row in candidates.tolist()]
     slow = [mu_g(layers, x, own) for x in points]
-    fast = composite_mean(given.beliefs, candidates)[:, problem.network.objective_column]
+    fast = composite_mean(now.beliefs, candidates)[:, problem.network.objective_column]
     np.testing.assert_allclose(fast, slow, atol=1e-8)
-    chosen = NonAdaptive().recommend(given)
+    chosen = NonAdaptive().recommend(now)
     np.testing.assert_array_equal(chosen, candidates[returned(layers, points, own)])
 
 
 @pytest.mark.parametrize("structure", ["chain", "controls", "multi-output", "feed-forward"])
 @pytest.mark.parametrize("seed", [0, 1])
 def test_known_ranges_are_projected_onto_as_in_case_2(structure: str, seed: int) -> None:
-    """`eq:mutil`, with ranges so narrow that they matter; the last one, which is monotone, cannot change the answer."""
+    """`eq:mutil`, with ranges narrow enough to matter; the last projection is monotone and cannot change the result."""
     problem = certified(structure, seed)
     network, domain = problem.network, problem.network.domain
     data = problem.values(domain.decode(design(domain, 5, grid=False)))
     candidates = np.random.default_rng(seed).uniform(-2, 2, (60, domain.dimension))
-    given = situation(network, data, candidates)
+    now = situation(network, data, candidates)
     outputs = [data[:, list(node.columns)] for node in network.nodes]
     narrow: list[Range] = [(float(np.quantile(o, 0.3)), float(np.quantile(o, 0.6))) for o in outputs[:-1]]
     names = [node.stage.name for node in network.nodes]
@@ -100,7 +100,7 @@ def test_known_ranges_are_projected_onto_as_in_case_2(structure: str, seed: int)
     for last in wide:
         ranges = [*narrow, last]
         known = {name: allowed for name, allowed in zip(names, ranges, strict=True) if allowed is not None}
-        chosen = NonAdaptive(ranges=known).recommend(given)
+        chosen = NonAdaptive(ranges=known).recommend(now)
         np.testing.assert_array_equal(chosen, candidates[returned(layers, points, own, ranges)])
     slow = [mu_g(layers, x, own, [*narrow, None]) for x in points]
     plain = [mu_g(layers, x, own) for x in points]
@@ -108,32 +108,32 @@ def test_known_ranges_are_projected_onto_as_in_case_2(structure: str, seed: int)
     tight = (-10.0, sorted(slow)[30])  # half of the candidates are tied at its upper end
     clipped = [nearest(value, tight) for value in slow]
     known = {name: allowed for name, allowed in zip(names, [*narrow, tight], strict=True) if allowed is not None}
-    chosen = NonAdaptive(ranges=known).recommend(given)
+    chosen = NonAdaptive(ranges=known).recommend(now)
     assert chosen is not None
     assert nearest(mu_g(layers, tuple(chosen.tolist()), own, [*narrow, None]), tight) == max(clipped)
 
 
-def test_a_range_of_one_output_goes_before_that_of_its_stage() -> None:
+def test_a_range_of_one_output_overrides_that_of_its_stage() -> None:
     problem = certified("feed-forward", 0)
     network = problem.network
     data = problem.values(design(network.domain, 6))
-    given = situation(network, data, np.random.default_rng(0).uniform(-2, 2, (200, 2)))
+    now = situation(network, data, np.random.default_rng(0).uniform(-2, 2, (200, 2)))
     both = NonAdaptive(ranges={"s1.s1_2": (0.2, 0.3), "s1": (-0.1, 0.1)})
     within = both._within(network)
     assert within is not None
     assert within.lower[0].tolist() == [-np.inf, -np.inf, -0.1, 0.2, -np.inf]
     assert within.upper[0].tolist() == [np.inf, np.inf, 0.1, 0.3, np.inf]
     reordered = NonAdaptive(ranges={"s1": (-0.1, 0.1), "s1.s1_2": (0.2, 0.3)})
-    np.testing.assert_array_equal(both.recommend(given), reordered.recommend(given))
+    np.testing.assert_array_equal(both.recommend(now), reordered.recommend(now))
 
 
 def test_the_first_of_equal_candidates_is_returned() -> None:
     data = values(CHAIN, FUNCTIONS, np.array([[0.5, 0.5], [-1.0, 1.0]]))
     far = np.array([[-2.0, -2.0], [0.3, 0.4], [0.3, 0.4], [0.3, 0.4]])
-    given = situation(CHAIN, data, far)
-    mean = composite_mean(given.beliefs, far)[:, CHAIN.objective_column]
+    now = situation(CHAIN, data, far)
+    mean = composite_mean(now.beliefs, far)[:, CHAIN.objective_column]
     for order in ([0, 1, 2, 3], [1, 2, 3, 0], [3, 0, 1, 2]):
-        chosen = NonAdaptive().recommend(replace(given, candidates=far[order]))
+        chosen = NonAdaptive().recommend(replace(now, candidates=far[order]))
         np.testing.assert_array_equal(chosen, far[order][int(np.argmax(mean[order]))])
 
 
@@ -143,15 +143,15 @@ def test_over_a_box_no_dense_sample_has_a_better_mean(name: str, mirrored: bool)
     network = NETWORKS[name].mirrored() if mirrored else NETWORKS[name]
     domain = network.domain
     data = values(network, truth(network, 2), domain.decode(design(domain, 9)))
-    given = situation(network, data)
-    point = NonAdaptive().recommend(given)
+    now = situation(network, data)
+    point = NonAdaptive().recommend(now)
     assert point is not None
-    np.testing.assert_array_equal(point, NonAdaptive().recommend(given))
+    np.testing.assert_array_equal(point, NonAdaptive().recommend(now))
     np.testing.assert_array_equal(domain.encode(domain.decode(point[None]))[0], point)
     dense = domain.encode(
         domain.decode(np.random.default_rng(5).uniform(domain.lower, domain.upper, (4000, len(point))))
     )
-    mean = network.sign * composite_mean(given.beliefs, np.concatenate([point[None], dense, data[:, : len(point)]]))
+    mean = network.sign * composite_mean(now.beliefs, np.concatenate([point[None], dense, data[:, : len(point)]]))
     assert mean[0, network.objective_column] >= mean[1:, network.objective_column].max() - 1e-9
 
 
@@ -165,7 +165,7 @@ def test_minimising_returns_the_smallest_mean() -> None:
     assert result.recommended == CHAIN.domain.named(rows[int(mean.argmin())])
 
 
-def test_nothing_is_recommended_before_a_run_is_complete() -> None:
+def test_nothing_is_recommended_before_the_first_complete_run() -> None:
     assert NonAdaptive(runs=4).recommend(started()) is None
     study = Study(CHAIN, algorithm=NonAdaptive(runs=4))
     assert (study.recommended(), study.recommendation()) == (None, None)
@@ -191,13 +191,13 @@ def test_the_points_of_the_design_are_run_in_order(grid: Grid | None, runs: int)
 
 
 @pytest.mark.parametrize("candidates", [None, Grid({"x": 9, "y": 9, "z": 9})], ids=["box", "candidates"])
-def test_a_stage_with_some_of_the_controls_is_not_shown_the_same_inputs_again(candidates: Grid | None) -> None:
-    """27 points of a grid would be 3 points to the first stage, which has one of the three controls."""
+def test_a_stage_with_some_of_the_controls_has_no_repeated_inputs(candidates: Grid | None) -> None:
+    """27 points of a grid would give only 3 inputs of the first stage, which has one of the three controls."""
     problem = certified("controls", 0)
     result = maximise(problem.network, budget=27, candidates=candidates, algorithm=NonAdaptive())
     assert len({trial.controls["x"] for trial in result.trials}) == (27 if candidates is None else 9)
-    together = chain(stage("f", controls=problem.network.domain.controls), stage("g"))
-    gridded = maximise(together, truth(together, 0), budget=27, algorithm=NonAdaptive())
+    unsplit = chain(stage("f", controls=problem.network.domain.controls), stage("g"))
+    gridded = maximise(unsplit, truth(unsplit, 0), budget=27, algorithm=NonAdaptive())
     assert len({trial.controls["x"] for trial in gridded.trials}) == 3
 
 
@@ -213,12 +213,12 @@ def test_few_candidates_are_all_run() -> None:
     assert (result.status, len(result.trials)) == ("exhausted", 6)
 
 
-def test_failures_pending_runs_and_runs_of_ones_own_do_not_disturb_the_design() -> None:
-    """A failed point is not run again, a pending one not asked for twice, and the rest of the design is run."""
+def test_failed_pending_and_added_runs_do_not_change_the_design() -> None:
+    """A failed point is not run again, a pending one is not suggested twice, and the rest of the design is run."""
     wanted = design(CHAIN.domain, 9).tolist()
     study = Study(CHAIN, algorithm=NonAdaptive(), horizon=9)
     study.tell(study.enqueue_trial({"x": 0.123, "y": 0.456}), PROCESS({"x": 0.123, "y": 0.456}))
-    study.begin_trial(dict(zip("xy", wanted[3], strict=True)))  # runs, and is one of the design's
+    study.begin_trial(dict(zip("xy", wanted[3], strict=True)))  # a pending point of the design
     asked = []
     while (trial := study.ask()) is not None:
         asked.append(list(trial.controls.values()))
@@ -230,8 +230,8 @@ def test_failures_pending_runs_and_runs_of_ones_own_do_not_disturb_the_design() 
     assert study.recommended() is not None
 
 
-def test_where_points_may_be_run_twice_the_trial_number_counts() -> None:
-    """A reproduction run takes nothing: every trial has its point, whatever was observed."""
+def test_if_points_may_be_run_twice_the_trial_number_chooses_the_point() -> None:
+    """In a reproduction no point is taken: every trial has its point, whatever was observed."""
     wanted = design(CHAIN.domain, 6)
     for trial in range(6):
         suggestion = NonAdaptive(runs=6).suggest(replace(started(), trial=trial), RNG)
@@ -239,7 +239,7 @@ def test_where_points_may_be_run_twice_the_trial_number_counts() -> None:
     assert NonAdaptive(runs=6).suggest(replace(started(), trial=6), RNG).point is None
 
 
-def test_a_kept_design_is_used_only_for_what_it_was_made_for() -> None:
+def test_a_cached_design_is_used_only_for_its_own_arguments() -> None:
     rows = GRID.points(CHAIN.domain)
     cases = [
         (NonAdaptive(runs=9), started()),
@@ -247,25 +247,25 @@ def test_a_kept_design_is_used_only_for_what_it_was_made_for() -> None:
         (NonAdaptive(runs=9), started(rows)),
         (NonAdaptive(), started(rows[::2], horizon=9)),
     ]
-    kept = [algorithm.suggest(given, RNG).cache for algorithm, given in cases]
-    for algorithm, given in cases:
-        plain = algorithm.suggest(given, RNG)
+    kept = [algorithm.suggest(now, RNG).cache for algorithm, now in cases]
+    for algorithm, now in cases:
+        plain = algorithm.suggest(now, RNG)
         for cache in (*kept, "of another kind"):
-            again = algorithm.suggest(replace(given, cache=cache), RNG)
+            again = algorithm.suggest(replace(now, cache=cache), RNG)
             np.testing.assert_array_equal(again.point, plain.point)
-        own = algorithm.suggest(replace(given, cache=plain.cache), RNG)
+        own = algorithm.suggest(replace(now, cache=plain.cache), RNG)
         assert own.cache is plain.cache
 
 
-def test_taken_points_are_known_in_user_units() -> None:
+def test_taken_points_are_compared_in_user_units() -> None:
     network = NETWORKS["graph"]  # with a logarithmic control
-    given = situation(network, np.empty((0, network.width)), horizon=10)
+    now = situation(network, np.empty((0, network.width)), horizon=10)
     points = design(network.domain, 10)
     taken = frozenset(point_key(network.domain, point) for point in points[:7])
-    np.testing.assert_array_equal(NonAdaptive().suggest(replace(given, taken=taken), RNG).point, points[7])
+    np.testing.assert_array_equal(NonAdaptive().suggest(replace(now, taken=taken), RNG).point, points[7])
 
 
-# ---- what is refused
+# ---- errors
 
 
 def test_without_a_horizon_there_is_no_design() -> None:

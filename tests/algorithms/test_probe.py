@@ -1,4 +1,4 @@
-"""Probes: runs where estimated bounds rule out a better value, away from all others."""
+"""Probes: runs away from all others, where estimated bounds rule out a better value."""
 
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ def _smooth(x: float, y: float) -> float:
 
 
 def due(network: Network | None = None, grid: Grid | None = None) -> tuple[Study, Situation]:
-    """A study whose next run has to be a probe, and what its algorithm is given."""
+    """A study whose next run has to be a probe, and the situation of its algorithm."""
     network = network or chain(Stage("f", BOX, function=_smooth))
     study, process = Study(network, candidates=grid), Process(network)
     for _ in range(60):
@@ -35,7 +35,7 @@ def due(network: Network | None = None, grid: Grid | None = None) -> tuple[Study
 
 
 @pytest.mark.parametrize("grid", [None, Grid({"x": 9, "y": 9})], ids=["box", "candidates"])
-def test_a_probe_is_where_nothing_better_is_expected_and_nothing_was_run(grid: Grid | None) -> None:
+def test_a_probe_is_away_from_all_runs_where_the_bounds_rule_out_improvement(grid: Grid | None) -> None:
     _, situation = due(grid=grid)
     assert situation.untested is not None
     point = GPNEI().suggest(situation, np.random.default_rng(0)).point
@@ -58,7 +58,7 @@ def test_a_probe_is_suggested_only_when_it_is_due() -> None:
     np.testing.assert_array_equal(probe, again)  # `suggest` is a pure function
 
 
-def test_without_a_point_that_is_ruled_out_the_search_goes_on_as_usual() -> None:
+def test_without_a_ruled_out_point_the_usual_point_is_suggested() -> None:
     _, situation = due()
     hopeless = replace(situation, best=-100.0)
     usual = GPNEI().suggest(replace(hopeless, untested=None), np.random.default_rng(0)).point
@@ -68,7 +68,7 @@ def test_without_a_point_that_is_ruled_out_the_search_goes_on_as_usual() -> None
     np.testing.assert_array_equal(usual, found)
 
 
-def test_of_several_runs_under_way_one_is_a_probe() -> None:
+def test_only_one_of_several_pending_runs_is_a_probe() -> None:
     study, situation = due()
     assert situation.untested is not None
     trials = study.ask(3)
@@ -78,7 +78,7 @@ def test_of_several_runs_under_way_one_is_a_probe() -> None:
     assert study.situation(study.trials[-3:]).untested is None
 
 
-def test_a_probe_whose_first_stage_was_told_is_still_under_way() -> None:
+def test_a_probe_with_an_observed_first_stage_is_still_pending() -> None:
     network = chain(Stage("f", BOX, function=_smooth), Stage("g", function=lambda f: 2 * f))
     study, _ = due(network)
     trial = study.ask()
@@ -88,7 +88,7 @@ def test_a_probe_whose_first_stage_was_told_is_still_under_way() -> None:
     assert study.situation(study.trials[-1:]).untested is None
 
 
-def test_a_probe_of_whole_numbers_is_whole() -> None:
+def test_a_probe_of_integer_controls_is_whole() -> None:
     network = chain(
         Stage("f", {"x": Real(0, 1), "n": Integer(0, 20)}, function=lambda x, n: -((x - 0.3) ** 2) - n / 20)
     )
@@ -98,7 +98,7 @@ def test_a_probe_of_whole_numbers_is_whole() -> None:
     assert isinstance(trial.controls["n"], int)
 
 
-def test_a_point_next_to_a_run_is_no_probe() -> None:
+def test_a_point_next_to_a_run_is_not_a_probe() -> None:
     _, situation = due()
     assert situation.untested is not None
     worst = int(situation.data[:, 2].argmin())

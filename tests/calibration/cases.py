@@ -1,4 +1,4 @@
-"""Fits of one output, and which of the kernels they chose."""
+"""Shared helpers of the calibration tests: fits of one output, and the shapes of their kernels."""
 
 from collections.abc import Callable
 
@@ -32,7 +32,7 @@ def models(*fits: Fit) -> list[tuple[Model, ...]]:
 
 
 def shape(model: Model) -> Shape:
-    """Read off the kernel."""
+    """The shape of a model's kernel."""
     additive = isinstance(model.kernel, Additive)
     profile = model.kernel.kernel if isinstance(model.kernel, Additive) else model.kernel
     return Shape(profile.nu if isinstance(profile, Matern) else SE, additive)
@@ -43,13 +43,13 @@ def smoothness(model: Model) -> float:
 
 
 def without_sums(self: Calibration, dimension: int) -> tuple[Shape, ...]:
-    """To take the place of `Calibration.shapes`."""
+    """A replacement of `Calibration.shapes` without additive kernels."""
     assert dimension >= 1
     return tuple(Shape(nu) for nu in self.smoothness)
 
 
 def error(model: Model, inputs: Array, outputs: Array, at: Array, truth: Array) -> float:
-    """How far predictions are off, as a part of how much the truth varies."""
+    """The root mean square error of predictions, divided by the standard deviation of the truth."""
     posterior = Posterior.fit(model.kernel, inputs, (outputs - model.offset)[:, None])
     away = posterior.mean(at)[:, 0] + model.offset - truth
     return float(np.sqrt((away**2).mean()) / truth.std())

@@ -1,4 +1,4 @@
-"""Beliefs of networks without kernels or norms: every part in its place, and bounds as wide as they should be."""
+"""Calibrated beliefs about networks without kernels or norms: their parts, and the width of their bounds."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ def _first(**options: object) -> Stage:
 TWO_OUTPUTS = chain(_first(), Stage("g"))
 
 
-def told(network: Network, n: int, functions: object = None, seed: int = 0) -> Array:
+def random_runs(network: Network, n: int, functions: object = None, seed: int = 0) -> Array:
     controls = points(network, n, np.random.default_rng(seed))
     return values(network, functions or FUNCTIONS, controls)  # type: ignore[arg-type]
 
@@ -45,11 +45,11 @@ def scalar(found: BeliefBase[Any] | None) -> Belief:
     return found
 
 
-# ---- parts and places
+# ---- parts
 
 
-def test_every_output_is_a_part_of_its_own() -> None:
-    found = calibrated(TWO_OUTPUTS, told(TWO_OUTPUTS, 14))
+def test_every_output_is_a_separate_part() -> None:
+    found = calibrated(TWO_OUTPUTS, random_runs(TWO_OUTPUTS, 14))
     for beliefs in (found.acting, found.judging):
         assert beliefs.network is TWO_OUTPUTS
         assert [stage.node.stage.name for stage in beliefs.stages] == ["f.u", "f.v", "g"]
@@ -63,8 +63,8 @@ def test_every_output_is_a_part_of_its_own() -> None:
     assert not np.allclose(u.lengthscales(2), v.lengthscales(2))
 
 
-def test_points_are_chosen_by_what_is_likely_and_the_gap_by_what_is_cautious() -> None:
-    found = calibrated(TWO_OUTPUTS, told(TWO_OUTPUTS, 12))
+def test_points_are_chosen_by_the_likely_model_and_the_gap_by_the_cautious_one() -> None:
+    found = calibrated(TWO_OUTPUTS, random_runs(TWO_OUTPUTS, 12))
     differ, additive = [], []
     for fit, one, other in zip(found.fits.values(), found.acting.stages, found.judging.stages, strict=True):
         for stage, model in ((one, fit.likely), (other, fit.cautious)):
@@ -74,29 +74,32 @@ def test_points_are_chosen_by_what_is_likely_and_the_gap_by_what_is_cautious() -
         differ.append(fit.likely.kernel != fit.cautious.kernel)
         additive.append([isinstance(model.kernel, Additive) for model in (fit.likely, fit.cautious)])
     assert differ == [True, True, True]
-    # Of f's outputs one is a sum and one is not; g is a sum, and what it is judged by lets its inputs interact.
+    # Of the outputs of f one is a sum and one is not; g is a sum, but in its cautious kernel the inputs interact.
     assert additive == [[True, False], [False, False], [True, False]]
 
 
 def test_the_data_are_those_of_the_columns() -> None:
-    rows = told(TWO_OUTPUTS, 14)
+    rows = random_runs(TWO_OUTPUTS, 14)
     found = calibrated(TWO_OUTPUTS, rows)
     for stage in (*found.acting.stages, *found.judging.stages):
         posterior = scalar(stage.belief).posterior
         np.testing.assert_array_equal(posterior.inputs, rows[:, list(stage.node.inputs)])
         np.testing.assert_allclose(posterior.outputs + stage.node.stage.offset, rows[:, list(stage.node.columns)])
-        # Through a GP with these hyper-parameters the data are met again.
+        # A GP with these hyper-parameters reproduces the data.
         mean = posterior.mean(posterior.inputs) + stage.node.stage.offset
         np.testing.assert_allclose(mean, rows[:, list(stage.node.columns)], atol=1e-4)
 
 
-def test_copies_formulas_and_given_stages_stay_as_they_are() -> None:
+def test_copies_formulas_and_declared_stages_stay_unchanged() -> None:
     known = Stage("end", known=True, lipschitz=2.0, parents=["g", "f.n"], function=lambda g, n: g - n)
-    given = Stage("g", parents=["f.u"], kernel=SE, norm_bound=9.0)
+    declared = Stage("g", parents=["f.u"], kernel=SE, norm_bound=9.0)
     network = chain(
-        Stage("f", controls=X | {"n": Integer(1, 4)}, outputs=["u", "n"], passes=["n"]), given, known, objective="end"
+        Stage("f", controls=X | {"n": Integer(1, 4)}, outputs=["u", "n"], passes=["n"]),
+        declared,
+        known,
+        objective="end",
     )
-    rows = told(network, 12, {"f": lambda x, n: [np.sin(x) * n, n], "g": lambda u: np.exp(-(u**2) / 2)})
+    rows = random_runs(network, 12, {"f": lambda x, n: [np.sin(x) * n, n], "g": lambda u: np.exp(-(u**2) / 2)})
     found = calibrated(network, rows)
     names = {stage.node.stage.name: stage for stage in found.judging.stages}
     assert list(names) == ["f.u", "f.n", "g", "end"]
@@ -110,7 +113,7 @@ def test_copies_formulas_and_given_stages_stay_as_they_are() -> None:
 
 def test_a_kernel_without_a_norm_is_kept() -> None:
     network = chain(_first(kernel=SE, offset=[0.5, -0.5]), Stage("g"))
-    found = calibrated(network, told(network, 14))
+    found = calibrated(network, random_runs(network, 14))
     first = found.judging.stages[0]
     assert first.node.stage.name == "f"
     assert scalar(first.belief).kernel is SE
@@ -122,18 +125,18 @@ def test_a_kernel_without_a_norm_is_kept() -> None:
 
 def test_a_joint_kernel_without_a_norm_is_kept() -> None:
     network = chain(_first(kernel=Separable(SE)), Stage("g"))
-    found = calibrated(network, told(network, 14))
+    found = calibrated(network, random_runs(network, 14))
     first = found.judging.stages[0].belief
     assert isinstance(first, BallBelief)
     assert first.norm_bound**2 >= first.posterior.spent
     assert not found.judging.evidence
 
 
-def test_a_smooth_joint_kernel_without_a_norm_leaves_something_possible() -> None:
-    """B is from a norm that jitter made smaller; for analytic functions that matters."""
+def test_a_smooth_joint_kernel_without_a_norm_is_not_refuted() -> None:
+    """B follows from a norm that the jitter makes smaller, which matters for analytic functions."""
     network = chain(Stage("f", controls={"x": Real(0, 1)}, outputs=["u", "v"], kernel=Separable(SE)), Stage("g"))
     functions = {"f": lambda x: [np.sin(6 * x), x], "g": lambda u, v: u * v}
-    rows = told(network, 14, functions)
+    rows = random_runs(network, 14, functions)
     found = calibrated(network, rows)
     controls = np.linspace(0, 1, 101)
     for x in controls:
@@ -143,14 +146,14 @@ def test_a_smooth_joint_kernel_without_a_norm_leaves_something_possible() -> Non
 
 def test_a_lipschitz_constant_is_kept() -> None:
     network = chain(_first(lipschitz=[4.0, 6.0]), Stage("g"))
-    u, v, g = calibrated(network, told(network, 10)).judging.stages
+    u, v, g = calibrated(network, random_runs(network, 10)).judging.stages
     np.testing.assert_array_equal(scalar(u.belief).lipschitz, [4.0])
     np.testing.assert_array_equal(scalar(v.belief).lipschitz, [6.0])
     assert scalar(g.belief).lipschitz is None
 
 
 def test_predictions_of_parts_are_predictions_of_stages() -> None:
-    found = calibrated(TWO_OUTPUTS, told(TWO_OUTPUTS, 14))
+    found = calibrated(TWO_OUTPUTS, random_runs(TWO_OUTPUTS, 14))
     parts = found.judging.predict({"x": 0.3, "y": -0.2})
     whole = stage_predictions(TWO_OUTPUTS, parts)
     assert list(whole) == ["f", "g"]
@@ -159,27 +162,27 @@ def test_predictions_of_parts_are_predictions_of_stages() -> None:
     np.testing.assert_array_equal(whole["f"].upper, [parts["f.u"].upper[0], parts["f.v"].upper[0]])
 
 
-# ---- how wide
+# ---- widths
 
 
 @pytest.mark.parametrize("width", [0.5, 1.0, 3.0])
 def test_points_are_chosen_by_bounds_of_this_width(width: float) -> None:
-    for stage in calibrated(TWO_OUTPUTS, told(TWO_OUTPUTS, 12), width=width).acting.stages:
-        # A little more, for what the jitter takes off the mean at the data.
+    for stage in calibrated(TWO_OUTPUTS, random_runs(TWO_OUTPUTS, 12), width=width).acting.stages:
+        # Slightly more, because the jitter moves the mean at the data.
         assert width**2 <= scalar(stage.belief).radius[0] ** 2 * (1 + 1e-9)
         assert scalar(stage.belief).radius[0] ** 2 <= width**2 + 0.05
 
 
 @pytest.mark.parametrize("family", ["matern", "se"])
-def test_or_by_those_of_the_norm(family: str) -> None:
-    found = calibrated(TWO_OUTPUTS, told(TWO_OUTPUTS, 12), width="norm", family=family)
+def test_points_are_chosen_by_bounds_of_the_norm(family: str) -> None:
+    found = calibrated(TWO_OUTPUTS, random_runs(TWO_OUTPUTS, 12), width="norm", family=family)
     for one, other in zip(found.acting.stages, found.judging.stages, strict=True):
         np.testing.assert_array_equal(scalar(one.belief).norm_bound, scalar(other.belief).norm_bound)
 
 
 def test_the_norm_by_which_points_are_chosen_is_that_of_the_likely_kernel() -> None:
-    """Where the gap is judged by another one, the norm is as safe as that one's, but in its own kernel."""
-    found = calibrated(TWO_OUTPUTS, told(TWO_OUTPUTS, 12), width="norm")
+    """If the gap is judged by another kernel, the norm is as safe as that one's, but under the likely kernel."""
+    found = calibrated(TWO_OUTPUTS, random_runs(TWO_OUTPUTS, 12), width="norm")
     for stage in found.acting.stages:
         belief = scalar(stage.belief)
         assert np.all(belief.radius >= held_out(belief.posterior))
@@ -209,16 +212,16 @@ def test_held_out_residuals_are_those_of_refits(kernel: Stationary) -> None:
 
 
 @pytest.mark.parametrize("n", [2, 6, 20])
-def test_the_gap_is_judged_by_bounds_that_cover_what_was_left_out(n: int) -> None:
-    for stage in calibrated(TWO_OUTPUTS, told(TWO_OUTPUTS, n)).judging.stages:
+def test_the_gap_is_judged_by_bounds_that_cover_held_out_residuals(n: int) -> None:
+    for stage in calibrated(TWO_OUTPUTS, random_runs(TWO_OUTPUTS, n)).judging.stages:
         belief = scalar(stage.belief)
         assert np.all(belief.radius >= held_out(belief.posterior))
         assert np.all(belief.radius >= 2.0 * (1 - 1e-9))
         assert not belief.evidence
 
 
-def test_more_safety_is_wider() -> None:
-    rows = told(TWO_OUTPUTS, 12)
+def test_a_larger_safety_factor_widens_the_bounds() -> None:
+    rows = random_runs(TWO_OUTPUTS, 12)
     little, much = (calibrated(TWO_OUTPUTS, rows, safety=safety).judging for safety in (1.05, 3.0))
     for one, other in zip(little.stages, much.stages, strict=True):
         assert np.all(scalar(one.belief).norm_bound <= scalar(other.belief).norm_bound)
@@ -229,41 +232,41 @@ def test_more_safety_is_wider() -> None:
         assert np.all(belief.norm_bound**2 >= 9.0 * of_mean * (1 - 1e-9))
 
 
-# ---- runs of every kind
+# ---- kinds of runs
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 3])
-def test_few_runs(n: int) -> None:
-    found = calibrated(TWO_OUTPUTS, told(TWO_OUTPUTS, n))
+def test_a_few_runs_suffice_for_a_calibration(n: int) -> None:
+    found = calibrated(TWO_OUTPUTS, random_runs(TWO_OUTPUTS, n))
     for beliefs in (found.acting, found.judging):
         prediction = stage_predictions(TWO_OUTPUTS, beliefs.predict({"x": 0.1, "y": 0.1}))
         assert all(np.isfinite(p.mean).all() and np.all(p.lower <= p.upper) for p in prediction.values())
     assert found.changes == ()
 
 
-def test_partial_runs_teach_the_stages_that_they_reached() -> None:
-    rows = told(TWO_OUTPUTS, 12)
+def test_partial_runs_update_only_the_stages_that_were_observed() -> None:
+    rows = random_runs(TWO_OUTPUTS, 12)
     rows[3:7, 4] = np.nan  # g failed
     rows[8, 2:] = np.nan  # all failed
     u, v, g = calibrated(TWO_OUTPUTS, rows).judging.stages
     assert [scalar(stage.belief).posterior.count for stage in (u, v, g)] == [11, 11, 7]
 
 
-def test_a_run_that_is_told_twice_counts_once() -> None:
-    rows = told(TWO_OUTPUTS, 8)
+def test_a_repeated_run_counts_once() -> None:
+    rows = random_runs(TWO_OUTPUTS, 8)
     for stage in calibrated(TWO_OUTPUTS, np.concatenate([rows, rows[[2]]])).judging.stages:
         assert scalar(stage.belief).posterior.count == 8
 
 
 def test_a_contradiction_is_refused() -> None:
-    rows = told(TWO_OUTPUTS, 8)
+    rows = random_runs(TWO_OUTPUTS, 8)
     other = rows[[2]] + np.array([0, 0, 1.0, 0, 0])
     with pytest.raises(ContradictionError):
         calibrated(TWO_OUTPUTS, np.concatenate([rows, other]))
 
 
 def test_the_same_runs_give_the_same_beliefs() -> None:
-    rows = told(TWO_OUTPUTS, 12)
+    rows = random_runs(TWO_OUTPUTS, 12)
     one, other = calibrated(TWO_OUTPUTS, rows), calibrated(TWO_OUTPUTS, rows)
     for a, b in zip(one.judging.stages, other.judging.stages, strict=True):
         assert a.node.stage.kernel == b.node.stage.kernel
@@ -271,7 +274,7 @@ def test_the_same_runs_give_the_same_beliefs() -> None:
 
 
 def test_from_thirty_runs_on_not_every_run_leads_to_a_new_fit() -> None:
-    rows = told(TWO_OUTPUTS, 40)
+    rows = random_runs(TWO_OUTPUTS, 40)
     key = "f", "u"
     before = calibrated(TWO_OUTPUTS, rows[:29])
     at = {29: before}
@@ -279,19 +282,20 @@ def test_from_thirty_runs_on_not_every_run_leads_to_a_new_fit() -> None:
         at[n] = calibrated(TWO_OUTPUTS, rows[:n], at[n - 1])
     fits = {n: found.fits[key] for n, found in at.items()}
     new = [n for n in range(30, 40) if fits[n] is not fits[n - 1]]
-    assert new == [32, 36]  # the first of at least 1.1 times as many: 29 → 32 → 36 → 40
-    assert [scalar(at[n].judging.stages[0].belief).posterior.count for n in (30, 39)] == [30, 39]  # but all are learned
+    assert new == [32, 36]  # the first counts of at least 1.1 times as many: 29 → 32 → 36 → 40
+    # The beliefs contain all runs.
+    assert [scalar(at[n].judging.stages[0].belief).posterior.count for n in (30, 39)] == [30, 39]
 
 
-def test_below_thirty_every_run_does() -> None:
-    rows = told(TWO_OUTPUTS, 12)
+def test_below_thirty_runs_every_run_leads_to_a_new_fit() -> None:
+    rows = random_runs(TWO_OUTPUTS, 12)
     before = calibrated(TWO_OUTPUTS, rows[:11])
     after = calibrated(TWO_OUTPUTS, rows, before)
     assert all(after.fits[key] is not before.fits[key] for key in before.fits)
 
 
-def test_what_the_data_refute_is_said() -> None:
-    """Flat at first, and then a peak that nobody expected."""
+def test_refuted_estimates_are_reported() -> None:
+    """The first runs are flat, and then there is an unexpected peak."""
     network = chain(Stage("f", controls={"x": Real(0, 1)}))
 
     def row(x: float) -> list[float]:
@@ -306,10 +310,10 @@ def test_what_the_data_refute_is_said() -> None:
     assert calibrated(network, flat, before).changes == ()
 
 
-# ---- what is given and wrong, beside what is estimated
+# ---- wrong declared bounds next to estimates
 
 
-def test_a_given_bound_is_enlarged_beside_estimates() -> None:
+def test_a_declared_bound_is_enlarged_next_to_estimates() -> None:
     network = chain(
         Stage("f", {"x": Real(0.0, 1.0)}, kernel=Matern(2.5, 0.2), norm_bound=0.5),
         Stage("g"),
@@ -324,11 +328,11 @@ def test_a_given_bound_is_enlarged_beside_estimates() -> None:
     assert bound is not None
     assert bound[0] > 0.5
     again = calibrate(network, rows, Calibration(), 1e-10, found, enlarge=True)
-    assert again.changes == ()  # it is remembered
+    assert again.changes == ()  # the enlarged bound is kept
 
 
-def test_the_errors_of_a_mean_cost_no_width() -> None:
-    """Crowded runs leave the mean off by the jitter; what is believed elsewhere is not widened by that."""
+def test_the_misfit_of_a_mean_does_not_widen_the_bounds() -> None:
+    """With clusters of runs the jitter moves the mean; this does not widen the bounds elsewhere."""
     rng = np.random.default_rng(0)
     x = np.concatenate([np.linspace(0, 1, 12), 0.5 + 1e-6 * rng.standard_normal(30)])
     network = chain(Stage("f", {"x": Real(0.0, 1.0)}))

@@ -1,4 +1,4 @@
-"""Networks with stages that are sums: points are chosen by that, and the gap does not depend on it."""
+"""Beliefs about stages that are sums: additive models choose points, and the gap does not depend on them."""
 
 from functools import cache
 
@@ -31,8 +31,8 @@ def rows(n: int) -> Array:
     return found
 
 
-def calibrated(told: Array, before: Calibrated | None = None, **options: object) -> Calibrated:
-    return calibrate(NETWORK, told, Calibration(**options), SMALLEST_JITTER, before)  # type: ignore[arg-type]
+def calibrated(data: Array, before: Calibrated | None = None, **options: object) -> Calibrated:
+    return calibrate(NETWORK, data, Calibration(**options), SMALLEST_JITTER, before)  # type: ignore[arg-type]
 
 
 def additive(beliefs: Beliefs) -> dict[str, bool]:
@@ -40,7 +40,7 @@ def additive(beliefs: Beliefs) -> dict[str, bool]:
 
 
 def check_the_same(one: Beliefs, other: Beliefs) -> None:
-    """To the last digit."""
+    """Check that beliefs are equal to the last digit."""
     for left, right in zip(one.stages, other.stages, strict=True):
         assert left.node.stage.kernel == right.node.stage.kernel
         np.testing.assert_array_equal(left.node.stage.offset, right.node.stage.offset)
@@ -57,7 +57,7 @@ def check_the_same(one: Beliefs, other: Beliefs) -> None:
                 np.testing.assert_array_equal(getattr(prediction, field), getattr(again, field))
 
 
-def test_points_are_chosen_by_sums_where_there_are_some() -> None:
+def test_points_are_chosen_by_additive_models_if_outputs_are_sums() -> None:
     found = calibrated(rows(30))
     assert additive(found.acting) == {"f.u": True, "f.v": False, "g": True}
     assert additive(found.judging) == {"f.u": False, "f.v": False, "g": False}
@@ -65,12 +65,12 @@ def test_points_are_chosen_by_sums_where_there_are_some() -> None:
         belief = stage.belief
         assert isinstance(belief, Belief)
         assert belief.kernel is stage.node.stage.kernel
-        assert belief.radius[0] == pytest.approx(1.0, rel=0.05)  # the width that was asked for
+        assert belief.radius[0] == pytest.approx(1.0, rel=0.05)  # the requested width
         assert not belief.evidence
 
 
-def test_what_is_predicted_by_a_sum_is_nearer() -> None:
-    """And nearer by as much as it says."""
+def test_an_additive_model_predicts_better() -> None:
+    """The errors of both models are consistent with their sds."""
     found = calibrated(rows(20))
     at = values(NETWORK, FUNCTIONS, points(NETWORK, 40, np.random.default_rng(1)))
     away: dict[str, list[float]] = {"acting": [], "judging": []}
@@ -90,8 +90,8 @@ def test_the_gap_is_judged_as_if_sums_were_not_tried(monkeypatch: pytest.MonkeyP
     check_the_same(found.judging, calibrated(rows(n)).judging)
 
 
-def test_so_it_is_with_every_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fits start at the last ones, which were of sums as well."""
+def test_the_gap_is_judged_without_sums_after_every_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fits start at the last ones, which include additive kernels."""
     counts = (8, 9, 31, 33)
     found: list[Calibrated] = []
     for n in counts:
@@ -106,32 +106,32 @@ def test_so_it_is_with_every_run(monkeypatch: pytest.MonkeyPatch) -> None:
         assert one.changes == other.changes
 
 
-def test_so_is_the_gap_of_a_study(monkeypatch: pytest.MonkeyPatch) -> None:
-    def told() -> Study:
+def test_the_gap_of_a_study_is_judged_without_sums(monkeypatch: pytest.MonkeyPatch) -> None:
+    def observed() -> Study:
         study = Study(chain(Stage("f", controls={"a": Real(-1, 1), "b": Real(-1, 1)})))
         for a, b in rows(11)[:, :2].tolist():
             study.add_trial({"a": a, "b": b}, {"f": np.cos(3 * a) + np.sin(2 * b)})
         return study
 
-    one = told()
+    one = observed()
     gap = one.certificate(cells=200).gap
     assert additive(one.model.acting) == {"f": True}
     monkeypatch.setattr(Calibration, "shapes", without_sums)
-    other = told()
+    other = observed()
     assert additive(other.model.acting) == {"f": False}
     assert other.certificate(cells=200).gap == gap
     assert gap is not None
 
 
 @pytest.mark.parametrize("family", ["matern", "se"])
-def test_a_family_that_was_asked_for_is_kept_to(family: str) -> None:
+def test_a_requested_family_is_used(family: str) -> None:
     found = calibrated(rows(20), family=family)
     for beliefs in (found.acting, found.judging):
         assert not any(additive(beliefs).values())
 
 
-def test_an_interaction_that_shows_up_late_is_no_end() -> None:
-    """On a grid of integers a sum leaves nothing open, and from thirty runs on not every run leads to a new fit."""
+def test_an_interaction_that_appears_late_is_learned() -> None:
+    """On a grid of integers a sum is determined by few runs, and from thirty runs on not every run is refitted."""
     network = chain(Stage("f", controls={"m": Integer(0, 7), "n": Integer(0, 7)}))
     grid = np.array([[m, n] for m in range(8) for n in range(8) if m < 6 or n < 6])
     seen = np.concatenate([np.random.default_rng(0).permutation(grid)[:34], [[7, 7], [6, 6], [7, 6], [6, 7]]])
@@ -142,8 +142,8 @@ def test_an_interaction_that_shows_up_late_is_no_end() -> None:
             asked = study.ask()
             assert asked is not None
             study.abandon(asked)
-        together = 2.0 if m >= 6 and n >= 6 else 0.0
-        study.add_trial({"m": m, "n": n}, {"f": np.sin(m) + np.cos(0.7 * n) + together})
+        interaction = 2.0 if m >= 6 and n >= 6 else 0.0
+        study.add_trial({"m": m, "n": n}, {"f": np.sin(m) + np.cos(0.7 * n) + interaction})
         sums.append(additive(study.model.acting)["f"])
     assert sums[33:] == [True, False, False, False, False], "at once, and without a new fit"
     assert study.best_trial is not None
@@ -151,8 +151,8 @@ def test_an_interaction_that_shows_up_late_is_no_end() -> None:
 
 
 @pytest.mark.parametrize(("interaction", "believed"), [(0.0, True), (1e-3, False), (1e-2, False)])
-def test_a_sum_that_misses_runs_is_none(interaction: float, believed: bool) -> None:
-    """With a little noise a sum would explain a small interaction well; but there is no noise."""
+def test_an_additive_model_that_misses_runs_is_rejected(interaction: float, believed: bool) -> None:
+    """With some noise a sum would explain a small interaction well; but there is no noise."""
     network = chain(Stage("f", controls=CONTROLS))
     at = points(network, 60, np.random.default_rng(0))
     functions: Functions = {

@@ -1,4 +1,4 @@
-"""One output calibrated: sensible whatever the data, and near the truth where there is one."""
+"""Fits of one output: sensible for all data, and near the truth if it is known."""
 
 import math
 
@@ -20,7 +20,7 @@ GRID = np.array([[a, b] for a in (0.0, 0.3, 0.7, 1.0) for b in (0.0, 0.5, 1.0)])
 
 
 def check(fit: Fit, d: int, ranges: Array | None = None) -> None:
-    """Finite numbers, and lengthscales that are neither far below nor far above the ranges."""
+    """Check that numbers are finite, and lengthscales neither far below nor far above the ranges."""
     for (model,) in models(fit):
         assert math.isfinite(model.offset)
         assert math.isfinite(model.kernel.variance)
@@ -31,7 +31,7 @@ def check(fit: Fit, d: int, ranges: Array | None = None) -> None:
 
 
 def check_order(fit: Fit) -> None:
-    """The gap is judged by a kernel that lets inputs interact, and by one that is no smoother than the likely one."""
+    """Check that the cautious kernel lets inputs interact and is no smoother than the likely one."""
     assert not shape(fit.cautious).additive
     assert (fit.cautious is fit.likely) == (shape(fit.cautious) == shape(fit.likely))
     if not shape(fit.likely).additive:
@@ -67,7 +67,7 @@ CASES: dict[str, tuple[Array, Array]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_any_data_will_do(case: str) -> None:
+def test_any_data_can_be_fitted(case: str) -> None:
     inputs, outputs = CASES[case]
     fit = fitted(inputs, outputs)
     check(fit, inputs.shape[1])
@@ -96,7 +96,7 @@ def test_scaled_outputs_have_a_scaled_variance(function: Function, factor: float
 
 @pytest.mark.parametrize("shift", [-3.0, 1e4, 1e6, -1e8])
 def test_shifted_outputs_have_a_shifted_offset(shift: float) -> None:
-    """Also by far more than they vary: pressures in pascal, frequencies in hertz."""
+    """The shift may far exceed their variation: pressures in pascal, frequencies in hertz."""
     y = np.sin(5 * X[:, 0])
     for plain, shifted in models(fitted(X, y), fitted(X, y + shift)):
         assert shifted.kernel.variance == pytest.approx(plain.kernel.variance, rel=0.05)
@@ -112,7 +112,7 @@ def test_negated_outputs_have_the_same_kernel() -> None:
 
 
 @pytest.mark.parametrize("unit", [1e-6, 1e3])
-def test_inputs_in_other_units(unit: float) -> None:
+def test_inputs_in_other_units_give_the_same_fit(unit: float) -> None:
     inputs = np.random.default_rng(0).uniform(size=(15, 2))
     y = np.sin(4 * inputs[:, 0]) + inputs[:, 1]
     there = fitted(inputs * unit, y, np.full(2, unit))
@@ -128,7 +128,7 @@ def test_the_order_of_the_data_does_not_matter() -> None:
         assert other.kernel.variance == pytest.approx(plain.kernel.variance, rel=1e-6)
 
 
-# ---- crowds
+# ---- clusters
 
 
 SMOOTH: dict[str, Function] = {
@@ -141,23 +141,23 @@ SMOOTH: dict[str, Function] = {
 @pytest.mark.parametrize("function", SMOOTH)
 @pytest.mark.parametrize("options", [AUTO, *ONE_FAMILY.values()], ids=["auto", "1.5", "2.5", "se"])
 @pytest.mark.parametrize("at", [0, 5, 11])
-def test_a_crowd_beside_one_run_changes_little(function: str, options: Calibration, at: int) -> None:
-    """As beside the best, late in a study: thirty runs that say nothing new say nothing about the variance."""
+def test_a_cluster_of_runs_changes_the_fit_little(function: str, options: Calibration, at: int) -> None:
+    """Late in a study many runs are near the best one: thirty redundant runs do not change the variance."""
     f = SMOOTH[function]
-    beside = X[at] + 1e-6 * np.arange(1, 31)[:, None]
-    crowded = np.concatenate([X, beside])
+    close = X[at] + 1e-6 * np.arange(1, 31)[:, None]
+    crowded = np.concatenate([X, close])
     for plain, other in models(fitted(X, f(X), options=options), fitted(crowded, f(crowded), options=options)):
         assert smoothness(plain) == smoothness(other)
         assert other.kernel.variance == pytest.approx(plain.kernel.variance, rel=0.3)
 
 
-# ---- how smooth
+# ---- smoothness
 
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("d", [1, 2])
-def test_a_kink_that_was_seen_is_judged_by_the_roughest(d: int, seed: int) -> None:
-    """A cone, |x| in one dimension, from twenty runs anywhere and five beside its tip."""
+def test_an_observed_kink_is_judged_by_the_roughest_kernel(d: int, seed: int) -> None:
+    """A cone, |x| in one dimension, from twenty runs anywhere and five near its tip."""
     rng = np.random.default_rng(seed)
     tip = rng.uniform(0.3, 0.7, d)
     inputs = np.concatenate([rng.uniform(size=(20, d)), tip + rng.uniform(-0.05, 0.05, (5, d))])
@@ -167,7 +167,7 @@ def test_a_kink_that_was_seen_is_judged_by_the_roughest(d: int, seed: int) -> No
 
 
 def test_a_smoother_kernel_must_be_clearly_more_likely() -> None:
-    """Matérn-5/2 is a little more likely for this kink between runs: enough to choose points by, not to judge by."""
+    """Matérn-5/2 is slightly more likely for this kink between runs: enough for choosing points, not for the gap."""
     inputs = np.linspace(0, 1, 20)[:, None]
     fit = fitted(inputs, np.maximum(inputs[:, 0], 0.6))
     assert (smoothness(fit.likely), smoothness(fit.cautious)) == (2.5, 1.5)
@@ -175,21 +175,21 @@ def test_a_smoother_kernel_must_be_clearly_more_likely() -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize(("d", "n"), [(1, 12), (2, 30)])
-def test_an_analytic_function_is_judged_as_one(d: int, n: int, seed: int) -> None:
+def test_an_analytic_function_is_judged_by_the_smoothest_kernel(d: int, n: int, seed: int) -> None:
     inputs = np.random.default_rng(seed).uniform(size=(n, d))
     fit = fitted(inputs, np.cos(4 * inputs).prod(axis=1))
     assert smoothness(fit.likely) == SE
     assert fit.cautious is fit.likely
 
 
-def test_few_runs_of_an_analytic_function_are_not_enough() -> None:
+def test_few_runs_of_an_analytic_function_do_not_suffice() -> None:
     inputs = np.linspace(0, 1, 6)[:, None]
     fit = fitted(inputs, np.sin(6 * inputs[:, 0]))
     assert (smoothness(fit.likely), smoothness(fit.cautious)) == (SE, 1.5)
 
 
 @pytest.mark.parametrize("n", [0, 1])
-def test_without_data_to_tell_the_roughest_is_taken(n: int) -> None:
+def test_without_evidence_the_roughest_kernel_is_chosen(n: int) -> None:
     fit = fitted(X[:n], np.full(n, 3.0))
     assert smoothness(fit.likely) == 1.5
     assert fit.cautious is fit.likely
@@ -203,7 +203,7 @@ FUNCTIONS: dict[str, Function] = SMOOTH | {
 
 
 def by_the_rule(fit: Fit, inputs: Array, outputs: Array) -> tuple[Shape, Shape]:
-    """The shape of the highest density, where 3 is taken off that of a sum; the roughest of the others within 3."""
+    """The shape of highest density, minus 3 for sums, and the roughest general shape within 3 of the best one."""
     standardised = (outputs - outputs.mean()) / outputs.std()
     density = {each: Likelihood(inputs, standardised, each)(theta)[0] for each, theta in fit.log_scales.items()}
     general = sorted((each for each in density if not each.additive), key=lambda each: each.nu)
@@ -242,13 +242,13 @@ def test_the_likely_and_the_cautious_are_those_of_the_rule(seed: int, n: int, d:
 
 @pytest.mark.parametrize("nu", ONE_FAMILY)
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_with_one_family_there_is_nothing_to_choose(nu: float, function: str) -> None:
+def test_with_one_family_there_is_one_model(nu: float, function: str) -> None:
     fit = fitted(X, FUNCTIONS[function](X), options=ONE_FAMILY[nu])
     assert fit.likely is fit.cautious
     assert smoothness(fit.likely) == nu
 
 
-def test_each_of_two_is_what_it_would_be_alone() -> None:
+def test_each_model_equals_the_fit_of_its_family() -> None:
     """Lengthscales, variance and mean belong to the kernel that they were fitted with."""
     inputs = np.linspace(0, 1, 6)[:, None]
     y = np.sin(6 * inputs[:, 0])
@@ -288,7 +288,7 @@ def test_an_idle_input_has_a_long_lengthscale() -> None:
         assert idle > 5 * used
 
 
-def test_the_last_fit_is_a_start_in_the_units_of_now() -> None:
+def test_the_last_fit_is_a_start_in_the_current_units() -> None:
     """Ranges of a parent's output grow with the data: a fit from smaller ones leads to the same maximum."""
     inputs = np.linspace(0, 1, 20)[:, None]
     y = np.sin(6 * inputs[:, 0])

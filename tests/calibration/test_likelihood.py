@@ -1,4 +1,4 @@
-"""The density of lengthscales: against loops in 50 digits and differences, and what must not change it."""
+"""The density of lengthscales against loops in 50 digits and differences, and its invariances."""
 
 import math
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ def data(seed: int, n: int, d: int) -> tuple[Array, Array]:
 
 
 def crowded(seed: int, d: int, spacing: float) -> tuple[Array, Array]:
-    """Seven runs, and five more beside two of them."""
+    """Seven runs, and five more near two of them."""
     rng = np.random.default_rng(seed)
     X = rng.uniform(size=(7, d))
     X = np.concatenate([X, X[[2, 5, 2, 2, 5]] + spacing * rng.uniform(-1, 1, (5, d))])
@@ -38,7 +38,7 @@ def crowded(seed: int, d: int, spacing: float) -> tuple[Array, Array]:
 
 
 def counted(X: Array) -> int:
-    """How many rows are further than 10⁻³ in some coordinate from every row that was counted before."""
+    """The number of rows that differ by more than 10⁻³ in some coordinate from every row counted before."""
     kept: list[int] = []
     for a in range(len(X)):
         near = False
@@ -53,11 +53,11 @@ def counted(X: Array) -> int:
 def in_loops(X: Array, y: Array, shape: Shape, theta: Sequence[Number] | Array) -> tuple[Number, Number, Number]:
     """log p(θ | y) up to a constant, m and s²: y ~ N(0, s²(K + λI + c·11ᵀ)), m integrated out, s² at its maximum.
 
-    s² is at the maximum of as many observations as `counted` says.
+    s² is the maximum for `counted` observations.
     """
     n, d = X.shape
     nu = None if shape.nu == SE else shape.nu
-    centre = 0 if shape.additive else mpmath.log(d) / 2  # a lengthscale of the range; √d of them for a distance
+    centre = 0 if shape.additive else mpmath.log(d) / 2  # a lengthscale of the range; √d times that in d dimensions
     whole = mpmath.matrix(n, n)
     for a in range(n):
         for b in range(n):
@@ -79,14 +79,14 @@ def in_loops(X: Array, y: Array, shape: Shape, theta: Sequence[Number] | Array) 
 
 @precise
 def slope_in_loops(X: Array, y: Array, shape: Shape, theta: Array, j: int) -> float:
-    """The derivative in θ_j by differences, which with so many digits are as good as exact."""
+    """The derivative in θ_j by differences, which are accurate with so many digits."""
     step = mpf(10) ** -15
     ahead, behind = ([mpf(t) + sign * step * (i == j) for i, t in enumerate(theta)] for sign in (1, -1))
     return float((in_loops(X, y, shape, ahead)[0] - in_loops(X, y, shape, behind)[0]) / (2 * step))
 
 
 def check_against_loops(X: Array, y: Array, shape: Shape) -> None:
-    """The difference between any two θ; the constant does not matter."""
+    """Check differences between values of θ; the constant does not matter."""
     likelihood = Likelihood(X, y, shape)
     thetas = np.random.default_rng(1).uniform(-2.0, 0.7, (6, X.shape[1]))
     references = [in_loops(X, y, shape, theta) for theta in thetas]
@@ -99,7 +99,7 @@ def check_against_loops(X: Array, y: Array, shape: Shape) -> None:
 
 
 @pytest.mark.parametrize(("shape", "d"), [*GENERAL[:3], *((shape, d) for d in (2, 4) for shape in SHAPES)], ids=str)
-def test_against_loops(shape: Shape, d: int) -> None:
+def test_density_mean_and_variance_equal_those_of_loops(shape: Shape, d: int) -> None:
     X, y = data(d, 9, d)
     assert counted(X) == 9
     check_against_loops(X, y, shape)
@@ -132,14 +132,14 @@ def test_the_gradient_is_that_of_differences(seed: int, n: int, d: int, shape: S
 
 
 def in_condition(X: Array, shape: Shape, theta: Array) -> float:
-    """How much rounding grows in K⁻¹."""
+    """The growth of rounding errors in K⁻¹."""
     kernel = shape.kernel(tuple(np.exp(theta).tolist()))
     return float(np.linalg.cond(kernel(X, X) + JITTER * np.eye(len(X))))
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("change", ["rows", "columns", "moved inputs", "negated outputs"])
-def test_what_does_not_matter(shape: Shape, change: str) -> None:
+def test_the_density_is_invariant(shape: Shape, change: str) -> None:
     X, y = data(3, 10, 3)
     theta = np.array([-0.4, 0.2, -1.0])
     value, gradient = Likelihood(X, y, shape)(theta)
@@ -157,7 +157,7 @@ def test_what_does_not_matter(shape: Shape, change: str) -> None:
 
 @pytest.mark.parametrize("shape", [Shape(2.5), Shape(2.5, additive=True)], ids=str)
 def test_inputs_in_other_units_have_lengthscales_in_other_units(shape: Shape) -> None:
-    """But for the prior, which is about the ranges."""
+    """Except for the prior, which refers to the ranges."""
     X, y = data(4, 8, 2)
     units = np.array([0.5, 4.0])
     theta = np.array([[-0.3, 0.1], [0.4, -0.8]])
@@ -173,7 +173,7 @@ def test_inputs_in_other_units_have_lengthscales_in_other_units(shape: Shape) ->
 
 @pytest.mark.parametrize("n", [0, 1, 2])
 @pytest.mark.parametrize("shape", [Shape(2.5), Shape(2.5, additive=True)], ids=str)
-def test_few_data_are_no_trouble(shape: Shape, n: int) -> None:
+def test_few_data_have_a_density(shape: Shape, n: int) -> None:
     likelihood = Likelihood(np.linspace(0, 1, n)[:, None], np.linspace(-1, 1, n), shape)
     value, gradient = likelihood(likelihood.prior_mode)
     assert math.isfinite(value)
@@ -184,7 +184,7 @@ def test_few_data_are_no_trouble(shape: Shape, n: int) -> None:
 
 
 @pytest.mark.parametrize(("shape", "centre"), [(Shape(SE), 0.5 * math.log(2)), (Shape(SE, additive=True), 0.0)])
-def test_without_data_the_prior_is_all(shape: Shape, centre: float) -> None:
+def test_without_data_the_density_is_the_prior(shape: Shape, centre: float) -> None:
     likelihood = Likelihood(np.empty((0, 2)), np.empty(0), shape)
     np.testing.assert_allclose(likelihood.prior_mode, centre)
     mode, gradient = likelihood.prior_mode, likelihood(likelihood.prior_mode)[1]
@@ -196,7 +196,7 @@ def test_without_data_the_prior_is_all(shape: Shape, centre: float) -> None:
 
 
 @pytest.mark.parametrize("nu", SMOOTHNESS)
-def test_of_one_input_every_function_is_a_sum(nu: float) -> None:
+def test_for_one_input_additive_and_general_kernels_agree(nu: float) -> None:
     X, y = data(5, 9, 1)
     for theta in ([-1.2], [0.1], [0.9]):
         value, gradient = Likelihood(X, y, Shape(nu))(np.array(theta))
@@ -216,7 +216,7 @@ def test_the_slope_of_sums_is_that_of_loops(nu: float) -> None:
 
 @pytest.mark.parametrize("nu", SMOOTHNESS)
 def test_on_a_grid_some_values_of_a_sum_follow_from_others(nu: float) -> None:
-    """f(0,0) + f(1,1) = f(0,1) + f(1,0): the Gram matrix is singular but for the jitter."""
+    """f(0,0) + f(1,1) = f(0,1) + f(1,0): the Gram matrix is singular up to the jitter."""
     X = np.array([[a, b] for a in (0.0, 0.5, 1.0) for b in (0.0, 1.0)])
     y = np.sin(2 * X[:, 0]) + X[:, 1]
     y = (y - y.mean()) / y.std()
@@ -228,7 +228,7 @@ def test_on_a_grid_some_values_of_a_sum_follow_from_others(nu: float) -> None:
     np.testing.assert_allclose(ours(theta)[1], [slope_in_loops(X, y, shape, theta, j) for j in (0, 1)], atol=1e-4)
 
 
-# ---- crowds
+# ---- clusters
 
 
 COUNTS: dict[str, tuple[list[list[float]], int]] = {
@@ -245,14 +245,14 @@ COUNTS: dict[str, tuple[list[list[float]], int]] = {
 
 
 @pytest.mark.parametrize("case", COUNTS)
-def test_a_crowd_counts_as_one(case: str) -> None:
+def test_a_cluster_counts_once(case: str) -> None:
     rows, count = COUNTS[case]
     X = np.array(rows)
     assert Likelihood(X, np.zeros(len(X)), Shape(2.5)).count == count
     assert counted(X) == count
 
 
-def test_without_inputs_there_is_nothing_to_count() -> None:
+def test_the_count_without_inputs_is_zero() -> None:
     assert Likelihood(np.empty((0, 2)), np.empty(0), Shape(2.5)).count == 0
 
 
@@ -264,7 +264,7 @@ def test_the_count_is_that_of_loops(seed: int, n: int, d: int, side: float) -> N
 
 @pytest.mark.parametrize(("shape", "d"), [*GENERAL[:6], (Shape(2.5, additive=True), 2)], ids=str)
 @pytest.mark.parametrize("spacing", [1e-6, 9e-4])
-def test_crowds_against_loops(shape: Shape, d: int, spacing: float) -> None:
+def test_density_of_clusters_equals_that_of_loops(shape: Shape, d: int, spacing: float) -> None:
     X, y = crowded(d, d, spacing)
     assert counted(X) == 7
     check_against_loops(X, y, shape)
@@ -272,7 +272,7 @@ def test_crowds_against_loops(shape: Shape, d: int, spacing: float) -> None:
 
 @pytest.mark.parametrize(("shape", "d"), [*GENERAL, (Shape(2.5, additive=True), 2)], ids=str)
 @pytest.mark.parametrize("spacing", [1e-6, 1e-4, 9e-4])
-def test_the_gradient_beside_a_crowd_is_that_of_differences(shape: Shape, d: int, spacing: float) -> None:
+def test_the_gradient_with_clusters_is_that_of_differences(shape: Shape, d: int, spacing: float) -> None:
     X, y = crowded(d, d, spacing)
     theta = np.random.default_rng(2).uniform(-1.5, 0.5, d)
     slopes = [slope_in_loops(X, y, shape, theta, j) for j in range(d)]

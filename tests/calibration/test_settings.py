@@ -1,4 +1,4 @@
-"""Options of the calibration, and the kernels that they leave to choose from."""
+"""Settings of the calibration, and the kernels that they allow."""
 
 import math
 from typing import Any
@@ -29,7 +29,7 @@ from tests.calibration.cases import fitted, shape
         ({"initial": 2.5}, "initial must be a whole number of at least 1, or None; got 2.5"),
     ],
 )
-def test_settings_that_mean_nothing_are_refused(options: dict[str, Any], message: str) -> None:
+def test_invalid_settings_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         Calibration(**options)
 
@@ -48,7 +48,9 @@ def test_settings_that_mean_nothing_are_refused(options: dict[str, Any], message
     ],
     ids=str,
 )
-def test_the_smoothness_to_choose_from(options: dict[str, Any], smoothness: tuple[float, ...]) -> None:
+def test_the_family_determines_the_smoothness_to_choose_from(
+    options: dict[str, Any], smoothness: tuple[float, ...]
+) -> None:
     assert Calibration(**options).smoothness == smoothness
 
 
@@ -57,7 +59,7 @@ OPTIONS = [{}, {"nu": 3.5}, {"nu": 1.5}, {"nu": 1.2}]
 
 @pytest.mark.parametrize("d", [2, 3, 20, 128])
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_with_several_inputs_their_effects_may_add_up(options: dict[str, Any], d: int) -> None:
+def test_with_several_inputs_additive_kernels_are_tried(options: dict[str, Any], d: int) -> None:
     calibration = Calibration(**options)
     general, sums = ([Shape(nu, additive) for nu in calibration.smoothness] for additive in (False, True))
     assert calibration.shapes(d) == (*general, *sums)
@@ -65,13 +67,13 @@ def test_with_several_inputs_their_effects_may_add_up(options: dict[str, Any], d
 
 @pytest.mark.parametrize("d", [1, 129, 1000])
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_with_one_input_or_very_many_nothing_adds_up(options: dict[str, Any], d: int) -> None:
+def test_with_one_input_or_very_many_no_additive_kernel_is_tried(options: dict[str, Any], d: int) -> None:
     calibration = Calibration(**options)
     assert calibration.shapes(d) == tuple(Shape(nu) for nu in calibration.smoothness)
 
 
 @pytest.mark.parametrize("d", [1, 2, 5, 128, 129])
-def test_a_family_that_was_asked_for_is_kept_to(d: int) -> None:
+def test_a_requested_family_is_used(d: int) -> None:
     assert Calibration("matern").shapes(d) == (Shape(2.5),)
     assert Calibration("matern", 3.5).shapes(d) == (Shape(3.5),)
     assert Calibration("se").shapes(d) == (Shape(SE),)
@@ -79,7 +81,7 @@ def test_a_family_that_was_asked_for_is_kept_to(d: int) -> None:
 
 @pytest.mark.parametrize(("d", "tried"), [(1, 3), (128, 6), (129, 3)])
 def test_any_number_of_inputs_can_be_fitted(d: int, tried: int) -> None:
-    """An additive kernel has at most 128 of them."""
+    """An additive kernel has at most 128 inputs."""
     inputs = np.random.default_rng(0).uniform(size=(4, d))
     fit = fitted(inputs, inputs.sum(axis=1))
     assert tuple(fit.log_scales) == Calibration().shapes(d)
@@ -87,7 +89,7 @@ def test_any_number_of_inputs_can_be_fitted(d: int, tried: int) -> None:
     assert not shape(fit.cautious).additive
 
 
-def test_the_kernel_of_a_shape() -> None:
+def test_a_shape_makes_its_kernel() -> None:
     assert Shape(1.5).kernel((0.5, 2.0), 3.0) == Matern(1.5, (0.5, 2.0), 3.0)
     assert Shape(2.5).kernel((0.5,)) == Matern(2.5, (0.5,), 1.0)
     assert Shape(SE).kernel((0.5, 2.0), 3.0) == SquaredExponential((0.5, 2.0), 3.0)

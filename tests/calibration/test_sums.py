@@ -1,4 +1,4 @@
-"""Outputs to which every input adds its own effect: found where there are enough runs, and never judged by."""
+"""Additive models: chosen if outputs are sums and there are enough runs, and never used for the gap."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -36,19 +36,19 @@ def data(function: str, n: int, d: int, seed: int) -> tuple[Array, Array]:
 
 
 def general_only() -> AbstractContextManager[object]:
-    """As if sums were not tried."""
+    """The fit without additive kernels."""
     return mock.patch.object(Calibration, "shapes", without_sums)
 
 
 def ahead(fit: Fit, inputs: Array, outputs: Array) -> float:
-    """The best density of a sum over that of anything else, in logarithms."""
+    """The largest log density of an additive kernel minus that of all others."""
     y = (outputs - outputs.mean()) / outputs.std()
     density = {each: Likelihood(inputs, y, each)(theta)[0] for each, theta in fit.log_scales.items()}
     best = {kind: max(density[each] for each in density if each.additive == kind) for kind in (True, False)}
     return best[True] - best[False]
 
 
-# ---- which outputs
+# ---- recognition
 
 
 @pytest.mark.parametrize(
@@ -73,8 +73,8 @@ def test_sums_are_recognised_and_predicted_better(function: str, gain: float, d:
 
 
 @pytest.mark.parametrize("function", ["waves", "parabola"])
-def test_far_fewer_runs_are_enough_than_without(function: str) -> None:
-    """Twenty-four runs of six inputs: little is known otherwise."""
+def test_sums_need_far_fewer_runs(function: str) -> None:
+    """Twenty-four runs with six inputs are far too few for a general model."""
     inputs, outputs = data(function, 24, 6, 0)
     at, truth = data(function, 100, 6, 100)
     fit = fitted(inputs, outputs)
@@ -86,7 +86,7 @@ def test_far_fewer_runs_are_enough_than_without(function: str) -> None:
 
 @pytest.mark.parametrize(("d", "seed"), [(2, 0), (2, 1), (4, 0)])
 @pytest.mark.parametrize("function", OTHERS)
-def test_inputs_that_interact_are_no_sum(function: str, d: int, seed: int) -> None:
+def test_interacting_inputs_are_not_modelled_as_a_sum(function: str, d: int, seed: int) -> None:
     inputs, outputs = data(function, 8 * d, d, seed)
     assert not shape(fitted(inputs, outputs).likely).additive
 
@@ -102,7 +102,7 @@ def test_effects_of_a_sample_have_their_own_lengthscales(nu: float) -> None:
     assert shape(fit.likely).additive
     ratios = np.exp(fit.log_scales[Shape(nu, additive=True)]) / truth
     assert np.all(np.abs(np.log(ratios[:2])) < np.log(3))
-    assert ratios[2] > 0.25  # how long, is hard to tell from within a range
+    assert ratios[2] > 0.25  # the data do not determine a lengthscale far above the range
 
 
 # ---- few runs
@@ -110,7 +110,7 @@ def test_effects_of_a_sample_have_their_own_lengthscales(nu: float) -> None:
 
 @pytest.mark.parametrize(("n", "d"), [(0, 2), (1, 2), (2, 2), (3, 2), (5, 2), (2, 5), (5, 5)])
 @pytest.mark.parametrize("function", ["waves", "parabola"])
-def test_a_handful_of_runs_says_nothing_about_interactions(function: str, d: int, n: int) -> None:
+def test_a_few_runs_show_nothing_about_interactions(function: str, d: int, n: int) -> None:
     assert not shape(fitted(*data(function, n, d, 0)).likely).additive
 
 
@@ -124,11 +124,11 @@ def test_a_handful_of_runs_says_nothing_about_interactions(function: str, d: int
         ("waves", 8, 2, 2, True),
         ("line", 14, 6, 1, True),
         ("kinks", 16, 4, 1, True),
-        ("cone", 8, 2, 2, True),  # and this is wrong, as one time in many it must be
+        ("cone", 8, 2, 2, True),  # and this is wrong, as must happen now and then
     ],
 )
 def test_a_sum_must_be_clearly_more_likely(function: str, n: int, d: int, seed: int, sum_: bool) -> None:
-    """A little more likely than anything else, it is not taken; from a factor of e³ on it is."""
+    """If it is only slightly more likely it is not chosen; from a factor of e³ on it is."""
     inputs, outputs = data(function, n, d, seed)
     fit = fitted(inputs, outputs)
     low, high = (3.0, 4.0) if sum_ else (2.0, 3.0)
@@ -136,11 +136,11 @@ def test_a_sum_must_be_clearly_more_likely(function: str, n: int, d: int, seed: 
     assert shape(fit.likely).additive == sum_
 
 
-# ---- what is judged by
+# ---- the cautious model
 
 
 def check_as_without_sums(fit: Fit, general: Fit) -> None:
-    """The same to the last digit, but for a likely kernel that adds up."""
+    """Check equality to the last digit, except for an additive likely kernel."""
     assert set(general.log_scales) <= set(fit.log_scales)
     for each, theta in general.log_scales.items():
         np.testing.assert_array_equal(fit.log_scales[each], theta)
@@ -152,8 +152,8 @@ def check_as_without_sums(fit: Fit, general: Fit) -> None:
 
 @pytest.mark.parametrize(("n", "more", "d"), [(0, 1, 2), (3, 12, 2), (18, 31, 3)])
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_the_cautious_model_knows_nothing_of_sums(function: str, n: int, more: int, d: int) -> None:
-    """Nor does it when fitted again, from a fit of sums."""
+def test_the_cautious_model_does_not_depend_on_sums(function: str, n: int, more: int, d: int) -> None:
+    """Nor does it after a second fit that starts from a fit with sums."""
     inputs, outputs = data(function, more, d, 3)
     fit = fitted(inputs[:n], outputs[:n])
     again = fitted(inputs, outputs, before=fit)
@@ -164,19 +164,19 @@ def test_the_cautious_model_knows_nothing_of_sums(function: str, n: int, more: i
 
 
 @pytest.mark.parametrize("options", [Calibration("matern"), Calibration("matern", 1.5), Calibration("se")], ids=str)
-def test_a_family_that_was_asked_for_is_kept_to(options: Calibration) -> None:
+def test_a_requested_family_is_used(options: Calibration) -> None:
     assert shape(waves().likely).additive
     fit = fitted(*data("waves", 20, 3, 2), options=options)
     assert fit.likely is fit.cautious
     assert tuple(fit.log_scales) == (shape(fit.likely),) == (Shape(options.smoothness[0]),)
 
 
-# ---- fitted again
+# ---- later fits
 
 
 @pytest.mark.parametrize("function", ["waves", "product"])
 def test_the_last_fit_is_a_start_for_every_shape(function: str) -> None:
-    """Also in other units: the range of a parent's output grows with the data."""
+    """This includes other units: the range of a parent's output grows with the data."""
     inputs, outputs = data(function, 28, 3, 1)
     units = np.array([0.4, 1.0, 0.7])
     early = fitted(inputs[:10], outputs[:10], units)
@@ -190,7 +190,7 @@ def test_the_last_fit_is_a_start_for_every_shape(function: str) -> None:
 @pytest.mark.parametrize(
     ("function", "n", "kept"), [("product", 29, True), ("product", 30, False), ("waves", 40, True)]
 )
-def test_sums_that_are_out_of_the_question_are_not_tried_again(function: str, n: int, kept: bool) -> None:
+def test_unlikely_sums_are_not_tried_again(function: str, n: int, kept: bool) -> None:
     inputs, outputs = data(function, n + 10, 3, 1)
     fit = fitted(inputs[:n], outputs[:n])
     assert tuple(fit.log_scales) == (AUTO.shapes(3) if kept else tuple(map(Shape, AUTO.smoothness)))
@@ -201,7 +201,7 @@ def test_sums_that_are_out_of_the_question_are_not_tried_again(function: str, n:
     assert shape(again.likely).additive == (function == "waves")
 
 
-def test_a_fit_that_was_no_sum_can_become_one_and_back() -> None:
+def test_a_fit_can_change_to_a_sum_and_back() -> None:
     inputs, outputs = data("waves", 24, 3, 0)
     few = fitted(inputs[:8], outputs[:8])
     enough = fitted(inputs, outputs, before=few)
@@ -209,7 +209,7 @@ def test_a_fit_that_was_no_sum_can_become_one_and_back() -> None:
     assert [shape(fit.likely).additive for fit in (few, enough, interacting)] == [False, True, False]
 
 
-# ---- what is not tried again
+# ---- dropped kernels
 
 
 @pytest.mark.parametrize(
@@ -223,7 +223,7 @@ def test_a_fit_that_was_no_sum_can_become_one_and_back() -> None:
         ("waves", 3, 0, set()),
     ],
 )
-def test_from_thirty_runs_on_hopeless_sums_are_dropped(
+def test_from_thirty_runs_on_unlikely_sums_are_dropped(
     monkeypatch: pytest.MonkeyPatch, function: str, d: int, seed: int, dropped: set[float]
 ) -> None:
     inputs, outputs = data(function, 30, d, seed)
@@ -239,19 +239,19 @@ def test_from_thirty_runs_on_hopeless_sums_are_dropped(
     assert list(fit.log_scales) == kept
     for each in kept:
         np.testing.assert_array_equal(fit.log_scales[each], whole.log_scales[each])
-    for one, other in models(fit, whole):  # what is chosen now does not depend on it
+    for one, other in models(fit, whole):  # the choice does not depend on it
         assert (one.kernel, one.offset) == (other.kernel, other.offset)
 
 
 def test_below_thirty_every_sum_is_tried_again() -> None:
-    """Repeats of a run are one."""
+    """Repeated runs count once."""
     inputs, outputs = data("product", 29, 2, 0)
     fit = fitted(np.repeat(inputs, 2, axis=0), np.repeat(outputs, 2))
     assert fit.count == 29
     assert tuple(fit.log_scales) == AUTO.shapes(2)
 
 
-def test_what_was_dropped_stays_so() -> None:
+def test_a_dropped_sum_is_not_tried_again() -> None:
     inputs, outputs = data("product", 34, 2, 0)
     first = fitted(inputs[:29], outputs[:29])
     second = fitted(inputs[:30], outputs[:30], before=first)
@@ -260,7 +260,7 @@ def test_what_was_dropped_stays_so() -> None:
     assert tuple(second.log_scales) == tuple(third.log_scales) == tuple(map(Shape, AUTO.smoothness))
 
 
-# ---- what does not matter
+# ---- invariances
 
 
 @cache
@@ -280,7 +280,7 @@ CHANGES: dict[str, Callable[[Array, Array], tuple[Array, Array]]] = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_what_does_not_matter_to_a_sum(change: str) -> None:
+def test_the_fit_of_a_sum_is_invariant(change: str) -> None:
     plain, other = waves(), fitted(*CHANGES[change](*data("waves", 20, 3, 2)))
     factor = 1e8 if change == "scaled outputs" else 1.0
     for one, two in models(plain, other):
@@ -290,7 +290,7 @@ def test_what_does_not_matter_to_a_sum(change: str) -> None:
     assert shape(plain.likely).additive
 
 
-def test_inputs_in_another_order_or_in_other_units() -> None:
+def test_a_sum_with_reordered_or_rescaled_inputs_has_the_same_fit() -> None:
     inputs, outputs = data("parabola", 24, 3, 2)
     plain = fitted(inputs, outputs)
     order, units = [2, 0, 1], np.array([1e-6, 1e3, 7.0])

@@ -27,7 +27,7 @@ def observed(kernel: Stationary, t: int, seed: int = 0, outputs: int = 1) -> tup
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)
-def test_tight_radius_is_what_the_data_leave_of_the_norm(kernel: Stationary) -> None:
+def test_tight_radius_is_the_norm_that_the_data_leave(kernel: Stationary) -> None:
     _, posterior = observed(kernel, 12, outputs=2)
     gram = kernel(posterior.inputs, posterior.inputs) + 1e-10 * kernel.variance * np.eye(12)
     spent = np.einsum("tp,tp->p", posterior.outputs, np.linalg.solve(gram, posterior.outputs))
@@ -62,12 +62,12 @@ def test_prior_bounds_are_the_norm_times_the_prior_sd() -> None:
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)
-def test_modulus_is_the_smaller_of_the_kernels_and_the_given(kernel: Stationary) -> None:
+def test_modulus_is_the_smaller_of_the_kernels_and_the_declared(kernel: Stationary) -> None:
     _, posterior = observed(kernel, 3)
     steps = np.random.default_rng(2).standard_normal((100, 2)) * np.logspace(-6, 1, 100)[:, None]
-    free, given = Belief(posterior, 2.0), Belief(posterior, 2.0, lipschitz=0.5)
-    assert np.all(given.modulus(steps)[:, 0] <= 0.5 * np.linalg.norm(steps, axis=1) * (1 + 1e-12))
-    assert np.all(given.modulus(steps) <= free.modulus(steps))
+    free, declared = Belief(posterior, 2.0), Belief(posterior, 2.0, lipschitz=0.5)
+    assert np.all(declared.modulus(steps)[:, 0] <= 0.5 * np.linalg.norm(steps, axis=1) * (1 + 1e-12))
+    assert np.all(declared.modulus(steps) <= free.modulus(steps))
     if kernel.lipschitz_factor is not None:
         derived = 2.0 * kernel.lipschitz_factor * kernel.scaled_norm(steps)
         assert np.all(free.modulus(steps)[:, 0] <= derived * (1 + 1e-12))
@@ -87,7 +87,7 @@ def test_derived_lipschitz_constants() -> None:
 
 
 def test_envelope_is_the_definition_over_its_anchors() -> None:
-    """eq:ucb_i and eq:ucb_ij_bar with z' among z, the data (exact values) and the given anchors, in loops."""
+    """eq:ucb_i and eq:ucb_ij_bar with z' among z, the data (exact values) and further anchors, in loops."""
     _, posterior = observed(SquaredExponential(1.0), 5, outputs=2)
     belief = Belief(posterior, 2.0, lipschitz=[1.0, 1.5])
     rng = np.random.default_rng(3)
@@ -132,7 +132,7 @@ def test_slack_of_small_cells_falls_faster_than_their_width_where_data_are_dense
     kernel = SquaredExponential(1.0)
     grid = np.stack(np.meshgrid(*[np.linspace(-1, 1, 7)] * 2), axis=-1).reshape(-1, 2)
     function = Expansion(kernel, np.zeros((1, 2)), np.array([[2.0]]))  # its maximum is at 0
-    belief = Belief(Posterior.fit(kernel, grid, function(grid)), 3.0)  # not 2: then |f| ≤ B·s alone would do
+    belief = Belief(Posterior.fit(kernel, grid, function(grid)), 3.0)  # with 2, |f| ≤ B·s alone would suffice
     centre = np.zeros((1, 2))
     excess = [cell_bounds(belief, Boxes.around(centre, np.full((1, 2), h))).upper.item() - 2.0 for h in (0.02, 0.01)]
     assert excess[0] / excess[1] > 3.0

@@ -1,4 +1,4 @@
-"""Broken assumptions are found, with the observations that break them and the smallest value left."""
+"""Evidence against assumptions: the observations that refute them, and the smallest value that remains possible."""
 
 import re
 from fractions import Fraction
@@ -14,7 +14,7 @@ from cascada.gp import Posterior, SeparablePosterior
 from cascada.kernels import Matern, Separable, SquaredExponential, random_expansion, random_operator_expansion
 
 
-def test_norm_is_refuted_with_the_rows_and_the_smallest_norm_left() -> None:
+def test_norm_is_refuted_with_the_rows_and_the_smallest_possible_norm() -> None:
     posterior = Posterior.fit(SquaredExponential(1.0), [[0.0], [5.0], [0.1], [9.0]], [0.5, 0.5, 2.0, 0.0])
     (found,) = Belief(posterior, 1.0).evidence
     assert (found.assumption, found.output, found.rows) == ("norm_bound", 0, (0, 1, 2))
@@ -40,7 +40,7 @@ def test_every_output_is_judged_by_its_own_assumption() -> None:
     assert [(e.assumption, e.output) for e in found] == [("norm_bound", 1), ("lipschitz", 1)]
 
 
-def test_rows_count_the_observations_as_they_were_told() -> None:
+def test_rows_are_the_numbers_of_the_observations() -> None:
     """An absorbed repeat keeps its number."""
     posterior = Posterior.fit(SquaredExponential(1.0), [[0.0], [0.0], [4.0]], [0.5, 0.5, 9.0])
     (found,) = Belief(posterior, 1.0).evidence
@@ -49,7 +49,7 @@ def test_rows_count_the_observations_as_they_were_told() -> None:
 
 @pytest.mark.parametrize("kernel", [SquaredExponential(1.0), Matern(0.5), Matern(2.5), Matern(3.7)], ids=str)
 def test_true_assumptions_are_never_refuted(kernel: SquaredExponential) -> None:
-    """Also where the data use up all of the norm: f is observed at its own centres."""
+    """This includes data that use up the whole norm: f is observed at its own centres."""
     for seed in range(10):
         rng = np.random.default_rng(seed)
         function = random_expansion(kernel, [-2, -2], [2, 2], norm=2.0, rng=rng)
@@ -65,7 +65,7 @@ def test_exact_slopes_do_not_refute_the_lipschitz_constant() -> None:
     assert all(e.assumption == "norm_bound" for e in Belief(posterior, 1e9, lipschitz=3.0).evidence)
 
 
-def test_joint_assumptions() -> None:
+def test_a_joint_norm_and_a_joint_slope_are_refuted() -> None:
     kernel = Separable(SquaredExponential(1.0))
     posterior = SeparablePosterior.fit(kernel, [[0.0], [0.5], [3.0]], [[0.0, 0.0], [0.3, 0.4], [0.0, 0.0]])
     norm, slope = BallBelief(posterior, 0.4, lipschitz=0.9).evidence
@@ -76,13 +76,13 @@ def test_joint_assumptions() -> None:
         BallBelief(posterior, 0.4).balls([[0.0]])
     rng = np.random.default_rng(1)
     function = random_operator_expansion(kernel, [-2], [2], norm=2.0, outputs=2, rng=rng)
-    told = SeparablePosterior.fit(kernel, function.centres, function(function.centres))
-    assert BallBelief(told, 2.0).evidence == ()
+    exact = SeparablePosterior.fit(kernel, function.centres, function(function.centres))
+    assert BallBelief(exact, 2.0).evidence == ()
 
 
 @given(st.floats(1e-90, 1e90), st.integers(0, 15))
 def test_the_printed_numbers_contradict_each_other_and_are_true(given_bound: float, exponent: int) -> None:
-    """Also where the smallest possible value has the same first digits as the given one."""
+    """This includes smallest possible values with the same first digits as the declared one."""
     smallest = given_bound * (1 + 10.0**-exponent)
     text = str(Evidence("norm_bound", None, (0, 1, 2), given_bound, smallest, smallest))
     pattern = r"given as (\S+), but observations 0 to 2 are possible only with more than (\S+)\. "

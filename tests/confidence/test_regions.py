@@ -1,4 +1,4 @@
-"""Boxes and balls: containment is what every operation must keep."""
+"""Boxes and balls: every operation must preserve containment."""
 
 from fractions import Fraction
 

@@ -65,7 +65,7 @@ def test_data_enter_with_their_exact_values() -> None:
     assert bounds.lower.item() == pytest.approx(0.7, abs=1e-13)
 
 
-def test_what_a_table_cannot_do_is_said() -> None:
+def test_a_table_refuses_what_it_cannot_bound() -> None:
     flat = Posterior.fit(SquaredExponential(1.0), [[0.0, 0.0]], [0.0])
     with pytest.raises(ArgumentError, match="this one has 2"):
         EnvelopeTable.of_outputs(Belief(flat, 1.0), [0.0])

@@ -70,7 +70,7 @@ def test_it_yields_no_gap_of_its_own() -> None:
     assert suggestion.bound is None
 
 
-def test_what_it_is_not_defined_for_is_said() -> None:
+def test_undefined_cases_are_refused() -> None:
     with pytest.raises(ArgumentError, match="candidates"):
         Study(a_chain(0), algorithm=PaperGrid()).ask()
     with pytest.raises(ArgumentError, match="chains of scalar stages"):

@@ -89,7 +89,7 @@ NETWORKS: dict[str, Network] = {
 
 
 def coordinates(node: Node, inputs: Mapping[str, float]) -> Array:
-    """A stage's inputs as one row of what its kernel acts on."""
+    """A stage's inputs as one row of coordinates, on which its kernel acts."""
     controls = node.stage.controls
     logs = [name in controls and controls[name].log for name in node.input_names]
     return np.array([[np.log(inputs[n]) if log else inputs[n] for n, log in zip(node.input_names, logs, strict=True)]])
@@ -102,21 +102,21 @@ def truth(network: Network, seed: int) -> Functions:
 
 
 def _draw(node: Node, rng: np.random.Generator) -> Callable[..., list[float]]:
-    given, d = node.stage, len(node.inputs)
+    declared, d = node.stage, len(node.inputs)
     low, high = np.full(d, -2.0), np.full(d, 2.0)
     function: Expansion | OperatorExpansion
-    assert given.norm_bound is not None
-    if isinstance(given.kernel, OperatorKernel):
-        bound, p = float(given.norm_bound), len(given.modelled)
-        function = random_operator_expansion(given.kernel, low, high, norm=bound, outputs=p, rng=rng)
+    assert declared.norm_bound is not None
+    if isinstance(declared.kernel, OperatorKernel):
+        bound, p = float(declared.norm_bound), len(declared.modelled)
+        function = random_operator_expansion(declared.kernel, low, high, norm=bound, outputs=p, rng=rng)
     else:
-        assert isinstance(given.kernel, Stationary)
-        unit = random_expansion(given.kernel, low, high, norm=1.0, rng=rng, outputs=len(given.modelled))
-        function = Expansion(given.kernel, unit.centres, unit.coefficients * given.norm_bound)
+        assert isinstance(declared.kernel, Stationary)
+        unit = random_expansion(declared.kernel, low, high, norm=1.0, rng=rng, outputs=len(declared.modelled))
+        function = Expansion(declared.kernel, unit.centres, unit.coefficients * declared.norm_bound)
 
     def call(**inputs: float) -> list[float]:
-        modelled = iter(function(coordinates(node, inputs))[0] + given.offset)
-        return [inputs[output] if output in given.passes else float(next(modelled)) for output in given.outputs]
+        modelled = iter(function(coordinates(node, inputs))[0] + declared.offset)
+        return [inputs[output] if output in declared.passes else float(next(modelled)) for output in declared.outputs]
 
     return call
 
@@ -140,7 +140,7 @@ def values(network: Network, functions: Functions, controls: Array) -> Array:
 
 @cache
 def observed(name: str, t: int = 12) -> tuple[Functions, Array, Beliefs]:
-    """A random process, controls at which it was run, and the beliefs after that."""
+    """A random process, the controls of its runs, and the beliefs after them."""
     network = NETWORKS[name]
     functions = truth(network, SEED)
     controls = points(network, t, np.random.default_rng(SEED))

@@ -26,7 +26,7 @@ from tests.network.cases import NETWORKS, SE, SEED, X, coordinates, observed, po
 
 
 def data_of(network: Network, node: Node, controls: Array, outputs: list[Any]) -> tuple[Array, Array]:
-    """What one stage saw of some runs: its inputs and modelled outputs less the offset, gathered name by name."""
+    """The observations of one stage in some runs: its inputs and modelled outputs minus the offset, by name."""
     owner = {output: parent for parent in node.parents for output in network.node(parent).stage.outputs}
     inputs, seen = [], []
     for row, run_outputs in zip(controls, outputs, strict=True):
@@ -51,7 +51,7 @@ def fitted(node: Node, inputs: Array, outputs: Array) -> Posterior | BlockPoster
 
 
 @pytest.mark.parametrize("name", NETWORKS)
-def test_beliefs_hold_what_each_stage_saw(name: str) -> None:
+def test_beliefs_hold_the_observations_of_each_stage(name: str) -> None:
     network = NETWORKS[name]
     functions, controls, beliefs = observed(name)
     outputs = run(network, functions, controls)
@@ -96,7 +96,7 @@ def test_composite_mean_is_a_loop_over_means_at_means(name: str) -> None:
         np.testing.assert_allclose(found[i, len(network.controls) :], expected, rtol=1e-7, atol=1e-8)
 
 
-def test_partial_runs_teach_the_stages_that_they_reached() -> None:
+def test_partial_runs_update_only_the_stages_that_were_observed() -> None:
     network = NETWORKS["chain"]
     functions = truth(network, SEED)
     controls = points(network, 6, np.random.default_rng(0))
@@ -130,7 +130,7 @@ def test_appending_changes_no_other_belief() -> None:
 
 
 @pytest.mark.parametrize("name", NETWORKS)
-def test_predictions_contain_the_truth_and_know_what_was_seen(name: str) -> None:
+def test_predictions_contain_the_truth_and_reproduce_the_data(name: str) -> None:
     network = NETWORKS[name]
     functions, controls, beliefs = observed(name)
     fresh = points(network, 20, np.random.default_rng(2))
@@ -165,7 +165,7 @@ def test_bad_controls_are_refused() -> None:
         predict(observed("chain")[2], {"x": 0.0})
 
 
-def test_the_prior_is_all_that_the_norms_allow() -> None:
+def test_prior_bounds_follow_from_the_norm_bounds() -> None:
     network = chain(stage("f", controls=X, norm_bound=3.0, offset=10.0), stage("g", norm_bound=0.5))
     prediction = predict(prior_beliefs(network), {"x": 1.0})
     np.testing.assert_allclose([prediction["f"].lower, prediction["f"].upper], [[7.0], [13.0]])
@@ -173,8 +173,8 @@ def test_the_prior_is_all_that_the_norms_allow() -> None:
     np.testing.assert_allclose([prediction["f"].mean, prediction["f"].sd], [[10.0], [1.0]])
 
 
-def test_offsets_shift_everything() -> None:
-    """A process lifted by 5 with offset 5 is believed as the plain one, 5 higher."""
+def test_an_offset_shifts_every_prediction() -> None:
+    """The predictions of a process shifted by 5 with offset 5 are those of the plain one plus 5."""
     plain, lifted = chain(stage("f", controls=X)), chain(stage("f", controls=X, offset=5.0))
     rows = np.array([[-1.0, 0.25], [0.5, 1.0], [1.5, -0.5]])
     low, high = prior_beliefs(plain).append(rows), prior_beliefs(lifted).append(rows + np.array([[0.0, 5.0]]))
@@ -210,7 +210,7 @@ def test_a_lipschitz_constant_is_per_user_unit() -> None:
 # ---- runs that are pending
 
 
-def test_pending_runs_count_with_their_means() -> None:
+def test_hallucinated_runs_take_their_means() -> None:
     _, _, beliefs = observed("chain")
     pending = np.array([[0.1, 0.2], [-1.0, 1.5]])
     expected = composite_mean(beliefs, pending)
@@ -221,8 +221,8 @@ def test_pending_runs_count_with_their_means() -> None:
 
 
 @pytest.mark.parametrize("name", ["chain with controls", "multi-output chain", "block kernel", "graph"])
-def test_a_pending_run_may_have_inputs_that_a_stage_saw_before(name: str) -> None:
-    """At the controls of an earlier run every first stage sees an input again: the data win over the mean."""
+def test_a_pending_run_may_have_inputs_that_were_observed_before(name: str) -> None:
+    """At the controls of an earlier run every first stage has an observed input: the data are kept, not the mean."""
     _, controls, beliefs = observed(name)
     domain = beliefs.network.domain
     again = domain.encode(controls[:1])
@@ -234,8 +234,8 @@ def test_a_pending_run_may_have_inputs_that_a_stage_saw_before(name: str) -> Non
 
 
 @pytest.mark.parametrize("kernel", [SE, Separable(SE)], ids=["scalar", "joint"])
-def test_made_up_results_never_refute_an_assumption(kernel: Any) -> None:
-    """Between data the mean may be steeper than L; what is made up must not look like evidence against it."""
+def test_imagined_outputs_never_refute_an_assumption(kernel: Any) -> None:
+    """Between data the mean may be steeper than L; imagined outputs must not count as evidence against it."""
     x = np.linspace(-2, 2, 401)
     steeper = 0
     for seed in range(8):
@@ -250,7 +250,7 @@ def test_made_up_results_never_refute_an_assumption(kernel: Any) -> None:
         after = hallucinated(beliefs, x[5::10, None])
         after.check()
         np.testing.assert_allclose(composite_mean(after, x[:, None])[:, 1], mean, atol=1e-6)
-    assert steeper  # or this test proves nothing
+    assert steeper  # otherwise this test proves nothing
 
 
 # ---- broken assumptions

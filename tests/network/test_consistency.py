@@ -1,4 +1,4 @@
-"""Runs that no process could have given under the assumptions: they are found out, wherever that shows."""
+"""Runs that contradict the assumptions are reported, at whichever stage the contradiction appears."""
 
 import numpy as np
 import pytest
@@ -37,10 +37,10 @@ RUNS = np.vstack([run(-1.0, 0.5, 0.4, 0.9), run(0.3, -0.7, 1.1, 0.2), run(1.4, 1
 @given(
     st.floats(-2, 2), st.floats(-2, 2), st.floats(-4, 4, allow_subnormal=False), st.floats(-4, 4, allow_subnormal=False)
 )
-def test_what_is_outside_of_the_bounds_is_evidence_once_it_is_learned(
+def test_an_output_outside_its_bounds_becomes_evidence_once_it_is_learned(
     dose: float, heat: float, mix: float, cure: float
 ) -> None:
-    """So runs whose every stage was observed need no look at the bounds before they are learned from."""
+    """So complete runs need not be compared with the bounds before they are learned."""
     beliefs, values = believed(RUNS), run(dose, heat, mix, cure)
     assert impossible(beliefs, values) == ()
     boxes = enclose_network(beliefs, Boxes(values[:, :2], values[:, :2])).boxes
@@ -51,7 +51,7 @@ def test_what_is_outside_of_the_bounds_is_evidence_once_it_is_learned(
 
 
 @pytest.mark.parametrize(("cure", "possible"), [(0.5, True), (2.5, False), (-2.5, False)])
-def test_a_stage_without_its_inputs_is_held_against_the_bounds(cure: float, possible: bool) -> None:
+def test_an_output_without_its_inputs_is_compared_with_the_bounds(cure: float, possible: bool) -> None:
     values = run(0.9, 0.1, np.nan, cure)
     found = impossible(believed(RUNS), values)
     assert (found == ()) == possible

@@ -111,10 +111,10 @@ def test_both_forms_contain_the_truth_and_union_is_the_tighter(name: str) -> Non
     hull = enclose_network(beliefs, cells, form="hull").boxes
     union = enclose_network(beliefs, cells, form="union").boxes
     for _ in range(6):
-        fractions = np.round(rng.uniform(0, 1, cells.lower.shape) * 4) / 4  # corners and edges among them
+        fractions = np.round(rng.uniform(0, 1, cells.lower.shape) * 4) / 4  # including corners and edges
         coordinates_in = np.clip(cells.lower + fractions * (cells.upper - cells.lower), cells.lower, cells.upper)
         inside = network.domain.decode(coordinates_in)
-        if network.domain.whole:  # only whole numbers within the cell are points of it
+        if network.domain.whole:  # only whole numbers are possible points of the cell
             kept = np.all((network.domain.encode(inside) >= cells.lower) & (inside <= cells.upper), axis=1)
         else:
             kept = np.ones(len(inside), dtype=bool)

@@ -1,4 +1,4 @@
-"""How stages are wired, and everything that a user can get wrong about it."""
+"""Wiring of stages, and the errors of wrong wiring."""
 
 from collections.abc import Callable
 from itertools import permutations
@@ -37,12 +37,12 @@ def test_a_stage_of_a_chain_may_name_its_parents() -> None:
     assert network.node("h").input_names == ("f", "g")
 
 
-def test_a_network_has_no_parents_but_those_named() -> None:
+def test_a_network_has_only_the_named_parents() -> None:
     network = Network([stage("f", controls=X), stage("g", controls=Y)], objective="g")
     assert [node.parents for node in network.nodes] == [(), ()]
 
 
-def test_stages_of_several_outputs_hand_on_all_or_the_named_ones() -> None:
+def test_stages_with_several_outputs_pass_on_all_or_the_named_ones() -> None:
     f = stage("f", controls=X, outputs=["u", "v", "w"])
     every, one = stage("g", parents="f"), stage("h", parents=["f.w", "g", "f.u"])
     network = Network([f, every, one])
@@ -71,7 +71,7 @@ def test_stages_come_in_any_order(order: tuple[int, ...]) -> None:
     for node in network.nodes:
         assert placed.issuperset(node.parents)
         placed.add(node.stage.name)
-    assert [given.name for given in network.stages] == [stages[i].name for i in order]  # as given
+    assert [one.name for one in network.stages] == [stages[i].name for i in order]
     columns = [column for node in network.nodes for column in node.columns]
     assert columns == list(range(2, 7))
     end = network.node("end")
@@ -97,49 +97,57 @@ def test_mirroring_twice_changes_nothing_and_once_only_the_sign() -> None:
     assert (mirror.objective_column, mirror.width) == (network.objective_column, network.width)
 
 
-def test_one_number_is_meant_for_every_modelled_output() -> None:
-    given = stage("f", controls=X, outputs=["u", "x", "v"], passes=["x"], norm_bound=3.0, lipschitz=[1, 2], offset=0.5)
-    assert given.modelled == ("u", "v")
-    np.testing.assert_array_equal(given.norm_bound, [3.0, 3.0])
-    np.testing.assert_array_equal(given.lipschitz, [1.0, 2.0])
-    np.testing.assert_array_equal(given.offset, [0.5, 0.5])
-    assert not given.joint
+def test_one_number_applies_to_every_modelled_output() -> None:
+    one = stage("f", controls=X, outputs=["u", "x", "v"], passes=["x"], norm_bound=3.0, lipschitz=[1, 2], offset=0.5)
+    assert one.modelled == ("u", "v")
+    assert one.modelled_positions == [0, 2]
+    np.testing.assert_array_equal(one.norm_bound, [3.0, 3.0])
+    np.testing.assert_array_equal(one.lipschitz, [1.0, 2.0])
+    np.testing.assert_array_equal(one.offset, [0.5, 0.5])
+    assert not one.joint
+    assert chain(one, objective="f.u").nodes[0].modelled_columns == [1, 3]
+
+
+def test_the_objective_of_a_run_is_found_among_its_outputs() -> None:
+    network = chain(stage("f", controls=X, outputs=["u", "v"]), stage("g"), objective="f.v").mirrored()
+    assert network.objective_of({"f": (1.0, 2.0), "g": (3.0,)}) == 2.0
+    assert network.objective_of({"g": (3.0,)}) is None
 
 
 def test_a_joint_norm_is_one_number() -> None:
-    given = stage("f", controls=X, outputs=["u", "v"], kernel=JOINT)
-    assert given.joint
-    assert given.norm_bound is not None
-    assert given.norm_bound.shape == ()
+    one = stage("f", controls=X, outputs=["u", "v"], kernel=JOINT)
+    assert one.joint
+    assert one.norm_bound is not None
+    assert one.norm_bound.shape == ()
 
 
-def test_a_name_alone_means_one_parent_one_output() -> None:
-    given = stage("f", parents="g", outputs="u")
-    assert (given.parents, given.outputs) == (("g",), ("u",))
+def test_a_single_name_means_one_parent_or_one_output() -> None:
+    one = stage("f", parents="g", outputs="u")
+    assert (one.parents, one.outputs) == (("g",), ("u",))
 
 
 def test_stages_that_need_no_kernel() -> None:
-    """A formula, and a stage that only hands on what it gets."""
+    """A formula, and a stage that only passes on its inputs."""
     known = Stage("known", known=True, lipschitz=1.0, function=lambda f: f)
     network = chain(stage("f", controls=X), Stage("hand on", outputs=["f"], passes=["f"]), known)
     assert [node.stage.modelled for node in network.nodes] == [("f",), (), ()]
 
 
-def test_a_rough_kernel_with_a_lipschitz_constant_is_fine() -> None:
+def test_a_rough_kernel_with_a_lipschitz_constant_is_accepted() -> None:
     chain(stage("f", controls=X, kernel=Matern(0.5), lipschitz=2.0))
 
 
 @pytest.mark.parametrize("missing", [{"norm_bound": None}, {"kernel": None, "norm_bound": None}], ids=str)
-def test_what_was_not_given_has_to_be_estimated(missing: dict[str, None]) -> None:
-    """By a study: beliefs without data cannot be had of such a network."""
+def test_missing_kernels_and_norm_bounds_are_estimated(missing: dict[str, None]) -> None:
+    """Only a study estimates them: such a network has no prior beliefs."""
     network = chain(stage("f", controls=X), stage("g", **missing))
     assert (network.estimated, network.mirrored().estimated) == (True, True)
-    assert [given.estimated for given in network.stages] == [False, True]
+    assert [one.estimated for one in network.stages] == [False, True]
     with pytest.raises(ArgumentError, match=r"stage 'g' has no kernel or no norm_bound: give both\. Only a study"):
         prior_beliefs(network)
 
 
-def test_what_was_given_or_is_not_modelled_is_not_estimated() -> None:
+def test_declared_known_and_passed_outputs_are_not_estimated() -> None:
     known = Stage("known", known=True, lipschitz=1.0, function=lambda f: f)
     network = chain(stage("f", controls=X), Stage("hand on", outputs=["f"], passes=["f"]), known)
     assert not network.estimated
@@ -178,7 +186,7 @@ A = stage("a", controls=X)
 STAGE_ERRORS: dict[str, tuple[Callable[[], Any], str]] = {
     "a name with a dot": (lambda: stage("a.b"), "word without a dot; got 'a.b'"),
     "an empty name": (lambda: stage(" "), "word without a dot"),
-    "a name that is no text": (lambda: stage(3), "word without a dot; got 3"),  # type: ignore[arg-type]
+    "a name that is not text": (lambda: stage(3), "word without a dot; got 3"),  # type: ignore[arg-type]
     "a categorical control": (
         lambda: stage("f", controls={"metal": ["iron", "zinc"]}),
         "stage 'f': control 'metal' must be Real.*Categories are not supported",
@@ -192,7 +200,7 @@ STAGE_ERRORS: dict[str, tuple[Callable[[], Any], str]] = {
     "B < 0": (lambda: _wide(norm_bound=[1.0, -1.0]), "norm_bound must be finite and above 0"),
     "B not a number": (lambda: stage("f", norm_bound=float("nan")), "norm_bound must be finite and above 0; got nan"),
     "B infinite": (lambda: stage("f", norm_bound=float("inf")), "norm_bound must be finite"),
-    "B in words": (lambda: stage("f", norm_bound="large"), "stage 'f': norm_bound must be .*; got 'large'"),
+    "B as text": (lambda: stage("f", norm_bound="large"), "stage 'f': norm_bound must be .*; got 'large'"),
     "L = 0": (lambda: stage("f", lipschitz=0.0), "stage 'f': lipschitz must be finite and above 0; got 0.0"),
     "L < 0": (lambda: stage("f", lipschitz=-1.0), "lipschitz must be finite and above 0"),
     "L not a number": (lambda: stage("f", lipschitz=float("nan")), "lipschitz must be finite and above 0; got nan"),
@@ -262,8 +270,8 @@ NETWORK_ERRORS: dict[str, tuple[Callable[[], Any], str]] = {
         "say which output to maximise: objective= one of a.a, b.b",
     ),
     "an end with two outputs": (lambda: chain(A, stage("f", outputs=["u", "v"])), "objective= one of f.u, f.v"),
-    "an objective that is no stage": (lambda: chain(A, objective="z"), "one of a.a; got 'z'"),
-    "an objective that is no output": (lambda: chain(_wide(), objective="f.w"), "one of f.u, f.v; got 'f.w'"),
+    "an objective that is not a stage": (lambda: chain(A, objective="z"), "one of a.a; got 'z'"),
+    "an objective that is not an output": (lambda: chain(_wide(), objective="f.w"), "one of f.u, f.v; got 'f.w'"),
     "an objective with two outputs": (lambda: chain(_wide(), objective="f"), "one of f.u, f.v; got 'f'"),
     "a rough kernel and no L": (
         lambda: chain(stage("f", controls=X, kernel=Matern(1.0))),

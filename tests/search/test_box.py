@@ -1,4 +1,4 @@
-"""Good points of a score over a box: what is known of the score is found, whatever the score is."""
+"""Maximisation of scores over a box: known maxima are found, for all kinds of scores."""
 
 import numpy as np
 import pytest
@@ -32,8 +32,8 @@ def test_a_maximum_in_a_corner_is_found() -> None:
     np.testing.assert_allclose(found(lambda p: p.sum(axis=1))[0], DOMAIN.upper, atol=1e-12)
 
 
-def test_a_narrow_maximum_is_found_near_a_point_that_is_named() -> None:
-    """Far too narrow for random starts in the box."""
+def test_a_narrow_maximum_is_found_near_a_point_of_near() -> None:
+    """The maximum is far too narrow for random starts in the box."""
     near = TOP + np.array([2e-3, -2e-3])
 
     def peak(points: Array) -> Array:
@@ -42,7 +42,7 @@ def test_a_narrow_maximum_is_found_near_a_point_that_is_named() -> None:
     assert peak(found(peak, near=near[None])[0][None])[0] > 0.99
 
 
-def test_whole_numbers_are_whole() -> None:
+def test_points_of_integer_controls_are_whole_numbers() -> None:
     domain = Domain({"x": Real(-2, 2), "n": Integer(1, 5)})
     points = found(lambda p: -((p - [0.3, 3.4]) ** 2).sum(axis=1), domain)
     np.testing.assert_allclose(points[0], [0.3, 3.0], atol=1e-5)
@@ -58,12 +58,12 @@ def test_the_same_generator_finds_the_same_points() -> None:
 
 
 @pytest.mark.parametrize("value", [0.0, -np.inf, np.inf, 1e300])
-def test_a_flat_score_is_no_trouble(value: float) -> None:
+def test_a_flat_score_is_accepted(value: float) -> None:
     assert found(lambda p: np.full(len(p), value))[0].shape == (2,)
 
 
-def test_a_score_that_is_infinite_in_places_is_no_trouble() -> None:
-    """The logarithm of an improvement that cannot be."""
+def test_a_score_that_is_infinite_in_places_is_accepted() -> None:
+    """An example is the logarithm of an impossible improvement."""
     points = found(lambda p: np.where(p[:, 0] > 0, hill(p), -np.inf))
     np.testing.assert_allclose(points[0], TOP, atol=1e-5)
     assert found(lambda p: np.where(p[:, 0] > 0, -np.inf, p[:, 0]))[0][0] == pytest.approx(0.0, abs=0.05)

@@ -1,4 +1,4 @@
-"""Branch and bound: valid whatever stops it, never the same point twice, and a tree that covers the box."""
+"""Branch and bound: its bound is valid whatever stops it, no point is suggested twice, and the tree covers the box."""
 
 import re
 
@@ -75,8 +75,8 @@ def test_a_taken_point_is_not_suggested() -> None:
         taken.append(outcome.point.tobytes())
 
 
-def test_a_proof_stops_where_only_runs_help() -> None:
-    """After one run the bound is attained at points: cutting on is of no use."""
+def test_a_proof_stops_if_only_runs_lower_the_bound() -> None:
+    """After one run some points attain the bound: cutting more cells does not lower it."""
     problem, beliefs, values = observed("chain", 1)
     best = float(values[0, problem.network.objective_column])
     leaves = Leaves.root(problem.network.domain)
@@ -131,14 +131,14 @@ def test_a_run_above_the_bound_is_refuted_by_numbers_in_the_sign_of_the_objectiv
     beliefs, leaves, best = prior_beliefs(network), Leaves.root(network.domain), sign * 1e6 + 0.25
     with pytest.raises(RefutedError) as e:
         search(beliefs, leaves, best, 0, SearchBudget(cells=9), prove=True, best_run=np.array([0.0, sign * best]))
-    said = re.match(rf"A run gave (\S+), but by the assumptions nothing there {word} (\S+): ", str(e.value))
-    assert said is not None
-    value, limit = said.groups()
+    message = re.match(rf"A run gave (\S+), but by the assumptions nothing there {word} (\S+): ", str(e.value))
+    assert message is not None
+    value, limit = message.groups()
     assert value == ("1000000.2" if sign > 0 else "999999.8")
     assert sign * 1e6 + 1e-3 <= sign * float(limit) < sign * float(value)
 
 
-def test_a_contradiction_is_said_in_the_sign_of_the_objective() -> None:
+def test_a_contradiction_is_reported_in_the_sign_of_the_objective() -> None:
     assert beaten(1000000.4, 1000000.12, 1) == (
         "a run gave 1000000.4, but by the assumptions no setting gives more than 1000000.2."
     )

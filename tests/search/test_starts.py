@@ -1,4 +1,4 @@
-"""Where searches begin, and what gradient ascent finds from there."""
+"""Starting points of searches, and gradient ascent from them."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def rng(seed: int = 0) -> np.random.Generator:
 
 @pytest.mark.parametrize("near", [NEAR[:0], NEAR[:1], NEAR], ids=len)
 @pytest.mark.parametrize(("wide", "close", "across"), [(7, 5, 3), (4, 0, 0), (0, 0, 9)])
-def test_as_many_as_asked_for_and_inside(near: Array, wide: int, close: int, across: int) -> None:
+def test_starts_have_the_requested_number_and_lie_inside(near: Array, wide: int, close: int, across: int) -> None:
     points = starts(DOMAIN, rng(), near, wide, close, across)
     assert points.shape == (wide + len(near) * (1 + close + across), 4)
     assert np.all((DOMAIN.lower <= points) & (points <= DOMAIN.upper))
@@ -35,8 +35,8 @@ def test_across_changes_one_to_three_controls(d: int) -> None:
     points = starts(domain, rng(), point[None], 0, 0, 400)[1:]
     changed = (points != point).sum(axis=1)
     assert set(changed) == set(range(1, min(3, d) + 1))
-    assert np.all((points != point).any(axis=0))  # every control has its turn
-    assert np.ptp(points, axis=0).min() > 0.9  # and goes anywhere
+    assert np.all((points != point).any(axis=0))  # every control is changed in some start
+    assert np.ptp(points, axis=0).min() > 0.9  # and takes values in its whole range
 
 
 def test_close_points_are_close_at_many_scales() -> None:
@@ -49,7 +49,7 @@ def test_close_points_are_close_at_many_scales() -> None:
     assert np.median(away[:, 0]) == pytest.approx(np.median(away[:, 1]), rel=0.3)  # in sides of the box
 
 
-def test_the_same_generator_begins_at_the_same_points() -> None:
+def test_the_same_generator_gives_the_same_starts() -> None:
     np.testing.assert_array_equal(starts(DOMAIN, rng(3), NEAR, 5, 5, 5), starts(DOMAIN, rng(3), NEAR, 5, 5, 5))
 
 
@@ -77,12 +77,12 @@ def test_the_best_apart_are_apart_and_best_first(gap: float) -> None:
     assert np.all(np.diff(values[chosen]) <= 0)
     for i, index in enumerate(chosen):
         assert np.all(apart(domain, points[[index]], points[chosen[:i]]) > gap)
-        # Nothing better was left out that is far enough from those before it.
+        # No better point is left out that is far enough from the ones before.
         better = [j for j in range(200) if values[j] > values[index] and j not in chosen[:i]]
         assert all(apart(domain, points[[j]], points[chosen[:i]])[0] <= gap for j in better)
 
 
-def test_fewer_are_found_where_there_are_no_more() -> None:
+def test_fewer_points_are_returned_if_there_are_no_more() -> None:
     domain = Domain({"x": Real(0, 1)})
     points = np.array([[0.5], [0.5], [0.51]])
     assert best_apart(domain, points, np.array([1.0, 2.0, 3.0]), 3, 0.1) == [2]
@@ -94,7 +94,7 @@ def test_fewer_are_found_where_there_are_no_more() -> None:
 
 
 def best_of_many(beliefs: Beliefs, count: int = 20_000) -> float:
-    """The joint form at random points, whole numbers whole."""
+    """The largest joint value at random points, with whole numbers for integer controls."""
     domain, joint = beliefs.network.domain, Joint(beliefs)
     draw = rng(9)
     x = snapped(domain, draw.uniform(domain.lower, domain.upper, (count, domain.dimension)))
@@ -132,7 +132,7 @@ def test_ascent_is_repeatable_and_ordered() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in NETWORKS if name != "block kernel"])
-def test_values_alone_are_the_same_values(name: str) -> None:
+def test_values_without_gradients_are_the_same_values(name: str) -> None:
     beliefs = observed(name)[2]
     joint, domain, draw = Joint(beliefs), beliefs.network.domain, rng(6)
     free = joint.size - domain.dimension

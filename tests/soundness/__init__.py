@@ -1,1 +1,1 @@
-"""Soundness: on functions whose norm is known exactly, every bound must contain the truth, always."""
+"""Soundness harness: for functions of exactly known norm, every bound must contain the truth."""

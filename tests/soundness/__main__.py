@@ -1,4 +1,4 @@
-"""`python -m tests.soundness [--checks N] [--rounds F] [--jobs J] [--write FILE]`: all of it, as Markdown tables."""
+"""Command `python -m tests.soundness [--checks N] [--rounds F] [--jobs J] [--write FILE]`: all parts, in Markdown."""
 
 import argparse
 import sys
@@ -56,7 +56,7 @@ two all bounds must scale exactly. Norm bounds beyond 1e±90 must be refused, or
 
 ## Impossible values
 
-Studies that are told true values, and values that contradict an assumption by a factor of two or more, in units from
+Studies with true values, and with values that contradict an assumption by a factor of two or more, in units from
 1e-90 to 1e90 and with offsets of up to 1e10 norm bounds: the objective without its inputs, whole runs, formulas,
 slopes, and one input with two outputs.
 
@@ -84,8 +84,8 @@ digits, through up to 12 observations. A pointwise bound may lie at most 1e-5 B 
 
 ## Histories
 
-Studies in memory and in a SQLite store, asked and told in random order, stage by stage, repeated, given up, closed,
-reopened, and amended to other norm bounds that are as true: after each step nothing is refuted, the proven bound is at
+Studies in memory and in a SQLite store, with asks and tells in random order, stage by stage, repeated, abandoned,
+closed, reopened, and amended to other true norm bounds: after each step nothing is refuted, the proven bound is at
 least the true optimum, and the gap at least the true regret.
 
 {histories}
@@ -97,7 +97,7 @@ What the harness reports when one part of the library is wrong.
 {broken_table}
 """
 
-#: For every part, its run from a seed, and how many rounds of it a whole run takes.
+#: For every part, its function of a seed, and the number of rounds in a whole run.
 PARTS: dict[str, tuple[Callable[[int], Ledger], int]] = {
     "stages": (lambda seed: foundation.run(400, seed), 0),
     "networks": (lambda seed: networks.run(2000, seed), 0),
@@ -110,34 +110,34 @@ PARTS: dict[str, tuple[Callable[[int], Ledger], int]] = {
     "histories": (lambda seed: histories.run(30, seed), 20),
 }
 
-# Rounds between two looks at whether there are enough; the result must not depend on the number of processes.
+# Rounds between two counts of the checks; the result must not depend on the number of processes.
 _CHUNK = 2
 
 
 def one_round(part: str, seed: int) -> Ledger:
     """One round of a part."""
-    warnings.simplefilter("error", RuntimeWarning)  # an overflow is no bound
+    warnings.simplefilter("error", RuntimeWarning)  # an overflow is not a bound
     return PARTS[part][0](seed)
 
 
 def one_broken(number: int) -> Ledger:
-    """What is reported of one broken version."""
+    """The violations that the harness reports for one broken version."""
     warnings.simplefilter("error", RuntimeWarning)
     return BROKEN[number].caught()
 
 
 class Rounds:
-    """Runs rounds in so many processes, and adds them up in the order of their seeds."""
+    """Runs rounds in `jobs` processes, and merges them in the order of their seeds."""
 
     def __init__(self, jobs: int, seed: int) -> None:
         self._pool = ProcessPoolExecutor(jobs) if jobs > 1 else None
         self._seed = seed
 
     def map(self, function: Callable[..., Ledger], *arguments: Iterable[object]) -> Iterator[Ledger]:
-        """As the builtin, in parallel."""
+        """Like the builtin `map`, in parallel."""
         return map(function, *arguments) if self._pool is None else self._pool.map(function, *arguments)
 
-    def so_many(self, part: str, rounds: int) -> Ledger:
+    def fixed(self, part: str, rounds: int) -> Ledger:
         """A fixed number of rounds."""
         return self._merged(part, Ledger(), range(self._seed, self._seed + rounds))
 
@@ -156,12 +156,12 @@ class Rounds:
         numbers = list(seeds)
         for number, found in zip(numbers, self.map(one_round, [part] * len(numbers), numbers), strict=True):
             ledger.merge(found.tallies)
-            say(f"{part}, seed {number}: {ledger.checks:,} checks, {ledger.violations} violations")
+            log(f"{part}, seed {number}: {ledger.checks:,} checks, {ledger.violations} violations")
         return ledger
 
 
-def say(text: str) -> None:
-    """Print the progress of the run."""
+def log(text: str) -> None:
+    """Print the progress of the run to standard error."""
     print(text, file=sys.stderr, flush=True)
 
 
@@ -173,16 +173,16 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=1, help="processes; the result does not depend on it")
     parser.add_argument("--write", type=Path, help="write the tables to this file")
-    given = parser.parse_args()
-    rounds = Rounds(given.jobs, given.seed)
+    options = parser.parse_args()
+    rounds = Rounds(options.jobs, options.seed)
     ledgers = {
-        "stages": rounds.until("stages", given.checks, lambda tally: tally.name),
-        "networks": rounds.until("networks", given.checks, lambda tally: tally.name.split(":")[0]),
+        "stages": rounds.until("stages", options.checks, lambda tally: tally.name),
+        "networks": rounds.until("networks", options.checks, lambda tally: tally.name.split(":")[0]),
     }
-    networks.run_gaps(ledgers["networks"], given.seed, given.gap_steps)
+    networks.run_gaps(ledgers["networks"], options.seed, options.gap_steps)
     for part, (_, usual) in PARTS.items():
         if part not in ledgers:
-            ledgers[part] = rounds.so_many(part, max(1, round(given.rounds * usual)))
+            ledgers[part] = rounds.fixed(part, max(1, round(options.rounds * usual)))
     broken: list[tuple[Broken, Ledger]] = list(zip(BROKEN, rounds.map(one_broken, range(len(BROKEN))), strict=True))
     caught = sum(ledger.violations > 0 for _, ledger in broken)
     violations = sum(ledger.violations for ledger in ledgers.values())
@@ -198,9 +198,9 @@ def main() -> int:
     for part, ledger in ledgers.items():
         for tally in ledger.tallies:
             for note in tally.notes:
-                say(f"{part}: {tally.name}: {note}")
-    if given.write:
-        given.write.write_text(text, encoding="utf-8")
+                log(f"{part}: {tally.name}: {note}")
+    if options.write:
+        options.write.write_text(text, encoding="utf-8")
     return 1 if violations or caught < len(broken) else 0
 
 

@@ -1,7 +1,7 @@
 """Deliberately broken versions of the library, each of which the harness must report.
 
-A harness that finds nothing proves something only if it would find something. Every entry replaces one function or
-constant of the library by a wrong one, and names the part of the harness that must see violations.
+A harness without violations proves something only if it finds real errors. Every entry replaces one function or
+constant of the library by a wrong one, and names the part of the harness that must report violations.
 """
 
 from collections.abc import Callable, Iterator
@@ -26,7 +26,7 @@ from tests.soundness.harness import Ledger
 
 @dataclass(frozen=True)
 class Broken:
-    """A wrong version of something, and the checks that must notice it."""
+    """A broken version of the library, and the part of the harness that must report it."""
 
     name: str
     part: str  # of the harness
@@ -35,20 +35,20 @@ class Broken:
 
     @contextmanager
     def applied(self) -> Iterator[None]:
-        """The library, broken."""
+        """Context in which the library is broken."""
         with ExitStack() as stack:
             for owner, attribute, wrong in self.replacements:
                 stack.enter_context(mock.patch.object(owner, attribute, wrong))
             yield
 
     def caught(self) -> Ledger:
-        """What the harness reports of the broken library."""
+        """The report of the harness on the broken library."""
         with self.applied():
             return self.run()
 
 
 def times(function: Callable[..., Any], factor: float) -> Callable[..., Any]:
-    """The same function, its result times a factor."""
+    """The same function with its result multiplied by a factor."""
 
     def scaled(*args: Any, **options: Any) -> Any:
         return factor * function(*args, **options)
@@ -57,7 +57,7 @@ def times(function: Callable[..., Any], factor: float) -> Callable[..., Any]:
 
 
 def always(value: Any) -> Callable[..., Any]:
-    """A function that returns this, whatever it is given."""
+    """A function that returns this value for all arguments."""
 
     def constant(*_args: Any, **_options: Any) -> Any:
         return value
@@ -86,7 +86,7 @@ def _off(network: Any, controls: Any, outputs: Any) -> Any:
 
 
 def _without_last_leaf(self: Any, rows: Any) -> Any:
-    """Leaves from which the one with the highest bound got lost."""
+    """Leaves without the one with the highest bound."""
     kept = _take(self, rows)
     return kept if len(kept) < 2 else _take(kept, kept.bound < kept.bound.max())
 
@@ -138,7 +138,7 @@ BROKEN: tuple[Broken, ...] = (
         partial(scales.run, 10, 1, ("chain",)),
     ),
     Broken(
-        "told values may lie 1e-9 outside of their bounds in any units",
+        "observed values may lie 1e-9 outside of their bounds in any units",
         "refusals",
         tuple((module, "output_slack", _absolute_slack) for module in (consistency, validation, slack)),
         partial(refusals.run, 4, 1),
@@ -219,7 +219,7 @@ BROKEN: tuple[Broken, ...] = (
 
 
 def table(results: list[tuple[Broken, Ledger]]) -> str:
-    """A Markdown table of what was broken, where it was noticed, and how often."""
+    """A Markdown table: what was broken, which part reported it, and how often."""
     lines = ["| broken | noticed by | checks | violations |", "|---|---|---:|---:|"]
     for broken, ledger in results:
         kinds = [tally.name for tally in ledger.tallies if tally.violations]

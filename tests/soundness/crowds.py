@@ -1,4 +1,4 @@
-"""300 crowded runs: clusters of radius 1e-1 to 1e-12 and exact repeats, learned in batches of any size, also empty."""
+"""Soundness with 300 clustered runs: radii 1e-1 to 1e-12 and exact repeats, in batches of any size, also empty."""
 
 from functools import partial
 
@@ -19,7 +19,7 @@ STRUCTURES = ("chain", "controls", "feed-forward", "multi-output", "join")
 KERNELS: tuple[Stationary, ...] = (SquaredExponential(1.0), Matern(2.5), Matern(1.5, 0.7))
 FORMS: tuple[Form, ...] = ("union", "hull")
 RUNS = 300
-BLOCK_RUNS = 40  # of a kernel that is not separable: each run is a block of p rows
+BLOCK_RUNS = 40  # for a kernel that is not separable: each run is a block of p rows
 
 # A true Lipschitz constant of a stage of norm 2 under the kernels above: B·s·sqrt(−φ''(0))/ℓ.
 _LIPSCHITZ = 2.0 * float(np.sqrt(3.0)) / 0.7 * 1.001
@@ -66,7 +66,7 @@ def near(runs: Array, points: int, dimension: int, rng: np.random.Generator) -> 
 
 
 def check(ledger: Ledger, structure: str, problem: Problem, count: int, points: int, rng: np.random.Generator) -> None:
-    """Runs of a whole process."""
+    """Check bounds after runs of a whole process."""
     d = problem.network.domain.dimension
     runs = problem.values(crowd(count, d, rng))
     note = f"{problem.network.nodes[0].stage.kernel}"
@@ -98,12 +98,12 @@ def check(ledger: Ledger, structure: str, problem: Problem, count: int, points: 
 
 
 def _above(candidates: Candidates, beliefs: Beliefs, truth: Array) -> Array:
-    """How far the upper bounds of candidates lie above their objective, in units of B."""
+    """The upper bounds of candidates minus their objective, in units of B."""
     return (candidates.upper(beliefs) - truth) / truths.NORM
 
 
 def check_block(ledger: Ledger, points: int, rng: np.random.Generator) -> None:
-    """One stage with a kernel that is not separable."""
+    """Check one stage with a kernel that is not separable."""
     factor = rng.standard_normal((2, 2))
     blocks = truths.mixture(SquaredExponential(1.0), Matern(1.5, 0.7), factor)
     kernel = BlockKernel("a smooth and a rough part", blocks)

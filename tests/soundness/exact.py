@@ -1,7 +1,7 @@
 """Functions of exactly known norm, in 60-digit arithmetic: their values are rounded once, to the nearest float.
 
-Where a kernel matrix or the matrix of a `Separable` kernel is nearly singular, float64 does not know the function that
-it computes with. Here coefficients, values and norms are mpmath numbers, so the truth is the truth.
+Where a kernel matrix or the matrix of a `Separable` kernel is nearly singular, a function in float64 is not known
+accurately. Here coefficients, values and norms are mpmath numbers.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,14 +19,14 @@ DIGITS = 60
 #: An mpmath number; the library ships no types.
 Number = Any
 
-#: A context of its own: nothing else in the process sees the precision.
+#: A separate context: the precision affects nothing else in the process.
 mp = mpmath.MPContext()
 mp.dps = DIGITS
 
 
 @dataclass(frozen=True, eq=False)
 class ExactFunction:
-    """f(x) = Σ_i a_i·k(x, c_i) with a_i ∈ ℝ^p; the norm is whatever `norm_of` or a joint norm of the a_i says."""
+    """f(x) = Σ_i a_i·k(x, c_i) with a_i ∈ ℝ^p; its norm is that of `norm_of`, or a joint norm of the a_i."""
 
     kernel: Stationary
     centres: Array  # (m, d), floats taken as exact
@@ -73,7 +73,7 @@ def joint_square(kernel: Stationary, centres: Array, matrix: Array, inner: Seque
 def times_matrix(matrix: Array, rows: Sequence[Sequence[Number]]) -> list[list[Number]]:
     """A·g for every row g, A symmetric."""
     exact = [[mp.mpf(entry) for entry in row] for row in matrix.tolist()]
-    return [[mp.fdot(row, given) for row in exact] for given in rows]
+    return [[mp.fdot(row, vector) for row in exact] for vector in rows]
 
 
 def rounded(number: Number) -> float:

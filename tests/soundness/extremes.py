@@ -1,8 +1,8 @@
-"""Functions at the extreme: through the data, of norm exactly B, and as large as that allows at a chosen point.
+"""Extremal functions: through the data, of norm exactly B, and as large as possible at a chosen point.
 
 f± = μ ± ρ·k_t(·, x)·A·v/(σ_t(x)·sqrt(vᵀAv)) attains the bound in direction v at x when λ = 0. Its coefficients are
-solved for with 60 digits, so it passes through the told floats exactly: no bound of the library may be below it, and
-the pointwise bound may not be much above it.
+solved for with 60 digits, so it passes through the observed floats exactly: no bound of the library may be below it,
+and the pointwise bound may not be much above it.
 """
 
 from collections.abc import Callable
@@ -28,9 +28,9 @@ KERNELS: tuple[Stationary, ...] = (
     Matern(0.5, 1.5),
 )
 MOST = 12  # observations
-SHARP = 1e-5  # in units of B·s: how far above the extreme a pointwise bound may lie, for spread observations
+SHARP = 1e-5  # in units of B·s: the most that a pointwise bound may exceed the extreme, for spread observations
 _SPREAD = 1e-3  # the smallest eigenvalue of a kernel matrix, over s², that the jitter 1e-10 does not blur
-_QUERIES = 6  # at which each extreme is looked at, besides x
+_QUERIES = 6  # queries for each extreme, in addition to x
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,7 @@ class Extremes:
 
 
 def run(rounds: int, seed: int) -> Ledger:
-    """So many random data sets of every kind, for every kernel."""
+    """Check random data sets of every kind, for every kernel."""
     ledger = Ledger()
     for k, kernel in enumerate(KERNELS):
         rng = np.random.default_rng([seed, k, 7])
@@ -62,7 +62,7 @@ def run(rounds: int, seed: int) -> Ledger:
 def extremes(
     kernel: Stationary, matrix: Array, X: Array, Y: Array, x: Array, direction: Array, rng: np.random.Generator
 ) -> Extremes:
-    """The extremal functions of a random norm bound that leaves some room above the data."""
+    """The extremal functions for a random norm bound above the norm of the data."""
     t, p = Y.shape
     K = mp.matrix(exact.gram(kernel, X))
     A = mp.matrix(matrix.tolist())
@@ -103,7 +103,7 @@ def queries(extreme: Extremes, rng: np.random.Generator) -> Array:
 
 
 def check_scalar(ledger: Ledger, kernel: Stationary, crowded: bool, rng: np.random.Generator) -> None:
-    """Pointwise bounds, cells, envelopes and tables of a stage with one output."""
+    """Check pointwise bounds, cells, envelopes and tables of a stage with one output."""
     d = int(rng.integers(1, 4))
     X = observations(d, crowded, rng)
     draw = random_expansion(kernel, [-truths.BOX] * d, [truths.BOX] * d, norm=1.0, rng=rng)
@@ -143,7 +143,7 @@ def _accepted(kernel: Stationary, extreme: Extremes) -> Belief:
 
 
 def check_joint(ledger: Ledger, kernel: Stationary, family: str, rng: np.random.Generator) -> None:
-    """Balls, ellipsoids and each output of a stage with a joint norm, in the direction of one output."""
+    """Check balls, ellipsoids and each output of a stage with a joint norm, in the direction of one output."""
     p, d = int(rng.integers(2, 4)), int(rng.integers(1, 3))
     plain = rng.standard_normal((p, p))
     A = plain @ plain.T + 0.1 * np.eye(p) if family == "plain" else matrices.matrix(family, p, rng)
@@ -151,7 +151,7 @@ def check_joint(ledger: Ledger, kernel: Stationary, family: str, rng: np.random.
     X = observations(d, False, rng)
     draw = random_expansion(kernel, [-truths.BOX] * d, [truths.BOX] * d, norm=1.0, rng=rng, outputs=p)
     root = np.linalg.cholesky(A / np.outer(sizes, sizes))
-    Y = (draw(X) @ root.T) * sizes  # of a norm that is not much larger than 1
+    Y = (draw(X) @ root.T) * sizes  # with a norm that is not much larger than 1
     j = int(rng.integers(p))
     extreme = extremes(kernel, A, X, Y, rng.uniform(-1, 1, (1, d)), np.eye(p)[j], rng)
     note = f"{kernel}, {len(X)} runs in {d} dimensions, B = {extreme.norm!r}, A = {A.tolist()}"
@@ -180,12 +180,12 @@ def check_joint(ledger: Ledger, kernel: Stationary, family: str, rng: np.random.
 
 
 def _left(belief: BallBelief, Z: Array, truth: Array) -> Array:
-    """What is left of the radius at the truth, in units of B."""
+    """The radius minus the distance of the truth, in units of B."""
     return (belief.radius - truths.ellipsoid_distances(belief, Z, truth)) / belief.norm_bound
 
 
 def check_chain(ledger: Ledger, kernel: Stationary, rng: np.random.Generator) -> None:
-    """x → f → g where f is extreme at x, and g where f then is: the bound of the chain is not below."""
+    """Check the chain x → f → g, where f is extremal at x and g at f(x): its bound must not be lower."""
     X = observations(1, False, rng)
     first = random_expansion(kernel, [-truths.BOX], [truths.BOX], norm=1.0, rng=rng)
     one = extremes(kernel, np.eye(1), X, first(X), rng.uniform(-1, 1, (1, 1)), np.ones(1), rng)

@@ -1,4 +1,4 @@
-"""Every bound of the confidence layer against the truth, for all kernels, dimensions and numbers of data."""
+"""Soundness of every bound of the confidence layer, for all kernels, dimensions and numbers of data."""
 
 import numpy as np
 
@@ -29,12 +29,12 @@ def run(points: int, seed: int) -> Ledger:
 
 
 def check_scalar(ledger: Ledger, kernel: Stationary, d: int, t: int, points: int, rng: np.random.Generator) -> None:
-    """Pointwise bounds, envelopes, tables and cells of stages with independent outputs."""
+    """Check pointwise bounds, envelopes, tables and cells of stages with independent outputs."""
     for scene in truths.scenes(kernel, d, t, rng):
         f, B = scene.function, truths.NORM
         posterior = Posterior.fit(kernel, scene.inputs, f(scene.inputs))
         tight, paper = Belief(posterior, B), Belief(posterior, B, tight=False)
-        # Queries everywhere, at the data, and next to them, where rounding decides.
+        # Queries are everywhere, at the data, and next to them, where rounding matters.
         near = scene.inputs[rng.integers(t, size=points // 2)]
         near = near + rng.choice([0.0, 1e-9, 1e-5, 1e-2], (points // 2, 1)) * rng.standard_normal((points // 2, d))
         Z = np.concatenate([rng.uniform(-truths.BOX, truths.BOX, (points - points // 2, d)), near])
@@ -42,24 +42,24 @@ def check_scalar(ledger: Ledger, kernel: Stationary, d: int, t: int, points: int
         ledger["pointwise, radius B"].boxes(paper.bounds(Z), truth, B)
         ledger["pointwise, radius ρ"].boxes(tight.bounds(Z), truth, B)
         if kernel.curvature is not None:
-            given = Belief(posterior, B, truths.lipschitz(f, rng))
+            declared = Belief(posterior, B, truths.lipschitz(f, rng))
             inside = np.clip(Z, -truths.BOX, truths.BOX)
             anchors = rng.uniform(-truths.BOX, truths.BOX, (20, d))
-            ledger["envelope, given L"].boxes(envelope(given, inside, anchors), f(inside), B)
+            ledger["envelope, given L"].boxes(envelope(declared, inside, anchors), f(inside), B)
             if d == 1:
                 check_table(ledger, tight, f, points, rng)
         else:
-            given = tight
+            declared = tight
         cells = truths.random_cells(d, points // 4, rng)
         inside = truths.points_in(cells, 8, rng)
         values = f(inside.reshape(-1, d)).reshape(*inside.shape[:2], -1)
         ledger["cells, derived L"].boxes(cell_bounds(tight, cells), values, B)
-        ledger["cells, given L"].boxes(cell_bounds(given, cells), values, B)
+        ledger["cells, given L"].boxes(cell_bounds(declared, cells), values, B)
         ledger["cells in 4 pieces"].boxes(cell_bounds(tight, cells, pieces=4), values, B)
 
 
 def check_table(ledger: Ledger, belief: Belief, f: Expansion, points: int, rng: np.random.Generator) -> None:
-    """A coarse table: intervals between, across and beyond its nodes."""
+    """Check a coarse table over intervals between, across and beyond its nodes."""
     nodes = np.sort(rng.uniform(-1.5, 1.5, int(rng.integers(1, 40))))
     intervals = truths.random_cells(1, points // 4, rng)
     inside = truths.points_in(intervals, 8, rng)
@@ -72,7 +72,7 @@ def check_table(ledger: Ledger, belief: Belief, f: Expansion, points: int, rng: 
 def check_operator(
     ledger: Ledger, kernel: OperatorKernel, d: int, outputs: int, t: int, points: int, rng: np.random.Generator
 ) -> None:
-    """Balls and ellipsoids of stages with a joint norm."""
+    """Check balls and ellipsoids of stages with a joint norm."""
     f, B = truths.operator_function(kernel, d, outputs, rng), truths.NORM
     X = rng.uniform(-truths.BOX, truths.BOX, (t, d))
     posterior: OperatorPosterior

@@ -1,4 +1,4 @@
-"""Counts how often a bound contains the truth, and how close it came."""
+"""Tallies of checks: how often a bound contains the truth, and with which margin."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from cascada.confidence import Balls, Boxes
 
 Result = TypeVar("Result")
 
-# How many failures of a kind are described; their number is counted in full.
+# The number of failures of a kind that are described; all are counted.
 _NOTES = 5
 
 
@@ -27,24 +27,24 @@ class Tally:
     notes: list[str] = field(default_factory=list)  # the first failures, in words
 
     def verdict(self, right: bool, note: str) -> None:
-        """Count a check that has no margin: whether something happened as it must."""
+        """Count a check without a margin: whether something happened as it must."""
         self.checks += 1
         if not right:
             self.violations += 1
             self._note(note)
 
     def attempt(self, action: Callable[[], Result], note: str) -> Result | None:
-        """The result of an action that must not raise; None, and a violation, when it does."""
+        """The result of an action that must not raise; None, and a violation, if it does."""
         try:
             result = action()
-        except Exception as error:  # true data raised: whatever the error is, it must not be one
+        except Exception as error:  # true data must not raise any error
             self.verdict(False, f"{note}: {type(error).__name__}: {error}")
             return None
         self.verdict(True, note)
         return result
 
     def judge(self, happened: Callable[[], bool], note: str) -> None:
-        """Count a check that has no margin, and may raise, which is a violation as well."""
+        """Count a check without a margin; an error is a violation."""
         try:
             right = happened()
         except Exception as error:
@@ -52,25 +52,25 @@ class Tally:
         self.verdict(right, note)
 
     def try_boxes(self, compute: Callable[[], Boxes], truth: Array, scale: float | Array, note: str) -> None:
-        """As `boxes`, with bounds whose computation must not raise."""
+        """Like `boxes`, with bounds whose computation must not raise."""
         bounds = self._computed(compute, truth.size, note)
         if bounds is not None:
             self.boxes(bounds, truth, scale, note)
 
     def try_balls(self, compute: Callable[[], Balls], truth: Array, scale: float, note: str) -> None:
-        """As `balls`, with regions whose computation must not raise."""
+        """Like `balls`, with regions whose computation must not raise."""
         regions = self._computed(compute, truth[..., 0].size, note)
         if regions is not None:
             self.balls(regions, truth, scale, note)
 
     def try_margins(self, compute: Callable[[], Array], checks: int, note: str) -> None:
-        """As `add`, with margins whose computation must not raise; they have no width."""
+        """Like `add`, with margins whose computation must not raise; they have no width."""
         margins = self._computed(compute, checks, note)
         if margins is not None:
             self.add(margins, np.zeros(1), note)
 
     def _computed(self, compute: Callable[[], Result], checks: int, note: str) -> Result | None:
-        """The result, or None when the computation raises: then all checks that rest on it are violations."""
+        """The result, or None if the computation raises: then all checks that rest on it are violations."""
         try:
             return compute()
         except Exception as error:
@@ -116,7 +116,7 @@ class Ledger:
         return self._tallies.setdefault(name, Tally(name))
 
     def merge(self, others: Iterable[Tally]) -> None:
-        """Add what another ledger counted."""
+        """Add the counts of another ledger."""
         for other in others:
             mine = self[other.name]
             mine.checks += other.checks

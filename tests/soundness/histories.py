@@ -1,4 +1,4 @@
-"""Studies with a history: told in random order, stage by stage, repeated, given up, closed, reopened, amended.
+"""Soundness of studies with random histories: partial, repeated, abandoned, reopened and amended trials.
 
 Every process is one of `problems.certified`, so every assumption is true, also with a larger norm bound. After each
 step nothing may be refuted, the proven bound must be at least the true optimum, and the gap at least the true regret.
@@ -26,12 +26,12 @@ STRUCTURES = ("chain", "controls", "feed-forward", "multi-output", "join", "know
 KERNELS: tuple[Stationary, ...] = (SquaredExponential(1.0), Matern(2.5))
 ALGORITHMS = ("gpn_ucb", "gpn_ei", "random_search", "oi")
 _CANDIDATES = 300
-_PENDING = 3  # trials under way at most
-_POINTS = 20  # at which predictions are looked at after each step
+_PENDING = 3  # the most pending trials
+_POINTS = 20  # points of the predictions that are checked after each step
 
 
 def run(steps: int, seed: int, structures: Sequence[str] = STRUCTURES) -> Ledger:
-    """One history in memory, one of candidates, and one in a store for every structure."""
+    """Check one history in memory, one with candidates, and one in a store for every structure."""
     ledger = Ledger()
     for s, structure in enumerate(structures):
         rng = np.random.default_rng([seed, s, 10])
@@ -55,17 +55,17 @@ def minimised(problem: Problem) -> Problem:
 
 
 def play(ledger: Ledger, history: "History", steps: int) -> None:
-    """Random steps, with a look at what is claimed after each of them."""
+    """Take random steps, and check the study's claims after each of them."""
     for _ in range(steps):
         name = str(history.rng.choice(history.actions))
         note = f"{history.problem.name}, {history.kind}, {name} after {history.done}"
         ledger[f"{history.kind}: step accepted"].attempt(getattr(history, name), note)
         history.done.append(name)
-        look(ledger, history, note)
+        check_claims(ledger, history, note)
 
 
-def look(ledger: Ledger, history: "History", note: str) -> None:
-    """Certificate and bounds against the truth."""
+def check_claims(ledger: Ledger, history: "History", note: str) -> None:
+    """Check the certificate and the bounds against the truth."""
     problem, kind, study = history.problem, history.kind, history.study
     refined = {"cells": 300} if history.rng.uniform() < 0.3 else {}
     certificate = ledger[f"{kind}: certificate"].attempt(lambda: study.certificate(**refined), note)
@@ -82,7 +82,7 @@ def look(ledger: Ledger, history: "History", note: str) -> None:
         ledger[f"{kind}: proven bound and gap"].add(margins / truths.NORM, width, note)
     domain = problem.network.domain
     Z = history.rng.uniform(domain.lower, domain.upper, (_POINTS, domain.dimension))
-    if study.trials:  # next to runs, where bounds are sharp
+    if study.trials:  # near runs, where bounds are sharp
         runs = np.array([domain.row(trial.controls) for trial in study.trials])
         Z[::2] = runs[history.rng.integers(len(runs), size=len(Z[::2]))]
         Z[::4] += 10 ** history.rng.uniform(-9, -1, (len(Z[::4]), 1))
@@ -94,7 +94,7 @@ def look(ledger: Ledger, history: "History", note: str) -> None:
 
 
 class History:
-    """A study that is played with at random; true outputs only."""
+    """A study with random steps and true outputs."""
 
     kind: str
     actions: tuple[str, ...] = (
@@ -114,33 +114,33 @@ class History:
         self.network = problem.network
         self.optimum = problem.optimum[1]
         self.pending: dict[int, Trial] = {}
-        self.best: float | None = None  # the best complete run, by our own book
+        self.best: float | None = None  # the best complete run, counted independently
         self.done: list[str] = []
         self.study: Any = None
 
     @contextmanager
     def opened(self) -> Iterator[None]:
-        """The study, for as long as it is played with."""
+        """Context in which the study is open."""
         raise NotImplementedError
 
     def outputs(self, controls: dict[str, Any]) -> dict[str, list[float]]:
-        """What the process gives."""
+        """The outputs of the process."""
         values = self.problem.values(self.network.domain.row(controls)[None])[0]
         return {node.stage.name: values[list(node.columns)].tolist() for node in self.network.nodes}
 
     def ask(self) -> None:
-        """Take up one more trial."""
+        """Ask for one more trial."""
         trial = self.study.ask() if len(self.pending) < _PENDING else None
         if trial is not None:
             self.pending[trial.number] = trial
 
     def ask_two(self) -> None:
-        """Take up two trials to be run side by side."""
+        """Ask for two trials at the same time."""
         for trial in self.study.ask(2) if len(self.pending) < _PENDING else ():
             self.pending[trial.number] = trial
 
     def tell_stage(self) -> None:
-        """Tell any stage of any trial, before or after those that it follows from; perhaps again."""
+        """Tell a random stage of a random trial, before or after its parents, possibly again."""
         trial = self._any()
         if trial is None:
             return
@@ -148,7 +148,7 @@ class History:
         self._note(self.study.tell_stage(trial.number, name, self.outputs(dict(trial.controls))[name]))
 
     def tell(self) -> None:
-        """Tell all stages of any trial, or the last one alone."""
+        """Tell all stages of a random trial, or only the last one."""
         trial = self._any()
         if trial is None:
             return
@@ -158,7 +158,7 @@ class History:
         self._note(self.study.tell(trial.number, outputs))
 
     def add(self) -> None:
-        """A run of the past at random controls, whole or in part."""
+        """Add an earlier run at random controls, complete or partial."""
         domain = self.network.domain
         point: Array = self.rng.uniform(domain.lower, domain.upper)
         controls = domain.named(domain.decode(point[None])[0])
@@ -167,7 +167,7 @@ class History:
         self._note(self.study.add_trial(controls, {name: outputs[name] for name in kept}))
 
     def give_up(self) -> None:
-        """Fail or abandon a trial that was told in part or not at all."""
+        """Fail or abandon a trial with some or no observed outputs."""
         trial = self._any()
         if trial is not None:
             del self.pending[trial.number]
@@ -186,7 +186,7 @@ class History:
 
 
 class InMemory(History):
-    """A study that lives in this process, with any algorithm: a certificate does not rest on how points were chosen."""
+    """A study in memory, with any algorithm: a certificate does not depend on how points were chosen."""
 
     kind = "in memory"
 
@@ -212,7 +212,7 @@ class Listed(History):
 
 
 class Stored(History):
-    """A study in a SQLite file, closed and opened again, at times with other bounds that are as true."""
+    """A study in a SQLite file that is closed and reopened, sometimes with other true bounds."""
 
     kind = "stored"
     actions = (*History.actions, "reopen", "amend", "amend")
@@ -230,12 +230,12 @@ class Stored(History):
             self.study.close()
 
     def reopen(self) -> None:
-        """Close and open the study; what was told and what runs is in the log."""
+        """Close and reopen the study; observations and pending trials are in the log."""
         self.study.close()
         self.study = Study.open(self.url, "history", self.network)
 
     def amend(self) -> None:
-        """Go on with norm bounds that are 1 to 3 times the true norms."""
+        """Continue with norm bounds that are 1 to 3 times the true norms."""
         self.study.close()
         factor = float(self.rng.choice([1.0, 1.5, 3.0]))
         stages = [

@@ -1,7 +1,7 @@
-"""Joint norms under badly scaled, strongly correlated and singular matrices A of a `Separable` kernel.
+"""Soundness of joint norms under badly scaled, strongly correlated and singular matrices A of a `Separable` kernel.
 
 Functions are Σ_i A·g_i·k(·, c_i) with Σ_ij g_iᵀ·A·g_j·k(c_i, c_j) = B² to 60 digits. Their outputs are computed with 60
-digits and rounded once, so what is told differs from the truth by half a unit in the last place, and by nothing else.
+digits and rounded once, so observed outputs differ from the truth by at most half a unit in the last place.
 """
 
 from dataclasses import dataclass
@@ -90,7 +90,7 @@ def matrix(family: str, outputs: int, rng: np.random.Generator) -> Array:
 
 
 def draw(family: str, kernel: Stationary, rng: np.random.Generator) -> Scene:
-    """A random scene: the budget B² is spent on large and small directions of A alike, or at random."""
+    """A random scene: B² is distributed over large and small directions of A equally, or at random."""
     p, d = int(rng.integers(2, 4)), int(rng.integers(1, 3))
     A = matrix(family, p, rng)
     sizes = np.sqrt(np.diag(A))
@@ -109,7 +109,7 @@ def draw(family: str, kernel: Stationary, rng: np.random.Generator) -> Scene:
 
 
 def check(ledger: Ledger, family: str, scene: Scene, points: int, rng: np.random.Generator) -> None:
-    """All bounds of one scene at growing numbers of runs, half of which lie at the centres and use up all of B²."""
+    """Check all bounds of one scene with more and more runs, half of them at the centres, which use up all of B²."""
     d = scene.dimension
     X = np.concatenate([scene.function.centres, rng.uniform(-truths.BOX, truths.BOX, (max(COUNTS), d))])
     X = rng.permutation(X)[: max(COUNTS)]
@@ -125,7 +125,7 @@ def check(ledger: Ledger, family: str, scene: Scene, points: int, rng: np.random
 
 
 def check_block(ledger: Ledger, family: str, scene: Scene, runs: Array, truth: Array) -> None:
-    """The same kernel as a function that returns blocks, of which nothing else is known."""
+    """Check the same kernel as a general function that returns blocks."""
     d, p = scene.dimension, len(scene.sizes)
     X, Y, Z, values = runs[:, :d], runs[:, d : d + p], truth[:, :d], truth[:, d : d + p]
     kernel = BlockKernel("k·A", partial(scene.kernel.blocks, outputs=p))
@@ -138,14 +138,14 @@ def check_block(ledger: Ledger, family: str, scene: Scene, runs: Array, truth: A
 
 
 def _believed(posterior: OperatorPosterior, norm: float, outputs: Array) -> BallBelief:
-    """The belief in outputs that were rounded once."""
+    """The belief about outputs that were rounded once."""
     belief = BallBelief(posterior, norm).with_output_error(UNIT_ROUNDOFF * np.abs(outputs).max(axis=0))
     belief.check()
     return belief
 
 
 def check_stage(ledger: Ledger, family: str, scene: Scene, runs: Array, truth: Array, rng: np.random.Generator) -> None:
-    """Balls, ellipsoids, each output by itself, and regions, by the beliefs of the stage alone."""
+    """Check balls, ellipsoids, each output by itself, and regions, from the belief about the stage."""
     d, p = scene.dimension, len(scene.sizes)
     X, Y, Z, values = runs[:, :d], runs[:, d : d + p], truth[:, :d], truth[:, d : d + p]
     note = describe(scene, len(X))
@@ -174,7 +174,7 @@ def check_stage(ledger: Ledger, family: str, scene: Scene, runs: Array, truth: A
 def check_network(
     ledger: Ledger, family: str, scene: Scene, runs: Array, truth: Array, rng: np.random.Generator
 ) -> None:
-    """Every value of the process over points and cells, in every form."""
+    """Check every value of the process over points and cells, in every form."""
     d, p, note = scene.dimension, len(scene.sizes), describe(scene, len(runs))
 
     def believed() -> Beliefs:
@@ -202,7 +202,7 @@ def _region(beliefs: Beliefs, cells: Boxes, stage: int) -> Balls:
 
 
 def check_refusal(ledger: Ledger, family: str, scene: Scene, runs: Array, rng: np.random.Generator) -> None:
-    """One output at three times the most that it can be contradicts B, whatever the scale of the others."""
+    """Check that an output of three times its largest possible value refutes B, whatever the scale of the others."""
     d = scene.dimension
     for j, size in enumerate(scene.sizes):
         wrong = scene.values(rng.uniform(-truths.BOX, truths.BOX, (1, d)))
@@ -213,7 +213,7 @@ def check_refusal(ledger: Ledger, family: str, scene: Scene, runs: Array, rng: n
 
 
 def refused(network: Network, runs: Array, wrong: Array) -> bool:
-    """Whether beliefs say that a run cannot be, by an error or by evidence."""
+    """Whether beliefs refuse a run as impossible, by an error or by evidence."""
     try:
         return bool(prior_beliefs(network).append(runs).append(wrong).evidence)
     except ContradictionError:

@@ -1,7 +1,7 @@
-"""Runs whose controls are one float apart, in every kind of control and at both ends of its range.
+"""Soundness of runs whose controls are one float apart, in every kind of control and at both ends of its range.
 
 Stages have exact norms, and act on the exact logarithm of a logarithmic control: all values are computed with 60 digits
-and rounded once. Different settings may share one floating-point logarithm; their runs are true all the same.
+and rounded once. Different settings may share one floating-point logarithm; all their runs are true.
 """
 
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ _CENTRES = 5
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """x → f → g, where g may take x as well; both functions have the norm that the network claims."""
+    """x → f → g, where x may be an input of g as well; both functions have the norm that the network declares."""
 
     network: Network
     control: Control
@@ -59,7 +59,7 @@ class Scene:
 
 
 def run(points: int, seed: int) -> Ledger:
-    """Tell clusters of neighbours in every kind of control, and look at `points` settings."""
+    """Tell clusters of neighbours in every kind of control, and check `points` settings."""
     ledger = Ledger()
     for i, (kind, controls) in enumerate(KINDS.items()):
         for j, control in enumerate(controls):
@@ -114,28 +114,28 @@ def neighbours(control: Control, count: int, rng: np.random.Generator) -> list[f
 
 
 def check(ledger: Ledger, kind: str, scene: Scene, points: int, rng: np.random.Generator) -> None:
-    """True runs at neighbours are accepted in any order, and bounds hold there, next to them, and elsewhere."""
+    """Check that true runs at neighbours are accepted in any order, and bounds hold there, nearby and elsewhere."""
     settings = [x for _ in range(3) for x in neighbours(scene.control, int(rng.integers(2, 6)), rng)]
     note = f"{scene.control}, {scene.network.nodes[0].stage.kernel}, shared: {scene.shared}, x = {settings}"
 
-    def told() -> Study:
+    def observed() -> Study:
         study = Study(scene.network)
         for x in rng.permutation(np.array(settings, dtype=object)).tolist():
             study.add_trial({"x": x}, scene.run(x))
         study.beliefs.check()
         return study
 
-    study = ledger[f"{kind}: true runs accepted"].attempt(told, note)
+    study = ledger[f"{kind}: true runs accepted"].attempt(observed, note)
     if study is None:
         return
     anywhere = rng.uniform(scene.network.domain.lower, scene.network.domain.upper, (points, 1))
     elsewhere = scene.network.domain.decode(anywhere)[:, 0].tolist()
     around = [x for _ in range(4) for x in neighbours(scene.control, 4, rng)]
-    looked = [*settings, *around, *elsewhere]
-    truth = scene.values(looked)
+    queries = [*settings, *around, *elsewhere]
+    truth = scene.values(queries)
     norms = np.array([float(node.stage.norm_bound[0]) for node in scene.network.nodes])  # type: ignore[index]
-    check_bounds(ledger, kind, study.beliefs, np.array(looked, dtype=float)[:, None], truth, norms, note, rng)
-    for x, values in list(zip(looked, truth, strict=True))[: len(settings) + 4]:
+    check_bounds(ledger, kind, study.beliefs, np.array(queries, dtype=float)[:, None], truth, norms, note, rng)
+    for x, values in list(zip(queries, truth, strict=True))[: len(settings) + 4]:
         ledger[f"{kind}: predictions"].try_boxes(partial(_predicted, study, x), values[None], norms, note)
     certificate = ledger[f"{kind}: certificate"].attempt(lambda: study.certificate(cells=100), note)
     if certificate is None:
@@ -163,7 +163,7 @@ def check_bounds(
     note: str,
     rng: np.random.Generator,
 ) -> None:
-    """All outputs over the coordinates of settings (n, 1), and over cells around them."""
+    """Check all outputs over the coordinates of settings (n, 1), and over cells around them."""
     domain = beliefs.network.domain
     Z = domain.encode(settings)
     ledger[f"{kind}: points"].try_boxes(lambda: truths.output_boxes(beliefs, Boxes(Z, Z)), truth, norms, note)

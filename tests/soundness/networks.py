@@ -1,4 +1,4 @@
-"""Bounds of whole networks, and the gaps of whole optimisations, against the truth."""
+"""Soundness of the bounds of whole networks, and of the gaps of whole optimisations."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from cascada.study import Study
 from tests.soundness import truths
 from tests.soundness.harness import Ledger
 
-# Without the structures that differ from these in size alone.
+# Without the structures that differ from these in size only.
 STRUCTURES = ("chain", "controls", "feed-forward", "multi-output", "join", "known")
 KERNELS: tuple[Stationary, ...] = (
     SquaredExponential(1.0),
@@ -29,10 +29,10 @@ def run(points: int, seed: int) -> Ledger:
         for k, kernel in enumerate(KERNELS):
             rng = np.random.default_rng([seed, s, k])
             problem = certified(structure, int(rng.integers(1 << 30)), kernel)
-            beliefs, told = prior_beliefs(problem.network), 0
+            beliefs, learned = prior_beliefs(problem.network), 0
             for count in COUNTS:
-                beliefs = beliefs.append(_runs(problem, count - told, rng))
-                told = count
+                beliefs = beliefs.append(_runs(problem, count - learned, rng))
+                learned = count
                 check_bounds(ledger, structure, problem, beliefs, points, rng)
     return ledger
 
@@ -40,7 +40,7 @@ def run(points: int, seed: int) -> Ledger:
 def check_bounds(
     ledger: Ledger, structure: str, problem: Problem, beliefs: Beliefs, points: int, rng: np.random.Generator
 ) -> None:
-    """Every value of the process over points and over cells, in both forms."""
+    """Check every value of the process over points and over cells, in both forms."""
     domain, scale = problem.network.domain, truths.NORM
     d = domain.dimension
     Z = rng.uniform(domain.lower, domain.upper, (points, d))
@@ -72,7 +72,7 @@ def run_gaps(ledger: Ledger, seed: int, steps: int) -> None:
 
 
 def check_gaps(ledger: Ledger, structure: str, problem: Problem, steps: int) -> None:
-    """One optimisation; the true maximum is at least the dense search's, whose error is allowed for."""
+    """Check one optimisation against the maximum of a dense search, whose error is allowed for."""
     study, best_possible = Study(problem.network), problem.optimum[1]
     for _ in range(steps):
         trial = study.ask()

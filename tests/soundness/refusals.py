@@ -1,7 +1,7 @@
-"""Values that no process can give are refused, and values that it can give are accepted, in all units.
+"""Soundness of refusals: impossible values are refused and true values are accepted, in all units.
 
-Every case is told to a study twice: as the process gives it, and with one number that contradicts an assumption by a
-factor of two or more. What is impossible in one unit is impossible in every other one.
+A study gets every case twice: with the true values, and with one number that contradicts an assumption by a factor of
+two or more. A value that is impossible in one unit is impossible in every other one.
 """
 
 from collections.abc import Callable
@@ -25,17 +25,17 @@ Outputs = dict[str, float]
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A network with runs (controls, outputs): true ones, and the same with something impossible."""
+    """A network with runs (controls, outputs): true ones, and the same ones with an impossible value."""
 
     network: Network
     true: list[tuple[float, Outputs]]
     wrong: list[tuple[float, Outputs]]
     note: str
-    wrong_network: Network | None = None  # for the wrong runs, where that is another one
+    wrong_network: Network | None = None  # for the wrong runs, if it differs
 
 
 def run(rounds: int, seed: int) -> Ledger:
-    """Tell so many random cases of every kind."""
+    """Check random cases of every kind."""
     ledger = Ledger()
     for i, (name, draw) in enumerate(CASES.items()):
         rng = np.random.default_rng([seed, i, 5])
@@ -48,7 +48,7 @@ def run(rounds: int, seed: int) -> Ledger:
 
 
 def refused(network: Network, runs: list[tuple[float, Outputs]]) -> bool:
-    """Whether a study that is told these runs says that something cannot be: by an error, or by its certificate."""
+    """Whether a study refuses these runs as impossible: by an error, or by its certificate."""
     study = Study(network)
     try:
         for x, outputs in runs:
@@ -77,7 +77,7 @@ def _sectioned(x: float, scale: float) -> float:
 
 
 def objective_alone(rng: np.random.Generator) -> Case:
-    """The last stage is observed, its input is not: 2.5 times the most that it can be."""
+    """The last stage is observed, its input is not: 2.5 times its largest possible value."""
     scale, middle = _scale(rng), _scale(rng)
     network = chain(_first(middle), Stage("g", kernel=SquaredExponential(middle), norm_bound=scale))
     x = float(rng.uniform())
@@ -86,7 +86,7 @@ def objective_alone(rng: np.random.Generator) -> Case:
 
 
 def offset_alone(rng: np.random.Generator) -> Case:
-    """The same with a large offset: 9 norm bounds away from it, of which f can be one."""
+    """The same with a large offset: f is 9 norm bounds away from it, where one is possible."""
     scale, middle = _scale(rng), _scale(rng)
     offset = float(scale * 10 ** rng.uniform(0, FARTHEST) * rng.choice([-1.0, 1.0]))
     second = Stage("g", kernel=SquaredExponential(middle), norm_bound=scale, offset=offset)
@@ -97,7 +97,7 @@ def offset_alone(rng: np.random.Generator) -> Case:
 
 
 def whole_run(rng: np.random.Generator) -> Case:
-    """All stages are observed; the second is at twice the most that it can be."""
+    """All stages are observed; the second is twice its largest possible value."""
     scale, middle = _scale(rng), _scale(rng)
     network = chain(_first(middle), Stage("g", kernel=SquaredExponential(middle), norm_bound=scale))
     runs = []
@@ -119,7 +119,7 @@ def whole_run_with_offset(rng: np.random.Generator) -> Case:
 
 
 def formula(rng: np.random.Generator) -> Case:
-    """A known stage is told at 500 times what its formula gives."""
+    """A known stage is reported with 500 times the value of its formula."""
     scale, middle = _scale(rng), _scale(rng)
     factor = scale / middle
     known = Stage("g", known=True, function=lambda f: factor * f, lipschitz=factor)
@@ -130,7 +130,7 @@ def formula(rng: np.random.Generator) -> Case:
 
 
 def formula_alone(rng: np.random.Generator) -> Case:
-    """A known stage is told without its input, at twice the most that it can be."""
+    """A known stage is reported without its input, with twice its largest possible value."""
     scale, middle = _scale(rng), _scale(rng)
     factor = scale / middle
     known = Stage("g", known=True, function=lambda f: factor * f, lipschitz=factor)
@@ -153,7 +153,7 @@ def slope(rng: np.random.Generator) -> Case:
 
 
 def formula_slope(rng: np.random.Generator) -> Case:
-    """A formula that is steeper, by a factor of two, than its Lipschitz constant says."""
+    """A formula that is twice as steep as its Lipschitz constant."""
     scale, middle = _scale(rng), _scale(rng)
     factor = scale / middle
 

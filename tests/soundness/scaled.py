@@ -52,7 +52,7 @@ class Units:
 
 
 def process(structure: str, seed: int, kernel: Stationary, units: Units) -> Problem:
-    """A random process of this structure in these units; every modelled stage has exactly the norm that it claims."""
+    """A random process of this structure in these units; every modelled stage has exactly its declared norm."""
     rng, plans = np.random.default_rng(seed), STRUCTURES[structure].plans
     stages: list[Stage] = []
     functions: list[Callable[[Array], Array]] = []
@@ -117,7 +117,7 @@ def _inputs(plan: StagePlan, plans: Any, units: Units) -> tuple[Array, Array]:
 def _modelled(
     plan: StagePlan, i: int, scales: Array, centre: Array, kernel: Stationary, units: Units, rng: np.random.Generator
 ) -> tuple[Callable[[Array], Array], dict[str, Any]]:
-    """The function of a stage, drawn in plain units and then scaled, and what is assumed of it."""
+    """The function of a stage, drawn in plain units and then scaled, and its assumptions."""
     size, variance, ones = float(units.outputs[i]), float(units.variances[i]), np.ones(len(scales))
     plain, own = in_units(kernel, ones, 1.0), in_units(kernel, scales, variance)
     # Σ a·k = Σ (a/v)·(v·k): with the kernel v·k, the norm is smaller by sqrt(v).
@@ -131,7 +131,7 @@ def _modelled(
     else:
         each = random_expansion(plain, -BOX * ones, BOX * ones, norm=NORM, outputs=plan.outputs, rng=rng)
         drawn = Expansion(own, each.centres * scales + centre, each.coefficients * factor)
-        # Centres were rounded where they lie far from 0: the norm is no longer that of the draw.
+        # Centres far from 0 were rounded: the norm is no longer that of the draw.
         drawn = drawn.scaled_to(bound) if centre.any() else drawn
     options = {"kernel": Separable(own) if plan.joint else own, "norm_bound": bound, "offset": offset}
     return partial(_shifted, drawn, offset), options

@@ -1,4 +1,4 @@
-"""Outputs, norms, offsets and inputs in units from 1e-90 to 1e90.
+"""Soundness of outputs, norms, offsets and inputs in units from 1e-90 to 1e90.
 
 A change of units must not change what is proven: with powers of two all bounds scale exactly, with powers of ten to a
 few roundings, and in all units true runs are accepted, bounds contain the truth, and impossible values are refused.
@@ -27,7 +27,7 @@ LARGEST = 90  # powers of ten
 FARTHEST = 12  # the largest offset, as a power of ten over the norm bound
 COUNTS = (0, 5, 40)
 
-# 10^90 as a power of two, less what a variance takes.
+# 10^90 as a power of two, minus the share of a variance.
 _TWOS, _VARIANCE_TWOS = 289, 8
 
 
@@ -72,7 +72,7 @@ def binary_units(base: Units, rng: np.random.Generator) -> Units:
 def check_decimal(
     ledger: Ledger, structure: str, kernel: Stationary, number: int, points: int, rng: np.random.Generator
 ) -> None:
-    """True runs are accepted and bounds contain the truth, in any units."""
+    """Check that true runs are accepted and bounds contain the truth, in any units."""
     units = decimal_units(structure, rng)
     problem = scaled.process(structure, number, kernel, units)
     note = f"{structure}, {kernel}, seed {number}, {units}"
@@ -85,7 +85,7 @@ def check_decimal(
 
 
 def believed(tally: Tally, problem: Problem, count: int, note: str, rng: np.random.Generator) -> Beliefs | None:
-    """Beliefs after true runs; None, and a violation, when they are refused."""
+    """Beliefs after true runs; None, and a violation, if they are refused."""
     domain = problem.network.domain
     runs = problem.values(rng.uniform(domain.lower, domain.upper, (count, domain.dimension)))
 
@@ -102,7 +102,7 @@ def check_bounds(
     note: str,
     rng: np.random.Generator,
 ) -> None:
-    """Every output over points and cells, in both forms."""
+    """Check every output over points and cells, in both forms."""
     domain = problem.network.domain
     d = domain.dimension
     Z = rng.uniform(domain.lower, domain.upper, (points, d))
@@ -116,11 +116,11 @@ def check_bounds(
 def check_binary(
     ledger: Ledger, structure: str, kernel: Stationary, number: int, points: int, rng: np.random.Generator
 ) -> None:
-    """Bounds in units that are powers of two are those in plain units times those powers, to the last digit."""
+    """Check that bounds in units that are powers of two are exact multiples of those in plain units."""
     offsets = rng.choice([0.0, 1.0]) * 2.0 ** rng.integers(0, 40, len(Units.plain(structure).outputs))
     base = Units.plain(structure, offsets)
     units = binary_units(base, rng)
-    plain, other = (scaled.process(structure, number, kernel, given) for given in (base, units))
+    plain, other = (scaled.process(structure, number, kernel, chosen) for chosen in (base, units))
     factors = scaled.column_scales(other, structure, units)
     d, note = plain.network.domain.dimension, f"{structure}, {kernel}, seed {number}, {units}"
     Z = rng.uniform(-truths.BOX, truths.BOX, (points, d))
@@ -156,7 +156,7 @@ def _accepted(problem: Problem, runs: Array) -> Beliefs:
 
 
 def check_stage(ledger: Ledger, kernel: Stationary, points: int, rng: np.random.Generator) -> None:
-    """Outputs times 10^k: the bounds of one stage are 10^k times as large, to a millionth of the norm bound."""
+    """Check that with outputs times 10^k the bounds are 10^k times as large, to a millionth of the norm bound."""
     for _ in range(4):
         d, t = int(rng.integers(1, 4)), int(rng.integers(1, 30))
         f = random_expansion(kernel, -np.ones(d), np.ones(d), norm=truths.NORM, rng=rng, outputs=2)
@@ -175,7 +175,7 @@ def _bounds(kernel: Stationary, X: Array, Z: Array, y: Array, factor: float) -> 
 
 
 def check_beyond(ledger: Ledger, rng: np.random.Generator) -> None:
-    """Norm bounds beyond 1e±90, whose squares may underflow or overflow, are refused or sound."""
+    """Check that norm bounds beyond 1e±90, whose squares may underflow or overflow, are refused or sound."""
     kernel = SquaredExponential(1.0)
     for _ in range(20):
         f = random_expansion(kernel, [-2], [2], norm=1.0, rng=rng, terms=5)
@@ -188,7 +188,7 @@ def check_beyond(ledger: Ledger, rng: np.random.Generator) -> None:
         except ArgumentError:
             tally.verdict(True, note)
             continue
-        except Exception as error:  # anything else tells the user nothing
+        except Exception as error:  # any other error would not help the user
             tally.verdict(False, f"{note}: {type(error).__name__}: {error}")
             continue
         right = np.all(np.isfinite(bounds.upper)) and bool(np.all(truths.contained(bounds, factor * f(Z))))

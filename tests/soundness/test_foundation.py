@@ -1,4 +1,4 @@
-"""A twentieth of `make soundness`, and proof that the harness would notice a broken bound."""
+"""A twentieth of `make soundness`, and tests that the harness reports broken bounds."""
 
 import numpy as np
 import pytest
@@ -53,7 +53,7 @@ def extremal(kernel: Stationary, B: float, rng: np.random.Generator) -> tuple[Po
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)
 def test_tight_radius_is_attained(kernel: Stationary) -> None:
-    """No bound from the norm alone can be smaller: the extremal function meets it to 1e-6 (λ = 1e-10)."""
+    """No bound from the norm alone can be smaller: the extremal function attains it to 1e-6 (λ = 1e-10)."""
     rng = np.random.default_rng(7)
     for _ in range(20):
         posterior, function, x = extremal(kernel, 2.0, rng)
@@ -65,7 +65,7 @@ def test_tight_radius_is_attained(kernel: Stationary) -> None:
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)
 def test_cell_of_no_width_is_the_pointwise_bound(kernel: Stationary) -> None:
-    """So the sharpness of the pointwise bound carries over to cells."""
+    """So cells are as sharp as the pointwise bound."""
     posterior, _, x = extremal(kernel, 2.0, np.random.default_rng(8))
     belief = Belief(posterior, 2.0)
     point, cell = belief.bounds(x), cell_bounds(belief, Boxes(x, x))
@@ -98,7 +98,7 @@ def test_harness_catches_a_halved_norm_bound(kernel: Stationary) -> None:
 
 
 def test_harness_catches_anchors_measured_to_the_centre() -> None:
-    """f(z) ≤ y_s + L‖c − x_s‖ over a cell around c forgets the half-width."""
+    """f(z) ≤ y_s + L‖c − x_s‖ over a cell around c omits the half-width."""
     rng, broken, right = np.random.default_rng(11), Tally("to the centre"), Tally("to the farthest corner")
     for _ in range(50):
         slope = rng.standard_normal((1, 2))
@@ -113,7 +113,7 @@ def test_harness_catches_anchors_measured_to_the_centre() -> None:
 
 
 def test_harness_catches_a_table_without_padding() -> None:
-    """The maximum over the nodes inside an interval, as a shortcut would have it, is no bound; the table is."""
+    """The maximum over the nodes inside an interval is not a bound; that of the table is."""
     rng, broken, right = np.random.default_rng(12), Tally("nodes inside only"), Tally("tents")
     for _ in range(50):
         function = random_expansion(SquaredExponential(0.5), [-2], [2], norm=2.0, rng=rng)

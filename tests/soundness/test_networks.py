@@ -1,4 +1,4 @@
-"""A twentieth of `make soundness` for whole networks, and proof that the harness would notice a broken bound."""
+"""A twentieth of `make soundness` for whole networks, and tests that the harness reports broken bounds."""
 
 import numpy as np
 import pytest
@@ -45,7 +45,7 @@ def broken(beliefs: Beliefs, factor: float) -> Beliefs:
 
 @pytest.mark.parametrize("structure", ["chain", "controls", "feed-forward", "join"])
 def test_harness_catches_radii_that_are_too_small(structure: str) -> None:
-    """A tenth of the radius at every stage: the truth leaves the bounds, and the harness says so."""
+    """With a tenth of the radius at every stage the truth leaves the bounds, and the harness reports it."""
     tally, rng = Tally("ρ / 10"), np.random.default_rng(5)
     for seed in range(5):
         problem = certified(structure, seed)

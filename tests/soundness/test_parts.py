@@ -1,4 +1,4 @@
-"""A small slice of every other part of `make soundness`, and proof that each of them notices a broken library."""
+"""A small slice of every other part of `make soundness`, and tests that each of them reports a broken library."""
 
 from collections.abc import Callable
 
@@ -20,7 +20,7 @@ SLICES: dict[str, tuple[Callable[[], Ledger], int]] = {
 
 
 @pytest.mark.parametrize("part", SLICES)
-def test_nothing_is_violated(part: str) -> None:
+def test_no_part_reports_a_violation(part: str) -> None:
     run, enough = SLICES[part]
     ledger = run()
     assert ledger.violations == 0, ledger.failures()

@@ -1,4 +1,4 @@
-"""Places where rounding, not mathematics, once broke a bound: kept so that it does not happen again."""
+"""Regression tests of bounds that rounding once broke."""
 
 import mpmath
 import numpy as np
@@ -30,7 +30,7 @@ def test_a_copy_of_a_large_logarithmic_control_contains_the_control() -> None:
 
 @pytest.mark.parametrize("offset", [1e4, 1e6, 1e7])
 def test_a_large_offset_neither_breaks_a_bound_nor_refutes_it(offset: float) -> None:
-    """Outputs are exact to their last digit only, which is large when the offset is."""
+    """Outputs are exact only to their last digit, which is large if the offset is large."""
     kernel, rng = SquaredExponential(1.0), np.random.default_rng(1)
     for _ in range(20):
         function = random_expansion(kernel, [-2], [2], norm=1.0, rng=rng, terms=6)
@@ -46,8 +46,8 @@ def test_a_large_offset_neither_breaks_a_bound_nor_refutes_it(offset: float) -> 
 
 
 @pytest.mark.parametrize("base", [0.0, 1e6, 1e8])
-def test_a_table_far_from_zero(base: float) -> None:
-    """The peak between two nodes is known to an ulp of the nodes, which is large far from 0."""
+def test_a_table_far_from_zero_contains_the_truth(base: float) -> None:
+    """The peak between two nodes is accurate to an ulp of the nodes, which is large far from 0."""
     rng = np.random.default_rng(2)
     for _ in range(50):
         p = base + rng.uniform(-1, 1)
@@ -72,7 +72,7 @@ def test_an_ill_conditioned_joint_kernel_is_not_refuted(condition: float) -> Non
         assert BallBelief(SeparablePosterior.fit(kernel, X, function(X)), 2.0).evidence == ()
 
 
-def test_an_output_that_is_always_zero() -> None:
+def test_an_output_that_is_always_zero_has_zero_bounds() -> None:
     kernel = Separable(SquaredExponential(1.0), [[1.0, 0.0], [0.0, 0.0]])
     rng = np.random.default_rng(4)
     function = random_operator_expansion(kernel, [-2], [2], norm=2.0, outputs=2, rng=rng)
@@ -85,7 +85,7 @@ def test_an_output_that_is_always_zero() -> None:
 
 
 def test_close_inputs_do_not_refute_a_true_lipschitz_constant() -> None:
-    """Later stages see inputs that are an ulp apart, whose outputs differ by roundings."""
+    """Later stages have inputs that are an ulp apart, whose outputs differ by roundings."""
     for seed in range(10):
         problem = certified("chain", seed, lipschitz=2.0)
         rng = np.random.default_rng(seed)
@@ -94,7 +94,7 @@ def test_close_inputs_do_not_refute_a_true_lipschitz_constant() -> None:
         assert prior_beliefs(problem.network).append(problem.values(X)).evidence == {}
 
 
-def test_asking_beside_partly_told_trials_never_crashes() -> None:
+def test_asking_with_partly_observed_trials_never_fails() -> None:
     for seed in range(12):
         problem = certified("chain", seed)
         study = Study(problem.network)
@@ -107,7 +107,7 @@ def test_asking_beside_partly_told_trials_never_crashes() -> None:
         assert study.certificate().gap is None
 
 
-def test_a_belief_with_unsure_outputs_covers_them() -> None:
+def test_a_belief_with_inexact_outputs_contains_the_truth() -> None:
     """R² = B² + t·ε²/λ: outputs that are off by up to ε do not break the bound."""
     kernel, rng = SquaredExponential(1.0), np.random.default_rng(5)
     for _ in range(20):

@@ -1,4 +1,4 @@
-"""Functions whose norm is known exactly, and places to look at them."""
+"""Functions whose norm is known exactly, and points and cells at which they are checked."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ class Scene:
 
 
 def kernels(dimension: int) -> list[Stationary]:
-    """Smooth and rough, closed forms and Bessel functions, per-dimension lengthscales, a variance, additive ones."""
+    """Kernels: smooth and rough, closed forms and Bessel functions, several lengthscales, a variance, additive ones."""
     scales = tuple(np.linspace(0.6, 1.6, dimension))
     radial: list[Stationary] = [
         SquaredExponential(1.0),
@@ -56,7 +56,7 @@ def kernels(dimension: int) -> list[Stationary]:
 
 
 def scenes(kernel: Stationary, dimension: int, t: int, rng: np.random.Generator) -> list[Scene]:
-    """The ordinary case and the nasty ones."""
+    """The ordinary case and numerically difficult ones."""
     low, high = np.full(dimension, -BOX), np.full(dimension, BOX)
     uniform = rng.uniform(low, high, (t, dimension))
     function = random_expansion(kernel, low, high, norm=NORM, rng=rng, outputs=2)
@@ -129,7 +129,7 @@ def ellipsoid_distances(belief: BallBelief, Z: Array, values: Array) -> Array:
 
 
 def each(belief: BallBelief) -> Belief:
-    """The belief in every output by itself, under a separable kernel."""
+    """The belief about every output by itself, under a separable kernel."""
     found = belief.per_output
     assert isinstance(found, Belief), "only asked of separable kernels"
     return found
@@ -166,7 +166,7 @@ def operator_function(
 
 
 def operator_lipschitz(kernel: OperatorKernel) -> float | None:
-    """A Lipschitz constant where the library derives none.
+    """A Lipschitz constant for kernels from which the library derives none.
 
     f − f' for Γ = k₁A + k₂I: the squared Lipschitz constants of the parts add up under ‖f‖ ≤ B.
     """

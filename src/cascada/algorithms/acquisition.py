@@ -41,7 +41,7 @@ class Scored(ABC):
         return Suggestion(point, cache=acquisition.cache)
 
     def recommend(self, situation: Situation) -> Array | None:  # noqa: ARG002
-        """None: the best run is the answer."""
+        """None: the best run is the result."""
         return None
 
 

@@ -1,10 +1,10 @@
 """GPN-EI: two runs at the maximum of the composite mean, then one where the objective may be better than expected.
 
 For processes whose norms are not known. The joint (x, η) form of the upper bound is a strong search at any width. At a
-very small width it finds the maximum of the composite mean, at one to three posterior sds points where the objective is
-large if all stages deviate favourably. The former are run as long as they promise an improvement. The latter are
-compared by expected improvement, from samples of the whole network. Where no point promises an improvement worth
-mentioning, a point far from all runs is chosen.
+very small width it finds the maximum of the composite mean. At one to three posterior sds it finds points where the
+objective is large if all stages deviate favourably. The former are run as long as they promise an improvement. The
+latter are compared by expected improvement, from samples of the whole network. If the largest expected improvement is
+negligible, a point far from all runs is chosen.
 
 Expected improvement alone does not suffice: with many outputs between the controls and the objective, nearly every
 point may be best, and expected improvement runs one corner of the box after the other (docs/choosing.md).
@@ -31,7 +31,7 @@ from cascada.search.starts import apart, best_apart
 
 # An improvement below this part of the objective's spread is negligible.
 _LITTLE = 1e-5
-# At the maximum of the mean the threshold is lower, because a small step may be one of many.
+# At a maximum of the mean away from all runs the threshold is lower, because a small step may be one of many.
 _NOTHING = 1e-8
 _MEAN = 0.01  # the width at which the search finds the maximum of the mean
 # Distances between runs, in sides of the box: up to the first the place is the same, beyond the second it is new.
@@ -63,7 +63,7 @@ class GPNEI:
         return Suggestion(random_free_point(situation, rng) if point is None else point)
 
     def recommend(self, situation: Situation) -> Array | None:  # noqa: ARG002
-        """None: the best run is the answer."""
+        """None: the best run is the result."""
         return None
 
     def _promising(self, situation: Situation, beliefs: Beliefs, rng: np.random.Generator) -> Array | None:

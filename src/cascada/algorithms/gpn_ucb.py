@@ -53,7 +53,7 @@ class GPNUCB:
         return self._ascent(situation, beliefs, rng)
 
     def recommend(self, situation: Situation) -> Array | None:  # noqa: ARG002
-        """None: the best run is the answer."""
+        """None: the best run is the result."""
         return None
 
     def _candidates(self, situation: Situation, beliefs: Beliefs, rng: np.random.Generator) -> Suggestion:

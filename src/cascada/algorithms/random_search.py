@@ -23,5 +23,5 @@ class RandomSearch:
         return Suggestion(random_free_point(situation, rng))
 
     def recommend(self, situation: Situation) -> Array | None:  # noqa: ARG002
-        """None: the best run is the answer."""
+        """None: the best run is the result."""
         return None

@@ -50,7 +50,7 @@ class BallBelief(BeliefBase[OperatorPrediction]):
         return replace(self, lipschitz=constants[None])
 
     def with_width(self, width: float) -> "BallBelief":
-        """The same belief with bounds of so many posterior sds, whatever its norm bound."""
+        """The same belief with bounds of `width` posterior sds, whatever its norm bound."""
         return replace(self, norm_bound=float(np.sqrt(self.posterior.spent + width**2)))
 
     @property
@@ -61,24 +61,28 @@ class BallBelief(BeliefBase[OperatorPrediction]):
     @property
     def has_output_beliefs(self) -> bool:
         """Whether the kernel is separable: a general one has no scalar kernel for an output."""
-        return isinstance(self.posterior, SeparablePosterior)
+        return self._separable is not None
+
+    @property
+    def _separable(self) -> SeparablePosterior | None:
+        """The posterior if its kernel is separable, else None."""
+        return self.posterior if isinstance(self.posterior, SeparablePosterior) else None
 
     @property
     def jitter(self) -> float:
         """λ of the posterior, relative to the prior variance."""
-        posterior = self.posterior
-        if isinstance(posterior, SeparablePosterior):
-            return posterior.scalar.jitter
-        assert isinstance(posterior, BlockPosterior), "an operator-valued posterior is of one of two kinds"
-        return posterior.jitter
+        if self._separable is not None:
+            return self._separable.scalar.jitter
+        assert isinstance(self.posterior, BlockPosterior), "an operator-valued posterior is of one of two kinds"
+        return self.posterior.jitter
 
     @property
     def largest_sd(self) -> float:
         """The largest prior sd of the outputs; infinite for a kernel given as a function."""
-        posterior = self.posterior
-        if not isinstance(posterior, SeparablePosterior):
+        separable = self._separable
+        if separable is None:
             return np.inf
-        return float(np.sqrt(posterior.kernel.kernel.variance) * posterior.output_roots.max())
+        return float(np.sqrt(separable.kernel.kernel.variance) * separable.output_roots.max())
 
     @property
     def largest_values(self) -> Array:
@@ -119,8 +123,8 @@ class BallBelief(BeliefBase[OperatorPrediction]):
     @property
     def _singular(self) -> str:
         """A hint if most of the evidence against B lies along the null space of a separable kernel's A; else empty."""
-        posterior = self.posterior
-        if not isinstance(posterior, SeparablePosterior) or posterior.spent_on_the_null_space <= 0.5 * posterior.spent:
+        separable = self._separable
+        if separable is None or separable.spent_on_the_null_space <= 0.5 * separable.spent:
             return ""
         return " The outputs leave the range of the separable kernel's singular matrix: use one of full rank."
 
@@ -170,8 +174,8 @@ class BallBelief(BeliefBase[OperatorPrediction]):
         up is not available to the others. None for a kernel that is not separable: it has no scalar kernel for an
         output.
         """
-        separable = self.posterior
-        if not isinstance(separable, SeparablePosterior):
+        separable = self._separable
+        if separable is None:
             return None
         self.check()
         root = separable.output_roots
@@ -187,10 +191,11 @@ class BallBelief(BeliefBase[OperatorPrediction]):
     def distance_modulus(self, distances: Array) -> Array:
         """The most that ‖f(x) − f(x')‖₂ can be for points that are raw ℓ2 `distances` apart, rounded up."""
         bounds = []
-        if isinstance(self.posterior, SeparablePosterior):
-            kernel = self.posterior.kernel.kernel
-            scaled = distances / kernel.lengthscales(self.posterior.dimension).min()
-            root = np.sqrt(self.posterior.kernel.spectral_norm) * (1 + 4 * self.posterior.output_count * UNIT_ROUNDOFF)
+        separable = self._separable
+        if separable is not None:
+            kernel = separable.kernel.kernel
+            scaled = distances / kernel.lengthscales(separable.dimension).min()
+            root = np.sqrt(separable.kernel.spectral_norm) * (1 + 4 * separable.output_count * UNIT_ROUNDOFF)
             bounds.append(self.norm_bound * root * kernel.distance(scaled * (1 + 4 * UNIT_ROUNDOFF)))
         if self.lipschitz is not None:
             bounds.append(self.lipschitz * distances)
@@ -206,11 +211,11 @@ class BallBelief(BeliefBase[OperatorPrediction]):
         Under a separable kernel each output has its own unit, sqrt(A_jj).
         """
         distances = np.linalg.norm(differences, axis=-1)
-        posterior = self.posterior
-        if not isinstance(posterior, SeparablePosterior):
-            return np.repeat(self.distance_modulus(distances)[..., None], posterior.output_count, axis=-1)
-        kernel = posterior.kernel.kernel
-        bound = kernel.distance(kernel.scaled_norm(differences))[..., None] * (self.norm_bound * posterior.output_roots)
+        separable = self._separable
+        if separable is None:
+            return np.repeat(self.distance_modulus(distances)[..., None], self.posterior.output_count, axis=-1)
+        kernel = separable.kernel.kernel
+        bound = kernel.distance(kernel.scaled_norm(differences))[..., None] * (self.norm_bound * separable.output_roots)
         if self.lipschitz is not None:
             bound = np.minimum(bound, self.lipschitz * distances[..., None])
         return bound * (1 + 4 * (differences.shape[-1] + 4) * UNIT_ROUNDOFF)
@@ -219,11 +224,12 @@ class BallBelief(BeliefBase[OperatorPrediction]):
     def raw_lipschitz(self) -> float | None:
         """A Lipschitz constant in raw ℓ2 distance: the smaller of L and the kernel's; None if there is neither."""
         known = [] if self.lipschitz is None else [self.lipschitz]
-        if isinstance(self.posterior, SeparablePosterior):
-            kernel = self.posterior.kernel.kernel
+        separable = self._separable
+        if separable is not None:
+            kernel = separable.kernel.kernel
             if kernel.lipschitz_factor is not None:
-                root = np.sqrt(self.posterior.kernel.spectral_norm)
-                shortest = kernel.lengthscales(self.posterior.dimension).min()
+                root = np.sqrt(separable.kernel.spectral_norm)
+                shortest = kernel.lengthscales(separable.dimension).min()
                 known.append(float(self.norm_bound * root * kernel.lipschitz_factor / shortest))
         return min(known, default=None)
 
@@ -239,8 +245,8 @@ class BallBelief(BeliefBase[OperatorPrediction]):
         """How far f can be from a mean that is off by `rounding` (n, p), rounded up, (n, 1)."""
         return self.widths(prediction)[:, None] + np.linalg.norm(rounding, axis=1, keepdims=True)
 
-    def drawn(self, prediction: OperatorPrediction, shape: tuple[int, ...], xi: Array) -> Array:
-        """Samples μ + Γ_t^{1/2}·ξ, (n, S, p); see `BeliefBase.drawn`."""
+    def sample(self, prediction: OperatorPrediction, shape: tuple[int, ...], xi: Array) -> Array:
+        """Samples μ + Γ_t^{1/2}·ξ, (n, S, p); see `BeliefBase.sample`."""
         p = xi.shape[1]
         mean = prediction.mean.reshape(*shape, p)
         return mean + np.einsum(

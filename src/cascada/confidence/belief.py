@@ -199,8 +199,8 @@ class Belief(BeliefBase[Prediction]):
         bounds = self.bounds_of(prediction)
         return np.maximum(bounds.upper - prediction.mean, prediction.mean - bounds.lower) + rounding
 
-    def drawn(self, prediction: Prediction, shape: tuple[int, ...], xi: Array) -> Array:
-        """Samples μ + σ·ξ, (n, S, p); see `BeliefBase.drawn`."""
+    def sample(self, prediction: Prediction, shape: tuple[int, ...], xi: Array) -> Array:
+        """Samples μ + σ·ξ, (n, S, p); see `BeliefBase.sample`."""
         mean = prediction.mean.reshape(*shape, xi.shape[1])
         return mean + prediction.sd.reshape(*shape, 1) * xi
 

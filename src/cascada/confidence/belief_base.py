@@ -119,7 +119,7 @@ class BeliefBase(ABC, Generic[P]):
         """How far f can be from a mean that is off by `rounding` (n, p), rounded up: (n, p), or (n, 1) if joint."""
 
     @abstractmethod
-    def drawn(self, prediction: P, shape: tuple[int, ...], xi: Array) -> Array:
+    def sample(self, prediction: P, shape: tuple[int, ...], xi: Array) -> Array:
         """Samples (n, S, p) from a prediction at inputs of shape (n, 1) or (n, S), flattened, and draws ξ (S, p)."""
 
     # ---- balls, for a joint norm or a single output

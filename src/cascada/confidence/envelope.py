@@ -15,7 +15,7 @@ from cascada.confidence.regions import Boxes
 if TYPE_CHECKING:  # belief.py imports this module
     from cascada.confidence.belief import Belief
 
-# Queries are worked on in blocks whose (n, anchors, d) differences have about this many entries.
+# Queries are processed in blocks whose (n, anchors, d) differences have about this many entries.
 _BLOCK_ENTRIES = 1 << 21
 
 

@@ -20,7 +20,7 @@ from cascada.network.beliefs import Beliefs
 
 _NODES_PER_LENGTHSCALE = 400
 _MOST_LENGTHSCALES = 40
-_BLOCK = 1 << 15  # values worked on at once, which fit a cache
+_BLOCK = 1 << 15  # values per block, which fit a cache
 
 
 @dataclass(frozen=True, eq=False)

@@ -75,7 +75,7 @@ def sample_objective(
         xi = draws[:, position : position + count]
         position += count
         prediction = (tracked or {}).get(i) or stage.belief.posterior.predict(inputs)
-        drawn = stage.belief.drawn(prediction, shape, xi)
+        drawn = stage.belief.sample(prediction, shape, xi)
         columns |= {outputs[name]: drawn[..., j] + declared.offset[j] for j, name in enumerate(declared.modelled)}
     network = beliefs.network
     values = np.broadcast_to(columns[network.objective_column], (n, len(draws)))

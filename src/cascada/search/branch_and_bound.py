@@ -23,12 +23,12 @@ from cascada.search.leaves import Leaves, halves
 
 # Cells per batch: enough for NumPy, few enough to stay best-first.
 _BATCH = 32
-# A centre is worth a run when its own bound reaches this part of the way from the best value to the cell's bound.
+# A centre is worth a run if its own bound reaches this part of the way from the best value to the cell's bound.
 _WORTH_A_RUN = 0.7
 # A side of r lengthscales adds this times r² to the first-order slope when the side to cut is chosen.
 _SECOND_ORDER = 0.05
 
-# A search for a proof only stops if cutting cells could close at most this part of the gap.
+# With `prove`, a search stops if cutting cells could close at most this part of the gap.
 _NO_USE = 1e-3
 
 Stopped = Literal["tolerance", "point", "runs", "cells", "seconds", "exhausted"]
