@@ -1,4 +1,4 @@
-"""What one suggestion costs, and how much faster the paper's practical variant is than its literal transcription.
+"""Cost of one suggestion, and speed of the paper's practical variant relative to its literal transcription.
 
 python -m benchmarks.asks [--write docs/performance.md]
 """
@@ -23,7 +23,7 @@ SIDE = 50  # 2,500 candidates, as in the paper
 
 
 def told(problem: Problem, study: Study, count: int) -> Study:
-    """Tell the results of random runs."""
+    """Add random runs to a study."""
     rng = np.random.default_rng(count)
     domain = problem.network.domain
     for row in rng.uniform(domain.lower, domain.upper, (count, domain.dimension)):
@@ -52,7 +52,7 @@ def growth_table() -> str:
 
 
 def paper_table() -> str:
-    """One step of the paper's variant (2,500 candidates, 100 grid points, window 1) after 4 runs, against loops."""
+    """One step of the paper's variant (2,500 candidates, 100 grid points, window 1) after 4 runs, relative to loops."""
     problem, grid = certified("chain", 0, lipschitz=2.0), PaperGrid()
     study = Study(problem.network, algorithm=grid, candidates=Grid({"x": SIDE, "y": SIDE}), jitter=JITTER)
     study = told(problem, study, 4)

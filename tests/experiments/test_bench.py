@@ -128,5 +128,5 @@ def test_an_interrupt_says_how_to_go_on(tmp_path):
     def interrupt(_done: int, _total: int) -> None:
         raise KeyboardInterrupt
 
-    with pytest.raises(UnfinishedError, match=r"interrupted. Every finished run is kept in .*out: the same command"):
+    with pytest.raises(UnfinishedError, match=r"interrupted. Finished runs are kept in .*out; the same command"):
         bench(PLAN, tmp_path / "out", 1, interrupt, plots=False)

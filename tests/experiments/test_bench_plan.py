@@ -80,7 +80,7 @@ def test_a_peer_that_is_not_installed_is_named(monkeypatch, peer, module):
         (lambda: Plan(CHAIN, ("auto",), 0, BenchSettings(5)), "seeds must be a whole number ≥ 1; got 0"),
         (
             lambda: Plan((), ("auto",), 1, BenchSettings(5)),
-            "problems must be at least one name, and each one once; got none",
+            "problems must be at least one name, each given once; got none",
         ),
         (lambda: Plan(CHAIN, ("ei", "ei"), 1, BenchSettings(5)), "algorithms must be .* got ei twice"),
     ],

@@ -147,5 +147,5 @@ def test_an_axis_that_is_linear_near_0_says_so() -> None:
 
 def test_without_matplotlib_the_error_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ArgumentError, match=r"install it with: pip install 'cascada\[paper\]'"):
+    with pytest.raises(ArgumentError, match=r"Run: pip install 'cascada\[paper\]'"):
         draw(synthetic(), tmp_path)

@@ -108,7 +108,7 @@ def test_which_algorithm_a_label_is():
         ({"trials": 0}, "trials must be"),
         ({"seed": -1}, "seed must be a whole number ≥ 0; got -1"),
         ({"samples": 1.5}, "samples must be"),
-        ({"family": 4, "chains": 5}, "chains must be at most the family's 4; got 5"),
+        ({"family": 4, "chains": 5}, "chains must be at most the size of the family, 4; got 5"),
     ],
 )
 def test_wrong_settings(wrong, message):

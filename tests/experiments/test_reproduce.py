@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from cascada.errors import ArgumentError
-from cascada.experiments.finished import as_text
 from cascada.experiments.pool import UnfinishedError
 from cascada.experiments.reproduce import compute
+from cascada.experiments.result_store import as_text
 from tests.experiments import stubs
 from tests.experiments.stubs import TINY, silent
 from tests.starting import gone, started
@@ -100,7 +100,7 @@ def test_results_of_other_settings_are_refused(copied):
 
 def test_a_folder_that_cannot_be_is_refused(tmp_path):
     (tmp_path / "file").write_text("", encoding="utf-8")
-    with pytest.raises(ArgumentError, match=r"results cannot be kept in .*file.*Give another folder"):
+    with pytest.raises(ArgumentError, match=r"results cannot be stored in .*file.*Give another folder"):
         compute(TINY, tmp_path / "file", 1, silent, stubs.instant)
     with pytest.raises(ArgumentError, match="jobs must be a whole number ≥ 1; got 0"):
         compute(TINY, tmp_path, 0, silent, stubs.instant)
@@ -138,7 +138,7 @@ def test_what_is_stopped_goes_on_where_it_was(tmp_path, number, made):
     finally:
         process.kill()
     if number == signal.SIGINT:
-        assert "UnfinishedError: interrupted. Every finished run is kept in" in errors
+        assert "UnfinishedError: interrupted. Finished runs are kept in" in errors
         assert "the same command continues" in errors
     workers = {int(line.split()[1]) for line in log.read_text(encoding="utf-8").splitlines()}
     wait_until(lambda: all(map(gone, workers)), "the workers are gone")

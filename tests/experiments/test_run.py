@@ -117,7 +117,7 @@ def test_a_point_between_candidates_is_evaluated(problem, truth):
 
 
 def test_an_algorithm_must_suggest_something(problem):
-    with pytest.raises(ArgumentError, match="suggested no point at trial 0 of 2"):
+    with pytest.raises(ArgumentError, match="suggested none at trial 0 of 2"):
         run(problem, Fixed(None), 2, seed=0)
 
 

@@ -110,7 +110,7 @@ def without(**fields: object) -> Callable[[dict[str, Any]], None]:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (without(chain=2, algorithm="cEI"), r"chain 2 lacks a run of cEI; run it before"),
+        (without(chain=2, algorithm="cEI"), r"chain 2 lacks a run of cEI\. Run it before"),
         (without(chain=0, algorithm="OI b=0.001"), r"chain 0 lacks a run of OI b=0\.001"),
         (without(chain=3), r"chain 3 lacks a run of GPN-UCB, cUCB, OI b=1, cEI, GP-UCB, EI"),
         (without(chain=3, runs=25), r"chain 3 lacks NonAda with T = 25"),
