@@ -53,19 +53,19 @@ def seconds(size: int) -> dict[str, float]:
     candidates, values = network.domain.encode(points), problem.values(points)
     order = np.random.default_rng(size).permutation(len(points))
     start = size - STEPS // 2
-    told = values[order[:start]]
-    beliefs = prior_beliefs(network, jitter=1e-7).append(told)
+    data = values[order[:start]]
+    beliefs = prior_beliefs(network, jitter=1e-7).append(data)
     caches: dict[str, Any] = dict.fromkeys(ALGORITHMS)
     spent: dict[str, list[float]] = {name: [] for name in [*ALGORITHMS, "NonAda"]}
     for step in range(STEPS + 1):
         for name, algorithm in ALGORITHMS.items():
             context = Context(
                 beliefs=beliefs,
-                told=told,
+                told=data,
                 pending=np.empty((0, 2)),
                 candidates=candidates,
-                best=float(told[:, network.objective_column].max()),
-                trial=len(told),
+                best=float(data[:, network.objective_column].max()),
+                trial=len(data),
                 cache=caches[name],
             )
             started = time.perf_counter()
@@ -74,7 +74,7 @@ def seconds(size: int) -> dict[str, float]:
             caches[name] = suggestion.cache
         spent["NonAda"].append(_composite_mean_maximised(beliefs, candidates))
         row = values[order[start + step], None]
-        told, beliefs = np.concatenate([told, row]), beliefs.append(row)
+        data, beliefs = np.concatenate([data, row]), beliefs.append(row)
     return {name: median(turns[1:]) for name, turns in spent.items()}  # the first turn had no cache
 
 

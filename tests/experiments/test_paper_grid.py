@@ -1,4 +1,4 @@
-"""The paper-faithful mode against its literal transcription."""
+"""Tests of the paper's variant, compared with its literal transcription."""
 
 import numpy as np
 import pytest
@@ -25,9 +25,9 @@ def test_equals_the_literal_transcription_step_by_step(seed: int, grid: PaperGri
     study = Study(network, algorithm=grid, candidates=Grid({"x": 6, "y": 6}), seed=seed, jitter=JITTER)
     candidates = [tuple(row) for row in Grid({"x": 6, "y": 6}).points(network.domain).tolist()]
     D = np.linspace(grid.low, grid.high, grid.points).tolist()
-    told: list[tuple[list[tuple[float, ...]], list[float]]] = [([], []) for _ in network.nodes]
+    data: list[tuple[list[tuple[float, ...]], list[float]]] = [([], []) for _ in network.nodes]
     for _ in range(8):
-        stages = [PaperStage(X, y, JITTER) for X, y in told]
+        stages = [PaperStage(X, y, JITTER) for X, y in data]
         expected = paper_grid_ucb(stages, candidates, D, grid.radius, B=2.0, L=2.0)
         beliefs = [stage.belief for stage in study.beliefs.stages]
         got = grid.upper(beliefs, np.array(candidates))  # type: ignore[arg-type]
@@ -38,7 +38,7 @@ def test_equals_the_literal_transcription_step_by_step(seed: int, grid: PaperGri
         assert expected[candidates.index(point)] >= max(expected) - 1e-6
         value: tuple[float, ...] = point
         outputs = {}
-        for node, (X, y) in zip(network.nodes, told, strict=True):
+        for node, (X, y) in zip(network.nodes, data, strict=True):
             assert node.stage.function is not None
             (out,) = node.stage.function(**dict(zip(node.input_names, value, strict=True)))
             if value not in X:
@@ -60,7 +60,7 @@ def test_ties_are_broken_by_the_generator() -> None:
     assert len(firsts) > 1
 
 
-def test_it_yields_no_gap_of_its_own() -> None:
+def test_the_certificate_does_not_come_from_the_algorithm() -> None:
     """The certificate of such a study comes from certified bounds."""
     network = a_chain(0)
     study = Study(network, algorithm=PaperGrid(), candidates=Grid({"x": 5, "y": 5}))
@@ -70,7 +70,7 @@ def test_it_yields_no_gap_of_its_own() -> None:
     assert suggestion.bound is None
 
 
-def test_what_it_is_not_defined_for_is_said() -> None:
+def test_unsupported_networks_raise_an_argument_error() -> None:
     with pytest.raises(ArgumentError, match="candidates"):
         Study(a_chain(0), algorithm=PaperGrid()).ask()
     with pytest.raises(ArgumentError, match="chains of scalar stages"):
