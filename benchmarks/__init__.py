@@ -1,7 +1,7 @@
-"""Speed, as ratios against a peer measured in the same run.
+"""Benchmarks of speed and quality, as ratios to a baseline measured in the same run.
 
-Importing the package asks for one BLAS thread, which has to happen before the first import of numpy: run a benchmark
-as `python -m benchmarks.<name>`.
+Importing the package sets one BLAS thread, which must happen before the first import of numpy. Run a benchmark as
+`python -m benchmarks.<name>`.
 """
 
 import os

@@ -1,10 +1,10 @@
-"""What one ask with its tell costs as runs add up, where kernels and norms have to be estimated.
+"""Cost of one ask and tell by the number of runs, with estimated kernels and norms.
 
 python -m benchmarks.ask_growth [--write docs/performance.md]
 
-Prints one row for each problem and number of runs t: CPU seconds of an ask with its tell, a median, and of the slowest
-tell up to there, which fits kernels anew; each also as a multiple of what it is at the smallest t. Kernels are fitted
-with every run at first and later after every tenth part more: rarely enough that the median leaves it out.
+Prints one row for each problem and number of runs t: the median CPU seconds of an ask and tell, and those of the
+slowest tell so far, which refits the kernels; each also as a multiple of its value at the smallest t. Kernels are
+refitted with every run at first and later after a tenth more runs, which is too rare to affect the median.
 """
 
 from dataclasses import dataclass
@@ -20,19 +20,19 @@ from cascada.problems import by_name
 NAME = "benchmarks.ask_growth"
 PROBLEMS = ("drop-wave", "ackley", "ageing")
 SIZES = (50, 100, 200, 350, 500)
-STEPS = 5  # after t runs, of which the median counts
+STEPS = 5  # number of steps after t runs whose median is reported
 
 
 @dataclass(frozen=True)
 class Cost:
-    """CPU seconds after so many runs: of one step, and of the slowest tell so far."""
+    """CPU seconds of one step and of the slowest tell so far."""
 
     step: float
     fit: float
 
 
 def cost(name: str, size: int, seed: int = 0) -> Cost:
-    """What a step costs after `size` uniform random runs, the same ones (and more) for every size."""
+    """The cost of a step after `size` uniform random runs; larger sizes contain the runs of smaller ones."""
     problem = by_name(name)
     design = initial_points(problem, size, seed)
     course = run(problem, lambda: StudyContestant(problem.network, "auto", seed, size + STEPS), design, STEPS, seed)
@@ -43,7 +43,7 @@ def cost(name: str, size: int, seed: int = 0) -> Cost:
 
 
 def rows(name: str, sizes: tuple[int, ...] = SIZES) -> list[list[str]]:
-    """The table's rows for a problem."""
+    """The rows of the table for a problem."""
     found = {size: cost(name, size) for size in sizes}
     first = found[sizes[0]]
     label = f"{name} (d = {by_name(name).network.domain.dimension})"

@@ -1,4 +1,4 @@
-"""What one suggestion costs, and how much faster the paper's practical variant is than its literal transcription.
+"""Cost of one suggestion, and speed of the paper's practical variant relative to its literal transcription.
 
 python -m benchmarks.asks [--write docs/performance.md]
 """
@@ -22,8 +22,8 @@ JITTER = 1e-7
 SIDE = 50  # 2,500 candidates, as in the paper
 
 
-def told(problem: Problem, study: Study, count: int) -> Study:
-    """Tell the results of random runs."""
+def with_random_runs(problem: Problem, study: Study, count: int) -> Study:
+    """Add random runs to a study."""
     rng = np.random.default_rng(count)
     domain = problem.network.domain
     for row in rng.uniform(domain.lower, domain.upper, (count, domain.dimension)):
@@ -44,18 +44,20 @@ def growth_table() -> str:
     rows = []
     problem = certified("chain", 0)
     for t in (10, 50, 100, 200, 500):
-        box = min(seconds_to_ask(told(problem, Study(problem.network), t)) for _ in range(3))
+        box = min(seconds_to_ask(with_random_runs(problem, Study(problem.network), t)) for _ in range(3))
         grid = Grid({"x": SIDE, "y": SIDE})
-        listed = min(seconds_to_ask(told(problem, Study(problem.network, candidates=grid), t)) for _ in range(3))
+        listed = min(
+            seconds_to_ask(with_random_runs(problem, Study(problem.network, candidates=grid), t)) for _ in range(3)
+        )
         rows.append([str(t), duration(box), duration(listed)])
     return table(["t", "box", "2,500 candidates"], rows)
 
 
 def paper_table() -> str:
-    """One step of the paper's variant (2,500 candidates, 100 grid points, window 1) after 4 runs, against loops."""
+    """One step of the paper's variant (2,500 candidates, 100 grid points, window 1) after 4 runs, relative to loops."""
     problem, grid = certified("chain", 0, lipschitz=2.0), PaperGrid()
     study = Study(problem.network, algorithm=grid, candidates=Grid({"x": SIDE, "y": SIDE}), jitter=JITTER)
-    study = told(problem, study, 4)
+    study = with_random_runs(problem, study, 4)
     beliefs = [stage.belief for stage in study.beliefs.stages]
     points = Grid({"x": SIDE, "y": SIDE}).points(problem.network.domain)
     started = time.perf_counter()

@@ -1,13 +1,13 @@
-"""What it costs to choose points beside runs that are under way: regret with several runs at once against one.
+"""Regret with several pending runs relative to one run at a time.
 
     python -m benchmarks.batch [--problems drop-wave,ackley,certified-chain] [--pending 4] [--seeds 10] [--budget 50]
         [--write FILE.md]
 
-2(d + 1) uniform random runs, the same for both; then `--budget` runs of `auto`, with `--pending` runs under way at any
-time: the oldest is told, and a new point chosen. Prints the median regret of both, and their ratio. Whoever chooses
-beside three runs under way knows three runs less; so it also prints the regret of one at a time without its last three
-runs, and the ratio to that: what the algorithm loses beyond what nobody can know. Of the certified chain every seed is
-another random process. On two free cores ten seeds take about ten minutes.
+Both begin with the same 2(d + 1) uniform random runs. Then `--budget` runs of `auto` follow with `--pending` runs
+pending at any time: the oldest one is completed, and a new point is chosen. Prints the median regret of both and their
+ratio. With three other pending runs, a choice is based on three runs less. So it also prints the regret of single runs
+without the last three, and the ratio to that: the loss apart from the missing information. For the certified chain
+every seed gives another random process. On two free cores ten seeds take about ten minutes.
 """
 
 import argparse
@@ -25,16 +25,16 @@ from cascada.study import Study
 
 NAME = "benchmarks.batch"
 PROBLEMS = ("drop-wave", "ackley", "certified-chain")
-AIM = 2.0  # the largest ratio that is good
+AIM = 2.0  # the largest acceptable ratio
 
 
 def problem_of(name: str, seed: int) -> Problem:
-    """A built-in problem; of a certified family that of this seed."""
+    """A built-in problem; for a certified family, the one with this seed."""
     return certified("chain", seed=seed) if name == "certified-chain" else by_name(name)
 
 
 def regrets(name: str, pending: int, seed: int, budget: int) -> list[float]:
-    """How far the best run is from the optimum after each run, with so many runs at once."""
+    """The simple regret after each run with `pending` runs at once."""
     problem = problem_of(name, seed)
     network, process = problem.network, Process(problem.network)
     study = Study(network, seed=seed)
@@ -52,12 +52,12 @@ def regrets(name: str, pending: int, seed: int, budget: int) -> list[float]:
         if begun < budget:
             fresh = study.ask(1)
             under_way += fresh
-            begun += len(fresh) or budget  # nothing is worth a run any more
+            begun += len(fresh) or budget  # no point is worth a run any more
     return found + found[-1:] * (budget - len(found))
 
 
 def report(problems: list[str], pending: int, seeds: int, budget: int) -> str:
-    """The table, as Markdown."""
+    """The table as Markdown."""
     jobs = list(product(problems, (1, pending), range(seeds)))
     with processes(2) as pool:
         futures = {job: pool.submit(regrets, *job, budget) for job in jobs}

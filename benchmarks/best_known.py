@@ -1,9 +1,9 @@
-"""The best values known of the problems whose maximum cannot be derived: an extensive search, printed in full digits.
+"""Extensive search for the best values of the problems without a derived maximum, printed with all digits.
 
     python -m benchmarks.best_known [ageing] [pv-plant]
 
-A dense Sobol sample whose best points are polished, and differential evolution from several seeds, polished as well.
-The best of all is what `BEST_KNOWN` of the problem records (2 minutes each).
+It combines a dense Sobol sample and differential evolution with several seeds, both followed by local optimisation.
+`BEST_KNOWN` of a problem records the best point (2 minutes each).
 """
 
 import argparse
@@ -17,9 +17,9 @@ from cascada.kernels import Matern
 from cascada.problems import PRACTICE, Problem
 
 NAME = "benchmarks.best_known"
-# log₂ of the sample, points of it that are polished, seeds and generations of differential evolution
+# log₂ of the sample size, number of local searches, seeds and generations of differential evolution
 EFFORT = {"ageing": (11, 12, 2, 30), "pv-plant": (16, 120, 12, 150)}
-ENOUGH = 1e-9  # relative gain below which polishing ends: more than the error of the ageing model's solver
+ENOUGH = 1e-9  # relative gain at which local search ends, above the solver error of the ageing model
 
 
 class Search:
@@ -40,7 +40,7 @@ class Search:
         return -float(self.problem.objective(self.controls(point[None]))[0])
 
     def polished(self, start: Array) -> tuple[float, Array]:
-        """A local maximum: simplices, begun anew for as long as that helps, since they can end early on a kink."""
+        """A local maximum by the simplex method, restarted while it improves, because it may stop early at a kink."""
         value, point = -self.negated(start), start
         while True:
             found = minimize(
@@ -55,12 +55,12 @@ class Search:
                 return value, point
 
     def best(self, sample: int, starts: int, seeds: int, generations: int) -> list[tuple[float, Array]]:
-        """Local maxima that were found, best first."""
+        """The local maxima found, best first."""
         dimension = self.domain.dimension
         points = qmc.Sobol(dimension, seed=1).random_base2(sample)
         values = self.problem.objective(self.controls(points))
         order = np.argsort(-values)
-        # Half of the starts from the top, the others from further down, where other maxima begin.
+        # Half of the starts are the best points, the others are worse ones, which lead to other maxima.
         chosen = [*order[: starts // 2], *order[starts // 2 : len(order) // 4 : len(order) // (2 * starts)]]
         found = [self.polished(points[i]) for i in chosen]
         for seed in range(seeds):

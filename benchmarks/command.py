@@ -9,7 +9,7 @@ from benchmarks.markdown import write_section
 
 
 def print_or_write(name: str, description: str | None, report: Callable[[str], str]) -> None:
-    """Print the report, made with the command that makes it, and write it into the file given by --write."""
+    """Print the report with its command and write it to the file given by --write."""
     parser = argparse.ArgumentParser(prog=f"python -m {name}", description=description)
     parser.add_argument("--write", type=Path)
     given = parser.parse_args()

@@ -1,19 +1,19 @@
-"""How often the estimated gap covers the true regret, where no stage was given a kernel or a norm.
+"""Coverage of the true regret by the estimated gap, if no kernel and no norm is given.
 
     python -m benchmarks.coverage [--seeds 5] [--jobs 2] [--problems drop-wave,ageing] [--algorithms auto,gpn_ucb]
         [--checkpoints 0,10,20,30,50] [--out FILE.md]
 
-2(d + 1) uniform random runs, then chosen ones; the certificate is looked at after so many of these as `--checkpoints`
-says, 0 being right after the design. Prints one row for each problem, algorithm and checkpoint: the median gap and the
-median regret as fractions of the objective's range (optimum − the smallest value at 10,000 uniform random points), in
-how many runs there was no gap, and in how many of the others it covered the regret; then every miss at a checkpoint
-that counts, and the covered fraction. A checkpoint counts where the median gap is at most a fifth of the range: a
-larger one says nothing. A look without a gap, be it not yet or not any more, is neither covered nor missed.
+After 2(d + 1) uniform random runs the algorithm chooses the runs; the certificate is computed after as many of them as
+`--checkpoints` lists, where 0 is directly after the design. Prints one row for each problem, algorithm and checkpoint:
+the median gap and the median regret as fractions of the objective's range (optimum − the smallest value at 10,000
+uniform random points), the number of runs without a gap, and the number of the others in which it covers the regret;
+then every miss at a checkpoint that counts, and the covered fraction. A checkpoint counts if the median gap is at most
+a fifth of the range, because a larger gap is useless. A checkpoint without a gap is neither covered nor missed.
 
-Of the certified families, every seed is another random process, stripped of the kernels and norms that are true of it.
+For the certified families every seed gives another random process, without its true kernels and norms.
 
-On two free cores five seeds take about 8 minutes for `auto`. Algorithms other than GPN-EI make no probes, so that their
-gaps are shown late or never.
+On two free cores five seeds take about 8 minutes for `auto`. Algorithms other than GPN-EI make no probes, so their
+gaps appear late or never.
 """
 
 import argparse
@@ -41,11 +41,11 @@ from cascada.problems import PRACTICE, PROBLEMS, STRUCTURES, Problem, by_name, c
 NAME = "benchmarks.coverage"
 FAMILIES = {f"certified-{name}": name for name in STRUCTURES}
 ALGORITHMS = ("auto", "gpn_ucb")
-VARIANTS = {"gpn_ucb-ascent": f"{NAME}:ascent"}  # besides the library's names
-CHECKPOINTS = (0, 10, 20, 30, 50)  # runs beyond the initial design; the last is the end
-COUNTED = 0.2  # of the range: the largest median gap that says something
-AIM = 0.95  # of the looks that count
-ACCURACY = 1e-9  # of the range: optima are not known better than that
+VARIANTS = {"gpn_ucb-ascent": f"{NAME}:ascent"}  # in addition to the names of the library
+CHECKPOINTS = (0, 10, 20, 30, 50)  # runs after the initial design; the last one is the end
+COUNTED = 0.2  # of the range: the largest useful median gap
+AIM = 0.95  # of the checkpoints that count
+ACCURACY = 1e-9  # of the range: the accuracy of the optima
 SAMPLE = 10_000
 
 
@@ -60,17 +60,17 @@ class Job:
 
     @property
     def process(self) -> tuple[str, int]:
-        """What is run: of a family the process of the seed, else the one there is."""
+        """The process: for a family the one with this seed."""
         return self.problem, self.seed if self.problem in FAMILIES else 0
 
 
 @dataclass(frozen=True)
 class Look:
-    """What the certificate said at a checkpoint, and what was true."""
+    """The gap of the certificate at a checkpoint, and the true regret."""
 
     job: Job
     checkpoint: int
-    gap: float  # infinite where none was shown
+    gap: float  # infinite if there was none
     regret: float
 
     def over(self, scale: float) -> "Look":
@@ -96,22 +96,22 @@ class Row:
 
     @property
     def shown(self) -> tuple[Look, ...]:
-        """Those with a gap."""
+        """The entries with a gap."""
         return tuple(look for look in self.looks if look.shown)
 
     @property
     def gap(self) -> float:
-        """The median of those that were shown, infinite where none was."""
+        """The median of the gaps, infinite if there is none."""
         return median(look.gap for look in self.shown) if self.shown else np.inf
 
     @property
     def counted(self) -> bool:
-        """Whether the gap is small enough to say something."""
+        """Whether the median gap is small enough to be useful."""
         return self.gap <= COUNTED
 
     @property
     def cells(self) -> list[str]:
-        """The row as text."""
+        """The cells of the row as strings."""
         first = self.looks[0]
         return [
             first.job.problem,
@@ -126,13 +126,13 @@ class Row:
 
 
 def ascent() -> GPNUCB:
-    """GPN-UCB without its tree, which costs most of the time and is of no use to a gap that is estimated."""
+    """GPN-UCB without its search tree, which takes most of the time and does not help an estimated gap."""
     return GPNUCB(search="ascent")
 
 
-@lru_cache(maxsize=32)  # a worker makes many runs of few problems, and finding an optimum takes its time
+@lru_cache(maxsize=32)  # a worker makes many runs of few problems, and finding an optimum is slow
 def unknown(name: str, seed: int) -> Problem:
-    """A built-in problem with nothing assumed of its stages, but formulas that are known."""
+    """A built-in problem without assumptions about its stages except known formulas."""
     problem = certified(FAMILIES[name], seed) if name in FAMILIES else by_name(name)
     bare = {stage.name: _bare(stage) for stage in problem.network.stages if not stage.known}
     return replace(problem, network=problem.network.assuming(bare))
@@ -144,7 +144,7 @@ def _bare(stage: Stage) -> Stage:
 
 
 def value_range(name: str, seed: int) -> float:
-    """The optimum less the smallest value at uniform random points (uniform in coordinates)."""
+    """The optimum minus the smallest value at uniform random points (uniform in coordinates)."""
     problem = unknown(name, seed)
     domain = problem.network.domain
     points = np.random.default_rng(0).uniform(domain.lower, domain.upper, (SAMPLE, domain.dimension))
@@ -152,7 +152,7 @@ def value_range(name: str, seed: int) -> float:
 
 
 def looks(job: Job) -> tuple[list[Look], str | None]:
-    """What a run's certificates said, in units of the objective, and why the run failed if it did."""
+    """The gaps of a run in units of the objective, and the reason if the run failed."""
     problem = unknown(*job.process)
     initial, budget = 2 * (problem.network.domain.dimension + 1), job.checkpoints[-1]
     algorithm = VARIANTS.get(job.algorithm, job.algorithm)
@@ -168,7 +168,7 @@ def looks(job: Job) -> tuple[list[Look], str | None]:
     found = []
     for checkpoint in job.checkpoints:
         seen = [gap for gap in course.gaps if gap.evaluations <= checkpoint]
-        # Where no point was worth a run, what was said then is said ever after; what failed says nothing more.
+        # If no point was worth a run, the last gap holds for later checkpoints; a failed run has no further gaps.
         if seen and (course.status == "exhausted" or seen[-1].evaluations == checkpoint):
             assert seen[-1].kind != "proven", "nothing was given that a proof could rest on"
             gap = np.inf if seen[-1].gap is None else float(seen[-1].gap)
@@ -177,15 +177,15 @@ def looks(job: Job) -> tuple[list[Look], str | None]:
 
 
 def measure(jobs: Sequence[Job], workers: int) -> tuple[list[Row], list[str]]:
-    """The rows of the table, in the order of the jobs, and what failed."""
+    """The rows of the table in the order of the jobs, and the failures."""
     kinds = list(dict.fromkeys(job.process for job in jobs))
-    ordered = sorted(jobs, key=lambda job: -unknown(*job.process).network.width)  # about the longest first
+    ordered = sorted(jobs, key=lambda job: -unknown(*job.process).network.width)  # roughly the longest first
     with processes(workers) as pool:
         ranges = {kind: pool.submit(value_range, *kind) for kind in kinds}
         runs = {job: pool.submit(looks, job) for job in ordered}
         waiting: list[Future[Any]] = [*ranges.values(), *runs.values()]
         for done, future in enumerate(as_completed(waiting), 1):
-            future.result()  # what is raised is raised at once
+            future.result()  # raises an error of the worker at once
             print(f"{done} of {len(waiting)}", end="\r", file=sys.stderr, flush=True)
     found = [look.over(ranges[job.process].result()) for job in jobs for look in runs[job].result()[0]]
     messages = [(job, runs[job].result()[1]) for job in jobs]
@@ -193,7 +193,7 @@ def measure(jobs: Sequence[Job], workers: int) -> tuple[list[Row], list[str]]:
 
 
 def as_rows(found: Iterable[Look]) -> list[Row]:
-    """Looks of all seeds together, by problem, algorithm and checkpoint, in the order in which they come."""
+    """The entries of all seeds by problem, algorithm and checkpoint."""
     groups: dict[tuple[str, str, int], list[Look]] = {}
     for look in found:
         groups.setdefault((look.job.problem, look.job.algorithm, look.checkpoint), []).append(look)
@@ -201,7 +201,7 @@ def as_rows(found: Iterable[Look]) -> list[Row]:
 
 
 def report(command: str, rows: Sequence[Row], failed: Sequence[str]) -> str:
-    """The table, what was missed, what failed, and the covered fractions."""
+    """The table, the misses, the failures, and the covered fractions."""
     header = ["problem", "algorithm", "runs", "gap (median)", "regret (median)", "no gap", "covered", "counted"]
     missed = [
         f"- {_named(look.job)}, after {look.checkpoint}: gap {_number(look.gap)}, regret {_number(look.regret)}"

@@ -1,4 +1,4 @@
-"""What a measurement depends on besides the code: versions, processor, threads."""
+"""The environment of a measurement: versions, processor, threads."""
 
 import os
 import platform
@@ -10,7 +10,7 @@ from benchmarks import THREAD_VARIABLES
 
 
 def require_one_thread() -> None:
-    """Exit unless BLAS runs on one thread: with more, a ratio depends on how many cores happen to be idle."""
+    """Exit unless BLAS uses one thread; otherwise a ratio depends on the number of idle cores."""
     wrong = {name: os.environ.get(name) for name in THREAD_VARIABLES if os.environ.get(name) != "1"}
     if wrong:
         got = ", ".join(f"{name}={value}" for name, value in wrong.items())
@@ -24,7 +24,7 @@ def description(packages: Sequence[str]) -> str:
 
 
 def _processor() -> str:
-    """The processor's model name where Linux tells it, else its architecture."""
+    """The model name of the processor on Linux, else its architecture."""
     cpuinfo = Path("/proc/cpuinfo")
     for line in cpuinfo.read_text().splitlines() if cpuinfo.exists() else ():
         key, _, value = line.partition(":")

@@ -1,4 +1,4 @@
-"""How often an estimated gap stops a study wrongly: with a true regret above the gap that it reports.
+"""Frequency of wrong stops by an estimated gap, where the true regret exceeds the reported gap.
 
     python -m benchmarks.estimated_stops [--seeds 20] [--budget 60] [--jobs 2] [--cases alpine2:100,ageing:5%]
         [--out FILE.md]
@@ -32,7 +32,7 @@ CASES = (
 
 @dataclass(frozen=True)
 class Stop:
-    """How one study ended."""
+    """The end of one study."""
 
     case: str
     seed: int
@@ -40,16 +40,16 @@ class Stop:
     runs: int
     gap: float | None
     regret: float
-    accuracy: float  # to which the regret is known
+    accuracy: float  # accuracy of the regret
 
     @property
     def stopped(self) -> bool:
-        """Whether the gap ended it."""
+        """Whether the gap ended the study."""
         return self.status == "tolerance"
 
     @property
     def wrong(self) -> bool:
-        """Whether it stopped with a regret above the gap that it reports."""
+        """Whether it stopped with a regret above the reported gap."""
         return self.stopped and (self.gap is None or self.regret > self.gap + self.accuracy)
 
 
@@ -76,7 +76,7 @@ def run(case: str, seed: int, budget: int) -> Stop:
 
 
 def report(command: str, stops: list[Stop]) -> str:
-    """The table, and every wrong stop."""
+    """The table and all wrong stops."""
     rows = []
     for case in dict.fromkeys(stop.case for stop in stops):
         same = [stop for stop in stops if stop.case == case]

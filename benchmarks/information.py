@@ -1,4 +1,4 @@
-"""Σ_T on a finite domain: rows that are kept against a posterior that is computed anew at every step.
+"""Speed of Σ_T on a finite domain with stored rows, relative to a posterior recomputed at every step.
 
 python -m benchmarks.information [--rounds 3] [--write docs/theory.md]
 """
@@ -23,7 +23,7 @@ KERNELS: tuple[Stationary, ...] = (SquaredExponential(0.2), Matern(2.5, 0.5), Ma
 
 
 def naive(kernel: Stationary, points: Array, steps: int, noise: float) -> list[int]:
-    """The same greedy steps, every one from a fresh factor of all that was chosen."""
+    """The same greedy steps, each with a new factor of all chosen points."""
     chosen = [0]
     for _ in range(steps - 1):
         seen = points[chosen]

@@ -1,11 +1,11 @@
-"""How quick the live page is, in a real browser: until it is up, until it is painted, until a run is shown.
+"""Latency of the live page in a real browser: start, first paint, and display of a new run.
 
     python -m benchmarks.live_page [--runs 1000] [--updates 20] [--write FILE.md]
 
-A server of its own for a store in a temporary folder. *Up* is from the start of the command to the answer to the first
-request; *painted* is what the browser says of its first paint. An update is one run told by another process: from the
-commit to the row on the page, and of that what the browser spends on it, scripts, styles and layout. Both are medians,
-with many runs and, as the baseline, with few. Needs chromium and playwright.
+It starts a server for a store in a temporary folder. *Up* is the time from the start of the command to the first
+response; *painted* is the first paint reported by the browser. An update is one run reported by another process: the
+time from the commit to the row on the page, and the part spent by the browser on scripts, styles and layout. Both are
+medians, with many runs and, as the baseline, with few. Needs chromium and playwright.
 """
 
 import argparse
@@ -30,10 +30,10 @@ from cascada.report import report_html
 
 NAME = "benchmarks.live_page"
 FEW = 10
-UP, PAINTED, SHOWN, SIZE = 2.0, 1.0, 0.2, 6e6  # seconds, and bytes of a report: not more
+UP, PAINTED, SHOWN, SIZE = 2.0, 1.0, 0.2, 6e6  # limits in seconds, and in bytes of a report
 STARTS, REPORTED = 5, 1000
-PAUSE = 1300  # milliseconds between two updates: for figures, which are computed meanwhile, not to be drawn in the next
-# When a row was added, by the clock of this machine; and until the history is drawn, in the frame after that.
+PAUSE = 1300  # milliseconds between two updates, so that figures of one are not drawn during the next
+# The time at which a row was added; and the time until the history is drawn, in the following frame.
 NOTE = """() => { window.noted = 0; new MutationObserver(() => { window.noted = Date.now(); }).observe(
     document.querySelector("#trials tbody"), { childList: true }); }"""
 DRAWN = "() => new Promise((done) => requestAnimationFrame(() => setTimeout(() => setTimeout(done))))"
@@ -48,7 +48,7 @@ def network() -> cd.Network:
 
 
 def tell(study: Any, first: int, runs: int) -> None:
-    """Runs of the past, beginning with this number."""
+    """Past runs, numbered from the given number on."""
     added = []
     for i in range(first, first + runs):
         controls = {"dose": 2 * math.sin(i), "heat": math.exp(2 * math.cos(i)), "hours": 2.5 + 2.5 * math.sin(1.7 * i)}
@@ -59,7 +59,7 @@ def tell(study: Any, first: int, runs: int) -> None:
 
 @contextmanager
 def server(url: str) -> Iterator[tuple[str, float]]:
-    """A server's address, and how long it took to answer."""
+    """The address of a server and its time to the first response."""
     started = time.perf_counter()
     code = "from cascada.cli.main import app; app()"
     command = [sys.executable, "-c", code, "serve", "--storage", url, "--port", "0"]
@@ -76,13 +76,13 @@ def server(url: str) -> Iterator[tuple[str, float]]:
 
 
 def busy(page: Any) -> float:
-    """Seconds that the page has spent on scripts, styles and layout so far."""
+    """Seconds spent by the page on scripts, styles and layout so far."""
     found = {one["name"]: one["value"] for one in page.send("Performance.getMetrics")["metrics"]}
     return float(found["ScriptDuration"] + found["RecalcStyleDuration"] + found["LayoutDuration"])
 
 
 def updates(browser: Any, url: str, runs: int, wanted: int) -> tuple[float, float, float]:
-    """Seconds until the first paint, from a commit to the row, and of the browser's work for it."""
+    """Seconds until the first paint, from a commit to the row, and of browser work for the row."""
     study = cd.Study.open(url, f"{runs} runs", network(), algorithm="random_search")
     tell(study, 0, runs)
     with server(url) as (address, _):
@@ -110,7 +110,7 @@ def updates(browser: Any, url: str, runs: int, wanted: int) -> tuple[float, floa
 
 
 def report(runs: int, wanted: int) -> str:
-    """The table, as Markdown."""
+    """The table as Markdown."""
     from playwright.sync_api import sync_playwright
 
     path = shutil.which("chromium") or shutil.which("chromium-browser")

@@ -1,4 +1,4 @@
-"""Every algorithm on every member of a hard family, against the lower bound (docs/lower-bounds.md).
+"""Regret of every algorithm on all members of a hard family, compared with the lower bound (docs/lower-bounds.md).
 
     python -m benchmarks.lower_bound [--cells 12] [--points 61] [--seed 0] [--write docs/lower-bounds.md]
 
@@ -24,7 +24,7 @@ LEAST = "*no algorithm less than*"
 
 
 def averages(family: HardFamily, algorithm: str, points: int, seed: int) -> tuple[float, float]:
-    """The average simple regret of the answer, and the average cumulative regret, over all members."""
+    """The average simple and cumulative regret over all members."""
     horizon, runs = longest_horizon(family), []
     for problem in hard_problems(family):
         grid = cd.Grid(dict.fromkeys(problem.network.controls, points))

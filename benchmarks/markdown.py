@@ -1,4 +1,4 @@
-"""Results as Markdown: tables, numbers with units, verdicts, and one section of a file per benchmark."""
+"""Formatting of results as Markdown: tables, numbers with units, verdicts, and sections of a file."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,14 +6,14 @@ from pathlib import Path
 
 from cascada.tables import markdown_table
 
-NONE = "–"  # a cell with nothing to say
+NONE = "–"  # an empty cell
 
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
 
 
 @dataclass(frozen=True)
 class Target:
-    """A ratio that has to reach a limit, or to stay below it."""
+    """A lower or upper limit of a ratio."""
 
     limit: float
     at_least: bool
@@ -34,7 +34,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Three digits and a unit: 118 µs."""
+    """A duration with three digits and a unit: 118 µs."""
     scale, unit = next((pair for pair in _UNITS if seconds >= pair[0]), _UNITS[-1])
     return f"{_three_digits(seconds / scale)} {unit}"
 
@@ -45,7 +45,7 @@ def times(ratio: float) -> str:
 
 
 def write_section(path: Path, name: str, body: str) -> None:
-    """Put the body between this name's two marks in the file; the rest of the file stays as it is."""
+    """Replace the section with this name in the file, or append it; the rest of the file is unchanged."""
     begin, end = f"<!-- begin {name} -->\n", f"<!-- end {name} -->\n"
     text = path.read_text(encoding="utf-8") if path.exists() else ""
     before, found, rest = text.partition(begin)

@@ -1,9 +1,9 @@
-"""What several runs at once bring: throughput of a stage of 0.2 s with `jobs=2` against one at a time.
+"""Throughput of parallel runs: a stage of 0.2 s with `jobs=2` relative to one run at a time.
 
     python -m benchmarks.parallel [--write FILE.md]
 
-The process waits, as it does for a simulator on another machine or a licence; both runs choose their points by GPN-UCB
-and begin with all that Python needs to start. The first line is the ratio; below, where the time went.
+The process waits, as it would for a simulator on another machine or a licence. Both variants choose points by GPN-UCB
+and include the start-up time of Python. The first line is the ratio; below it is a breakdown of the time.
 """
 
 import math
@@ -18,7 +18,7 @@ SECONDS, RUNS = 0.2, 100
 
 
 def network() -> cd.Network:
-    """Two stages with a control each, of which the first takes its time."""
+    """Two stages with one control each; the first one is slow."""
     kernel = cd.SquaredExponential(1.0)
     mix = cd.Stage("mix", controls={"dose": cd.Real(-2, 2)}, kernel=kernel, norm_bound=2.0, function=slow)
     cure = cd.Stage("cure", controls={"heat": cd.Real(-2, 2)}, kernel=kernel, norm_bound=2.0, function=quick)
@@ -32,12 +32,12 @@ def slow(dose: float) -> float:
 
 
 def quick(mix: float, heat: float) -> float:
-    """A stage that does not."""
+    """A stage that returns at once."""
     return 1.8 * math.exp(-0.5 * ((mix - 0.9) ** 2 + (heat + 0.3) ** 2))
 
 
 def measured(jobs: int) -> tuple[float, float]:
-    """Seconds of wall clock, and of CPU in this process, which suggests and learns."""
+    """Seconds of wall clock, and of CPU in this process, which chooses the points."""
     started, cpu = time.perf_counter(), time.process_time()
     result = cd.maximise(network(), budget=RUNS, jobs=jobs, progress=False)
     assert len(result.trials) == RUNS, result
@@ -45,7 +45,7 @@ def measured(jobs: int) -> tuple[float, float]:
 
 
 def report(command: str) -> str:
-    """The ratio and a table, as Markdown."""
+    """The ratio and a table as Markdown."""
     found = {jobs: measured(jobs) for jobs in (1, 2)}
     rows = [
         [f"jobs={jobs}", f"{wall:.1f} s", f"{RUNS / wall:.2f}", f"{1000 * cpu / RUNS:.0f} ms"]

@@ -1,4 +1,4 @@
-"""`cascada.gp.Posterior` against scikit-learn's `GaussianProcessRegressor`: same kernel, same data, same run.
+"""Speed of `cascada.gp.Posterior` relative to scikit-learn's `GaussianProcessRegressor` with the same kernel and data.
 
     python -m benchmarks.posterior [--quick] [--fresh] [--write docs/performance.md]
 
@@ -38,7 +38,7 @@ FULL = Effort(rounds=15, turn_seconds=0.02, clock=time.process_time)
 QUICK = Effort(rounds=3, turn_seconds=0.002, clock=time.process_time)
 
 ONE_POINT = Target(3.0, at_least=True)  # scikit-learn's time over ours at n = 1
-BLAS_BOUND = Target(1 / 1.2, at_least=True)  # the same where both spend their time in BLAS
+BLAS_BOUND = Target(1 / 1.2, at_least=True)  # the same if both spend their time in BLAS
 BLAS_BOUND_SIZES = ((200, 2500), (1000, 50), (1000, 2500))
 GRADIENT = Target(2.5, at_least=False)  # mean, sd and gradients over mean and sd
 APPEND = Target(8.0, at_least=True)  # refit over append, at t = 1000
@@ -57,7 +57,7 @@ PREDICTION_HEADER = (
 
 @dataclass
 class Record:
-    """What the whole run has to tell apart from its tables."""
+    """The summary of a whole run."""
 
     missed: list[str] = field(default_factory=list)
     judged: int = 0
@@ -79,7 +79,7 @@ class Record:
 
 @dataclass(frozen=True)
 class Case:
-    """Data of t observations and some more to append, with both posteriors of the first t."""
+    """Data of t observations and more to append, with both posteriors of the first t."""
 
     inputs: Array  # (t + more, d)
     outputs: Array  # (t + more,)
@@ -104,7 +104,7 @@ def queries(n: int) -> Array:
 
 
 def check_agreement(case: Case, Z: Array) -> None:
-    """Exit unless both contestants answer the same; beyond 459 rows our jitter is raised a little above theirs."""
+    """Exit unless both give the same answer; beyond 459 rows our jitter is slightly larger."""
     ours, (mean, sd) = case.ours.predict(Z), case.peer.predict(Z, return_std=True)
     if not (np.allclose(ours.mean[:, 0], mean, rtol=0, atol=1e-7) and np.allclose(ours.sd, sd, rtol=0, atol=1e-7)):
         raise SystemExit("cascada and scikit-learn disagree: their times cannot be compared.")
@@ -114,7 +114,7 @@ def check_agreement(case: Case, Z: Array) -> None:
 
 
 def prediction_tables(effort: Effort, record: Record) -> Iterator[str]:
-    """Mean and sd, with gradients, with derivatives' sds; then the floor at n = 1."""
+    """Mean and sd, with gradients, with sds of derivatives; then the smallest possible time at n = 1."""
     rows, floor = [], []
     for t in OBSERVATIONS:
         case = Case.of(t, more=0)
@@ -179,7 +179,7 @@ def floor_row(t: int, timings: dict[str, Timing]) -> list[str]:
 
 
 def append_table(effort: Effort, record: Record) -> Iterator[str]:
-    """One row appended to t, against fitting t + 1 rows anew."""
+    """Appending one row to t rows, compared with fitting t + 1 rows."""
     yield "### One more observation, after t"
     yield table(
         ["t", "append", "fit", "scikit-learn's fit", "fit / append", "target", "scikit-learn's fit / append"],
@@ -217,7 +217,7 @@ def append_row(t: int, effort: Effort, record: Record) -> list[str]:
 
 
 class Chain:
-    """One observation after the other, as in a study: appending twice to one state would copy the rows it shares."""
+    """Append one observation after the other, as in a study; appending twice to one state would copy shared rows."""
 
     def __init__(self, case: Case, Z: Array, start: int) -> None:
         first = Posterior.fit(case.ours.kernel, case.inputs[:start], case.outputs[:start], JITTER)
@@ -229,7 +229,7 @@ class Chain:
 
 
 def tracked_table(effort: Effort, record: Record) -> Iterator[str]:
-    """A posterior kept up to date at fixed points, against predicting there again."""
+    """Updating a posterior at fixed points, compared with predicting again."""
     n = QUERIES[-1]
     yield f"### One more observation, and mean and sd at {n} fixed points"
     yield table(
@@ -243,7 +243,7 @@ def tracked_table(effort: Effort, record: Record) -> Iterator[str]:
 
 
 def tracked_row(t: int, n: int, effort: Effort, record: Record) -> list[str]:
-    half = effort.rounds // 2 + 1  # the call that warms up included
+    half = effort.rounds // 2 + 1  # including the warm-up call
     case, Z = Case.of(t, more=half), queries(n)
     timings = record.race(
         [

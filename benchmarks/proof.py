@@ -1,4 +1,4 @@
-"""How many runs a *proven* gap takes, and what a certificate from Lipschitz constants alone would take.
+"""Number of runs needed for a *proven* gap, and for a certificate from Lipschitz constants alone.
 
     python -m benchmarks.proof [--seeds 10] [--write docs/performance.md]
 
@@ -27,12 +27,12 @@ MOST_LIPSCHITZ_EVALUATIONS = 4_000_000
 
 @dataclass(frozen=True)
 class Case:
-    """A structure, the gap to prove, and the most runs that the median may take (None: only to be proven)."""
+    """A structure, the gap to prove, and the limit of the median number of runs (None: no limit)."""
 
     structure: str | Wiring
     tolerance: float
     most_runs: int | None
-    lipschitz_stages: int | None = None  # compare with L^m over so many stages
+    lipschitz_stages: int | None = None  # number of stages m of the comparison with L^m
     most_seconds: float = MOST_SECONDS  # of computation for one optimisation
 
     @property
@@ -63,7 +63,7 @@ class Proof:
 
 
 def prove(case: Case, seed: int) -> Proof:
-    """Optimise one process until the gap is proven, or ten minutes or a hundred runs are over."""
+    """Optimise one process until the gap is proven, for at most ten minutes and a hundred runs."""
     problem = certified(case.structure, seed)
     started = time.process_time()
     result = maximise(
@@ -79,7 +79,7 @@ def prove(case: Case, seed: int) -> Proof:
 
 
 def lipschitz_evaluations(problem: Problem, constant: float, tolerance: float) -> int | None:
-    """How many evaluations prove the gap from |g(x) − g(x')| ≤ constant·‖x − x'‖ alone; None when too many.
+    """The number of evaluations that prove the gap from |g(x) − g(x')| ≤ constant·‖x − x'‖ alone; None if too many.
 
     Cells are halved along their longest side while their bound, the value at the centre plus constant·(half-diagonal),
     exceeds the best value by more than the tolerance.
@@ -106,7 +106,7 @@ def lipschitz_evaluations(problem: Problem, constant: float, tolerance: float) -
 
 
 def compare(case: Case, seed: int) -> int | None:
-    """What a Lipschitz-only certificate takes for one process; every stage has L = B = 2."""
+    """The number of evaluations of a Lipschitz-only certificate for one process; every stage has L = B = 2."""
     assert case.lipschitz_stages is not None, "only asked where the composite constant is L^m"
     return lipschitz_evaluations(certified(case.structure, seed), 2.0**case.lipschitz_stages, case.tolerance)
 
@@ -145,7 +145,7 @@ HEADER = (
 
 
 def reach_cases() -> list[Case]:
-    """Growing numbers of controls, stages and outputs."""
+    """Cases with increasing numbers of controls, stages and outputs."""
     letters = "abcdefgh"
     chains = [(d, 3) for d in (2, 3, 4, 5)] + [(2, m) for m in (2, 4, 6, 8)]
     structures = [

@@ -1,4 +1,4 @@
-"""How loose the theorems are: measured regret of GPN-UCB beside its bounds, on processes that meet all assumptions.
+"""Looseness of the theorems: regret of GPN-UCB and its bounds on processes that satisfy all assumptions.
 
     python -m benchmarks.regret_bounds [--seeds 10] [--write docs/theory.md]
 
@@ -43,7 +43,7 @@ HEADER = (
 
 @dataclass(frozen=True)
 class Looseness:
-    """One run: regret and bounds of it, sharpest first, and how many of the bounds the one before exceeds."""
+    """One run: its regret and bounds, sharpest first, and the number of bounds below their predecessor."""
 
     values: tuple[float, ...]  # R_T, per step, by layer, theorem
     trivial: float
@@ -51,7 +51,7 @@ class Looseness:
 
 
 def loosen(structure: str, kernel: Stationary, horizon: int, seed: int) -> Looseness:
-    """Run GPN-UCB on one process and work out its bounds."""
+    """Run GPN-UCB on one process and compute its bounds."""
     problem = certified(structure, seed, kernel)
     network = problem.network
     side = 25 if network.domain.dimension == 2 else 8

@@ -1,4 +1,4 @@
-"""Put the findings of a reproduction into the documentation: the table of claims, and the figures beside it.
+"""Copying of the results of a reproduction into the documentation: the table of claims and the figures.
 
 cascada reproduce --out build/reproduction
 python -m benchmarks.reproduction build/reproduction --write docs/reproduction.md
@@ -23,7 +23,7 @@ FIGURES = {
 
 
 def family_table(results: dict[str, Any]) -> str:
-    """What the chains of the family look like, and which were picked."""
+    """The profiles of the chains of the family and the selected ones."""
     rows = []
     for chain in results["family"]:
         picked = {results["g1"]: "g1", results["g2"]: "g2"}.get(chain["seed"], "")

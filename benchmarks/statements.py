@@ -27,13 +27,13 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from tests.store.servers import postgres
 from typer.testing import CliRunner
 
 import cascada as cd
 from benchmarks.markdown import NONE, table
 from benchmarks.store import network
 from cascada.cli.main import app
+from tests.store.servers import postgres
 
 TRIALS, ROUNDS = 50, 3
 

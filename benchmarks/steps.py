@@ -1,4 +1,4 @@
-"""What one step of every algorithm costs in the paper's setting: 2,500 candidates of a sampled chain, S = 1000.
+"""Cost of one step of every algorithm in the paper's setting: 2,500 candidates of a sampled chain, S = 1000.
 
 python -m benchmarks.steps [--write docs/performance.md]
 """
@@ -29,7 +29,7 @@ from cascada.problems.sampled_chain import PAPER_GRID, sampled_chain
 NAME = "benchmarks.steps"
 BASELINE = "GPN-UCB"
 SIZES = (50, 100, 200)
-STEPS = 15  # around each size, of which the median counts
+STEPS = 15  # number of steps around each size whose median is reported
 
 ALGORITHMS: dict[str, Algorithm] = {
     BASELINE: PaperGrid(),
@@ -45,7 +45,7 @@ ALGORITHMS: dict[str, Algorithm] = {
 def seconds(size: int) -> dict[str, float]:
     """Median seconds of one suggestion after about `size` distinct random runs, by algorithm.
 
-    All look at the same runs and take turns at every step, each with what its last suggestion left behind, as in a run.
+    All algorithms use the same runs and take turns at every step, each with the cache of its last suggestion.
     """
     problem = sampled_chain(0, norm_bound=2.0, lipschitz=2.0)
     network = problem.network
@@ -53,19 +53,19 @@ def seconds(size: int) -> dict[str, float]:
     candidates, values = network.domain.encode(points), problem.values(points)
     order = np.random.default_rng(size).permutation(len(points))
     start = size - STEPS // 2
-    told = values[order[:start]]
-    beliefs = prior_beliefs(network, jitter=1e-7).append(told)
+    data = values[order[:start]]
+    beliefs = prior_beliefs(network, jitter=1e-7).append(data)
     caches: dict[str, Any] = dict.fromkeys(ALGORITHMS)
     spent: dict[str, list[float]] = {name: [] for name in [*ALGORITHMS, "NonAda"]}
     for step in range(STEPS + 1):
         for name, algorithm in ALGORITHMS.items():
             situation = Situation(
                 beliefs=beliefs,
-                data=told,
+                data=data,
                 pending=np.empty((0, 2)),
                 candidates=candidates,
-                best=float(told[:, network.objective_column].max()),
-                trial=len(told),
+                best=float(data[:, network.objective_column].max()),
+                trial=len(data),
                 cache=caches[name],
             )
             started = time.perf_counter()
@@ -74,12 +74,12 @@ def seconds(size: int) -> dict[str, float]:
             caches[name] = suggestion.cache
         spent["NonAda"].append(_composite_mean_maximised(beliefs, candidates))
         row = values[order[start + step], None]
-        told, beliefs = np.concatenate([told, row]), beliefs.append(row)
-    return {name: median(turns[1:]) for name, turns in spent.items()}  # the first turn had nothing to go on
+        data, beliefs = np.concatenate([data, row]), beliefs.append(row)
+    return {name: median(turns[1:]) for name, turns in spent.items()}  # the first turn had no cache
 
 
 def _composite_mean_maximised(beliefs: Beliefs, candidates: np.ndarray) -> float:
-    """NonAda computes nothing until its end: the seconds of that."""
+    """Seconds of the final step of NonAda, its only computation."""
     started = time.perf_counter()
     composite_mean(beliefs, candidates)[:, -1].argmax()
     return time.perf_counter() - started

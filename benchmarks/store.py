@@ -1,10 +1,10 @@
-"""What a store costs: ask and tell without a suggestion, and opening a study of ten thousand trials.
+"""Cost of a store: ask and tell without a suggestion, and opening a study of ten thousand trials.
 
     python -m benchmarks.store [--trials 200]
 
-Both libraries write to a SQLite file in the same folder. The points were enqueued before, so that neither suggests any
-nor learns; Optuna (`pip install optuna`) is the baseline, and is left out where it is not installed. Times are wall
-clock: most of it is waiting for the disk.
+Both libraries write to a SQLite file in the same folder. The points are enqueued in advance, so that neither library
+computes suggestions. Optuna (`pip install optuna`) is the baseline and omitted if it is not installed. Times are wall
+clock, most of it waiting for the disk.
 """
 
 import argparse
@@ -29,7 +29,7 @@ def network() -> cd.Network:
 
 
 def ours(folder: Path, trials: int) -> float:
-    """Seconds a trial: asked, told by stage outputs, complete."""
+    """Seconds per trial of an ask and a tell of all outputs."""
     study = cd.Study.open(f"sqlite:///{folder / 'cascada.db'}", "bench", network(), algorithm="random_search")
     for i in range(trials):
         study.enqueue_trial({"x": -2 + 4 * i / trials})
@@ -61,7 +61,7 @@ def optuna_storage(folder: Path, trials: int) -> float:
 
 
 def opening(folder: Path) -> float:
-    """Seconds of CPU to open a study of `MANY` trials and find the best of them."""
+    """CPU seconds to open a study of `MANY` trials and find the best one."""
     url = f"sqlite:///{folder / 'many.db'}"
     study = cd.Study.open(url, "many", network(), algorithm="random_search")
     xs = [-2 + 4 * (i + 0.5) / MANY for i in range(MANY)]

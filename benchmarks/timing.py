@@ -1,7 +1,7 @@
-"""Timing that a busy machine disturbs as little as possible.
+"""Timing of competing calls that is robust against load of the machine.
 
-Contestants take turns, round by round, so that a slow moment hits all of them; the order is reversed in every other
-round, so that nobody always runs on the cache its neighbour left. A short call is looped until a turn lasts long
+Contestants take turns, so that a slow moment affects all of them. The order is reversed in every other round, so that
+no contestant always runs with the cache of the same predecessor. A short call is repeated until a turn lasts long
 enough to be measured.
 """
 
@@ -15,10 +15,10 @@ from statistics import median
 
 @dataclass(frozen=True)
 class Effort:
-    """How many rounds there are, how long a contestant's turn lasts at least, and by which clock.
+    """The number of rounds, the minimum duration of a turn, and the clock.
 
-    `time.process_time` leaves out what other programs take; it suits work on one thread that waits for nothing.
-    `settled` says whether the memory allocator is warmed up first.
+    `time.process_time` excludes other programs; it is suitable for work on one thread that does not wait. With
+    `settled` the memory allocator is warmed up first.
     """
 
     rounds: int
@@ -29,7 +29,7 @@ class Effort:
 
 @dataclass(frozen=True)
 class Contestant:
-    """A call to be timed. One that is not `repeatable` (each call moves its state on) is called once a turn."""
+    """A call to be timed. If it is not `repeatable` (each call changes its state), it is called once per turn."""
 
     name: str
     call: Callable[[], object]
@@ -38,7 +38,7 @@ class Contestant:
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds for one call, round by round."""
+    """Seconds of one call in each round."""
 
     seconds: tuple[float, ...]
 
@@ -56,12 +56,12 @@ class Timing:
         return self.median / self.best
 
     def over(self, other: "Timing") -> float:
-        """How many times as long as another contestant of the same race: the median of the ratios within a round."""
+        """The median over rounds of the ratio to another contestant of the same race."""
         return median(a / b for a, b in zip(self.seconds, other.seconds, strict=True))
 
 
 def race(contestants: Sequence[Contestant], effort: Effort) -> dict[str, Timing]:
-    """The timing of each contestant by name, after at least one call of each to warm up."""
+    """The timing of each contestant by name, after at least one warm-up call of each."""
     if effort.settled:
         _settle_allocator()
     loops = {c.name: _calibrated(c, effort) for c in contestants}
@@ -73,17 +73,17 @@ def race(contestants: Sequence[Contestant], effort: Effort) -> dict[str, Timing]
 
 
 def _settle_allocator() -> None:
-    """Free 31 MB once, after which glibc keeps freed memory instead of giving it back to the system.
+    """Free 31 MB once, after which glibc keeps freed memory instead of returning it to the system.
 
-    Until a program has done so, arrays of a megabyte are mapped and cleared anew at every call or not at all,
-    depending on what ran before, and the same call takes once or twice as long.
+    Before that, arrays of a megabyte may be mapped and cleared at every call, depending on earlier calls, which can
+    double the time of a call.
     """
     block = bytearray(31 << 20)
     del block
 
 
 def _calibrated(contestant: Contestant, effort: Effort) -> int:
-    """The number of calls that fill a turn, by growing turns, so that it rests on warm calls."""
+    """The number of calls that fill a turn, found with increasing turns so that it is based on warm calls."""
     loops, spent = 1, _turn(contestant.call, 1, effort.clock)
     while contestant.repeatable and loops * spent < effort.turn_seconds:
         loops = max(2 * loops, math.ceil(0.5 * effort.turn_seconds / spent)) if spent else 2 * loops

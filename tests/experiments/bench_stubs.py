@@ -1,4 +1,4 @@
-"""Algorithms that misbehave, small problems and quick work for tests of the benchmark; worker processes import it."""
+"""Faulty algorithms, small problems and quick jobs for tests of the benchmark, importable by worker processes."""
 
 import os
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class _Stub:
 
 
 class Failing(_Stub):
-    """Random search that gives up after 8 runs: on a chain of two controls, the second of its own."""
+    """Random search that raises after 8 runs, which is its second one on a chain of two controls."""
 
     def suggest(self, situation: Situation, rng: np.random.Generator) -> Suggestion:
         if situation.trial >= 7:
@@ -33,7 +33,7 @@ class Failing(_Stub):
 
 
 class Sometimes(_Stub):
-    """Fails unless a file says that it may go on."""
+    """An algorithm that raises unless a file exists."""
 
     def suggest(self, situation: Situation, rng: np.random.Generator) -> Suggestion:
         if not Path(os.environ["CASCADA_TEST_MAY_GO_ON"]).exists():
@@ -42,21 +42,21 @@ class Sometimes(_Stub):
 
 
 class Repeating(_Stub):
-    """Asks for the first point that was run, again and again."""
+    """An algorithm that always suggests the first evaluated point."""
 
     def suggest(self, situation: Situation, rng: np.random.Generator) -> Suggestion:  # noqa: ARG002
         return Suggestion(situation.data[0, : situation.domain.dimension])
 
 
 class Ending(_Stub):
-    """One run of its own, and then none is worth it."""
+    """An algorithm that suggests one point and then none."""
 
     def suggest(self, situation: Situation, rng: np.random.Generator) -> Suggestion:
         return Suggestion(None) if situation.trial > 6 else RandomSearch().suggest(situation, rng)
 
 
 def logged(log: str, settings: BenchSettings, job: BenchJob) -> dict[str, Any]:
-    """The work itself, with a line in a file for every job done."""
+    """The real work, which also writes a line to a file for every job."""
     with Path(log).open("a", encoding="utf-8") as file:
         file.write(f"{job.name}\n")
     return bench_plan.work(settings, job)
@@ -64,7 +64,7 @@ def logged(log: str, settings: BenchSettings, job: BenchJob) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Small:
-    """As much of a problem as a run looks at."""
+    """The parts of a problem that a run uses."""
 
     name: str
     network: Network
@@ -72,7 +72,7 @@ class Small:
 
 
 def whole_numbers(high: int = 4, mirrored: bool = False) -> Problem:
-    """f(n) = n (4 − n) + 1 for n = 0, …, `high`; mirrored, it is minimised."""
+    """f(n) = n (4 − n) + 1 for n = 0, …, `high`; if mirrored, it is minimised."""
 
     def function(n: float) -> float:
         return n * (4 - n) + 1
@@ -92,7 +92,7 @@ def two_controls() -> Network:
 
 
 def record(problem: str, algorithm: str, seed: int, regret: list[float], **changes: Any) -> dict[str, Any]:
-    """A record with these simple regrets, two of them of the initial design, against the optimum 1."""
+    """A record with these simple regrets for the optimum 1; the first two belong to the initial design."""
     made: dict[str, Any] = {
         "problem": problem,
         "algorithm": algorithm,
@@ -111,6 +111,6 @@ def record(problem: str, algorithm: str, seed: int, regret: list[float], **chang
 
 
 def cpu(of: dict[str, Any], ask: list[float], tell: list[float]) -> dict[str, Any]:
-    """Its CPU seconds; `tell` without those of the initial design."""
+    """CPU seconds of a record; `tell` excludes the initial design."""
     names = {name: of[name] for name in ("problem", "algorithm", "seed")}
     return names | {"ask": ask, "tell": [9.0] * of["initial"] + tell}

@@ -1,6 +1,6 @@
-"""Stand-ins for the peers' libraries, with just the calls that the adapters make, checked as the real ones check them.
+"""Fakes of the peers' libraries with the calls made by the adapters, which validate arguments like the real ones.
 
-They choose points at random, so that whole runs can be made of them.
+They choose points at random, so that whole runs are possible.
 """
 
 import sys
@@ -12,7 +12,7 @@ import pytest
 
 
 def install(monkeypatch: pytest.MonkeyPatch, **modules: Any) -> None:
-    """Let `import` find these instead of anything installed; two underscores stand for a dot."""
+    """Make `import` find these modules instead of installed ones; two underscores in a name mean a dot."""
     for name, content in modules.items():
         module = ModuleType(name.replace("__", "."))
         module.__dict__.update(content)
@@ -20,7 +20,7 @@ def install(monkeypatch: pytest.MonkeyPatch, **modules: Any) -> None:
 
 
 class Tensor:
-    """scipy asks every torch that is loaded whether an array is one."""
+    """Needed because scipy checks whether an array is a tensor of a loaded torch."""
 
 
 class Distribution:
@@ -59,7 +59,7 @@ class FakeStudy:
 
 
 class Optuna:
-    """The module; `studies` are those that were made."""
+    """The module; `studies` lists the created studies."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.studies: list[FakeStudy] = []
@@ -91,7 +91,7 @@ def _options(kind: str) -> Any:
 
 
 class BayesOpt:
-    """The module bayes_opt; `registered` are the points of the last optimiser, `made` its options."""
+    """The module bayes_opt; `registered` holds the points of the last optimiser, `made` its options."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.registered: list[tuple[dict[str, float], float]] = []
@@ -114,7 +114,7 @@ class BayesOpt:
 
 
 class BoTorch:
-    """The modules of BoTorch and torch, with arrays for tensors; `asked` is what each acquisition was made of."""
+    """The modules of BoTorch and torch, with arrays as tensors; `asked` holds the arguments of each acquisition."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.seeds: list[int] = []

@@ -1,4 +1,4 @@
-"""Quick work in the place of the paper's algorithms, in a module of its own so that worker processes can import it."""
+"""Quick jobs that replace the algorithms of the paper, importable by worker processes."""
 
 import os
 import time
@@ -21,11 +21,11 @@ TINY = Settings(horizon=5, trials=2, family=3, chains=3)
 
 
 def silent(_done: int, _total: int) -> None:
-    """No report."""
+    """Ignore progress."""
 
 
 def random_search(settings: Settings, job: Job) -> Any:
-    """Every algorithm is random search."""
+    """Run random search for every algorithm."""
     if job.label == plan.PROFILE:
         return plan.work(settings, job)
     problem, seed = cached_chain(job.chain), [settings.seed, job.chain, len(job.label), job.trial]
@@ -35,7 +35,7 @@ def random_search(settings: Settings, job: Job) -> Any:
 
 
 def instant(settings: Settings, job: Job) -> Any:
-    """Numbers without any chain: for tests of how jobs are done."""
+    """Numbers without a chain, for tests of the execution of jobs."""
     rng = np.random.default_rng([settings.seed, job.chain, job.trial, *job.label.encode()])
     if job.label == plan.PROFILE:
         share = float(rng.uniform())
@@ -45,14 +45,14 @@ def instant(settings: Settings, job: Job) -> Any:
 
 
 def logged(log: str, settings: Settings, job: Job) -> Any:
-    """`instant`, with a line in a file for every job done: name, process, threads."""
+    """`instant`, which also writes name, process and threads of every job to a file."""
     with Path(log).open("a", encoding="utf-8") as file:
         file.write(f"{job.name} {os.getpid()} {os.environ['OMP_NUM_THREADS']}\n")
     return instant(settings, job)
 
 
 def slow(log: str, settings: Settings, job: Job) -> Any:
-    """`logged`, but all that comes after the profiles and cEI takes for ever."""
+    """`logged`, but jobs other than profiles and cEI never end."""
     result = logged(log, settings, job)
     if job.label not in (plan.PROFILE, "cEI"):
         time.sleep(1000)
@@ -60,7 +60,7 @@ def slow(log: str, settings: Settings, job: Job) -> Any:
 
 
 def fatal(log: str, settings: Settings, job: Job) -> Any:
-    """`logged`, but one job ends its process the hard way."""
+    """`logged`, but one job kills its process."""
     if job.label == "EI":
         os._exit(9)
     return logged(log, settings, job)
@@ -74,5 +74,5 @@ def faulty(settings: Settings, job: Job) -> Any:
 
 
 def slowly(out: str, log: str) -> None:
-    """What the interrupted process of a test does."""
+    """The main function of the process that a test interrupts."""
     compute(TINY, Path(out), 2, silent, partial(slow, log))

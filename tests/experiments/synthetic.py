@@ -1,4 +1,4 @@
-"""Results of experiments that never ran, made so that what is true of them is known."""
+"""Synthetic results of experiments with known properties."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -7,7 +7,7 @@ from cascada.experiments.statistics import BASELINES, COMPARED, NON_ADAPTIVE, OU
 
 Regret = Callable[[int, str, int], Sequence[float]]
 
-#: Constant regrets as shares of the range: R_T is T times it, and every simple regret is it.
+#: Constant regrets as shares of the range: R_T is T times the level, and every simple regret equals it.
 LEVELS: Mapping[str, float] = {OURS: 0.02, NON_ADAPTIVE: 0.025, **dict.fromkeys(BASELINES, 0.10)}
 
 
@@ -16,12 +16,12 @@ def spread(seed: int) -> float:
 
 
 def level_of(levels: Mapping[str, float], label: str) -> float:
-    """The level of a label; OI with another b has that of OI with b = 1."""
+    """The level of a label; OI has the same level for every b."""
     return levels.get(label, levels["OI b=1"])
 
 
 def constant(levels: Mapping[str, float], horizon: int) -> Regret:
-    """Runs that stay at their level."""
+    """Runs with constant regret."""
     return lambda seed, label, _: [level_of(levels, label) * spread(seed)] * horizon
 
 
@@ -35,10 +35,10 @@ def synthetic(
     samples: int = 1000,
     exceptions: Mapping[int, Mapping[str, float]] | None = None,
 ) -> dict[str, Any]:
-    """Results on chains 0, 1, …, with g1 the first and g2 the second (the first again if there is one only).
+    """Results on chains 0, 1, …, where g1 is the first and g2 the second (or also the first if there is only one).
 
-    `levels` replaces some of `LEVELS`, on every chain; `exceptions` by chain. `regret(seed, label, trial)` instead
-    gives the regrets of a run in units of the objective.
+    `levels` replaces some of `LEVELS` on every chain, `exceptions` on single chains. `regret(seed, label, trial)`
+    returns the regrets of a run in units of the objective instead.
     """
     seeds = range(family)
     g1, g2 = 0, min(1, family - 1)

@@ -1,4 +1,4 @@
-"""The whole benchmark: the same whatever the number of jobs, continued where it stopped, not stopped by a fault."""
+"""Tests of a complete benchmark: independence of the number of jobs, resumption, and failed runs."""
 
 import json
 import shutil
@@ -44,7 +44,7 @@ def test_records_do_not_depend_on_the_number_of_jobs(made, tmp_path):
     assert other.cpu.read_bytes() != made.cpu.read_bytes()
 
 
-def test_what_is_written(made):
+def test_a_benchmark_writes_its_files(made):
     lines = made.records.read_text(encoding="utf-8").splitlines()
     records = [json.loads(line) for line in lines]
     keys = [(r["problem"], r["algorithm"], r["seed"]) for r in records]
@@ -60,7 +60,7 @@ def test_what_is_written(made):
     assert [standing.algorithm for standing in made.summary[0].standings] == list(PLAN.algorithms)
 
 
-def test_a_fault_is_recorded_and_stops_nobody(made):
+def test_a_failed_run_is_recorded_and_does_not_stop_others(made):
     records = [json.loads(line) for line in made.records.read_text(encoding="utf-8").splitlines()]
     failed = [r for r in records if r["status"] == "failed"]
     assert {r["algorithm"] for r in failed} == {FAILING}
@@ -71,7 +71,7 @@ def test_a_fault_is_recorded_and_stops_nobody(made):
     assert f"2 of 2 runs of {FAILING} failed, the first with: ZeroDivisionError: a fault\n" in made.text
 
 
-def test_finished_runs_are_not_done_again_and_others_are_added(made, copied, tmp_path):
+def test_finished_runs_are_reused_and_new_ones_added(made, copied, tmp_path):
     log = tmp_path / "log"
     again = bench(PLAN, copied, 1, silent, plots=False, work=logged(log))
     assert done(log) == []
@@ -89,7 +89,7 @@ def test_finished_runs_are_not_done_again_and_others_are_added(made, copied, tmp
     assert now[:2] == [line for line in before if '"certified-chain"' in line and '"ei"' in line]
 
 
-def test_other_settings_are_refused(copied):
+def test_other_settings_raise_an_argument_error(copied):
     for settings, difference in (
         (BenchSettings(3), "budget 2 there, 3 now"),
         (BenchSettings(2, initial=4), "initial None there, 4 now"),
@@ -99,7 +99,7 @@ def test_other_settings_are_refused(copied):
             bench(Plan(PLAN.problems, PLAN.algorithms, 2, settings), copied, 1, silent)
 
 
-def test_nothing_is_begun_that_cannot_end(tmp_path):
+def test_invalid_arguments_are_detected_before_the_first_run(tmp_path):
     with pytest.raises(ArgumentError, match="there is no problem 'nowhere'"):
         bench(Plan(("nowhere",), ("ei",), 1, BenchSettings(1)), tmp_path / "out", 1, silent)
     with pytest.raises(ArgumentError, match="jobs must be a whole number ≥ 1; got 0"):
@@ -107,7 +107,7 @@ def test_nothing_is_begun_that_cannot_end(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_failed_runs_are_done_again_on_demand(tmp_path, monkeypatch):
+def test_retry_repeats_failed_runs(tmp_path, monkeypatch):
     switch, log = tmp_path / "switch", tmp_path / "log"
     monkeypatch.setenv("CASCADA_TEST_MAY_GO_ON", str(switch))
     plan = Plan(("certified-feed-forward",), ("random_search", f"{PLACE}:Sometimes"), 1, BenchSettings(1))
@@ -124,9 +124,9 @@ def test_failed_runs_are_done_again_on_demand(tmp_path, monkeypatch):
     assert len(done(log)) == 3
 
 
-def test_an_interrupt_says_how_to_go_on(tmp_path):
+def test_the_error_of_an_interrupt_says_how_to_continue(tmp_path):
     def interrupt(_done: int, _total: int) -> None:
         raise KeyboardInterrupt
 
-    with pytest.raises(UnfinishedError, match=r"interrupted. Every finished run is kept in .*out: the same command"):
+    with pytest.raises(UnfinishedError, match=r"interrupted. Finished runs are kept in .*out; the same command"):
         bench(PLAN, tmp_path / "out", 1, interrupt, plots=False)

@@ -1,4 +1,4 @@
-"""The figures of a benchmark: one a problem, the same bytes for the same records."""
+"""Tests of the figures of a benchmark: one per problem, the same bytes for the same records."""
 
 import sys
 
@@ -27,7 +27,7 @@ def records():
     return [*made, record("nowhere", NAMES[0], 0, [1.0], status="failed")]
 
 
-def test_a_figure_for_every_problem_with_runs(records, tmp_path):
+def test_every_problem_with_runs_has_a_figure(records, tmp_path):
     written = draw(PLAN, records, tmp_path)
     names = [f"regret-{problem}.{kind}" for problem in ("here", "there") for kind in ("pdf", "png")]
     assert [path.name for path in written] == names
@@ -35,7 +35,7 @@ def test_a_figure_for_every_problem_with_runs(records, tmp_path):
     assert [path.read_bytes() for path in draw(PLAN, records, tmp_path)] == before
 
 
-def test_curves_are_medians_down_to_a_floor(records):
+def test_curves_are_medians_with_a_floor(records):
     found = [r for r in records if r["problem"] == "here"]
     axes = _figure(PLAN, "here", found).axes[0]
     assert axes.get_yscale() == "log"

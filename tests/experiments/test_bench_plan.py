@@ -1,4 +1,4 @@
-"""Which runs there are, and what is refused before any of them."""
+"""Tests of the plan of a benchmark: its runs and the validation before the first run."""
 
 import sys
 
@@ -26,7 +26,7 @@ def test_the_initial_design_grows_with_the_dimension():
     assert BenchSettings(7, initial=3).initial_of(by_name("certified-controls")) == 3
 
 
-def test_jobs_are_sorted_whatever_the_order_of_names():
+def test_jobs_are_sorted_for_any_order_of_names():
     plan = Plan(("certified-join", "certified-chain"), ("ei", "auto"), 11, BenchSettings(5))
     jobs = plan.jobs
     assert len(jobs) == 44
@@ -34,7 +34,7 @@ def test_jobs_are_sorted_whatever_the_order_of_names():
     assert [job.name for job in jobs] == sorted(job.name for job in jobs)
 
 
-def test_names_are_files_of_their_own():
+def test_job_names_are_distinct_valid_file_names():
     algorithms = [*NAMES, *PEERS, "a.b:C", "a.b:c", "a.b-c", "A.b:C", "a/b:C"]
     names = [BenchJob(problem, algorithm, 3).name for problem in PROBLEMS for algorithm in algorithms]
     assert len({name.lower() for name in names}) == len(names)
@@ -42,11 +42,11 @@ def test_names_are_files_of_their_own():
     assert BenchJob("certified-chain", "gp_ucb", 3).name == "certified-chain--gp_ucb--0003"
 
 
-def test_long_runs_come_first():
+def test_longer_runs_have_a_higher_cost():
     assert BenchJob("certified-chain", "auto", 0).cost > BenchJob("certified-chain", "random_search", 0).cost
 
 
-def test_names_that_mean_something_are_taken():
+def test_valid_names_are_accepted():
     Plan(tuple(PROBLEMS), (*NAMES, f"{PLACE}:Failing"), 1, BenchSettings(1)).check()
 
 
@@ -58,13 +58,13 @@ def test_names_that_mean_something_are_taken():
         (CHAIN, ("no_such_module:Best",), "'no_such_module:Best' could not be imported"),
     ],
 )
-def test_names_that_mean_nothing_are_refused(problems, algorithms, message):
+def test_unknown_names_raise_an_argument_error(problems, algorithms, message):
     with pytest.raises(ArgumentError, match=message):
         Plan(problems, algorithms, 1, BenchSettings(1)).check()
 
 
 @pytest.mark.parametrize(("peer", "module"), [("optuna-tpe", "optuna"), ("bayes-opt", "bayes_opt")])
-def test_a_peer_that_is_not_installed_is_named(monkeypatch, peer, module):
+def test_a_missing_package_of_a_peer_is_named(monkeypatch, peer, module):
     monkeypatch.setitem(sys.modules, module, None)
     package = PEERS[peer].packages[module]
     with pytest.raises(ArgumentError, match=rf"'{peer}' needs the package {package}, .*Run: pip install {package}\."):
@@ -80,17 +80,17 @@ def test_a_peer_that_is_not_installed_is_named(monkeypatch, peer, module):
         (lambda: Plan(CHAIN, ("auto",), 0, BenchSettings(5)), "seeds must be a whole number ≥ 1; got 0"),
         (
             lambda: Plan((), ("auto",), 1, BenchSettings(5)),
-            "problems must be at least one name, and each one once; got none",
+            "problems must be at least one name, each given once; got none",
         ),
         (lambda: Plan(CHAIN, ("ei", "ei"), 1, BenchSettings(5)), "algorithms must be .* got ei twice"),
     ],
 )
-def test_wrong_numbers_are_refused(make, message):
+def test_invalid_numbers_raise_an_argument_error(make, message):
     with pytest.raises(ArgumentError, match=message):
         make()
 
 
-def test_a_record_says_everything():
+def test_a_record_has_all_fields():
     result = work(BenchSettings(3, gaps=True), BenchJob("certified-chain", "random_search", 2))
     record, cpu = result["record"], result["cpu"]
     problem = by_name("certified-chain")
@@ -110,7 +110,7 @@ def test_a_record_says_everything():
     assert "gaps" not in work(BenchSettings(1), BenchJob("certified-chain", "random_search", 2))["record"]
 
 
-def test_algorithms_with_the_same_seed_begin_alike():
+def test_algorithms_with_the_same_seed_share_the_initial_design():
     settings = BenchSettings(1)
     one, other, failed = (
         work(settings, BenchJob("certified-chain", name, 4))["record"]

@@ -1,4 +1,4 @@
-"""The numbers of the table, against numbers computed by hand."""
+"""Tests of the numbers of the table, compared with numbers computed by hand."""
 
 import re
 from itertools import product
@@ -51,7 +51,7 @@ def test_paired_ratios(records):
 
 
 @pytest.mark.parametrize(("factor", "verdict"), [(3.0, "worse"), (1.0, "undecided"), (0.3, "better")])
-def test_six_seeds_decide(factor, verdict):
+def test_six_seeds_are_enough_for_a_verdict(factor, verdict):
     plan = Plan(("here",), ("ours", "theirs"), 6, BenchSettings(1))
     ours = [record("here", "ours", seed, [3.0, 2.0, 0.1 + 0.01 * seed]) for seed in range(6)]
     theirs = [record("here", "theirs", seed, [3.0, 2.0, factor * (0.1 + 0.01 * seed)]) for seed in range(6)]
@@ -61,7 +61,7 @@ def test_six_seeds_decide(factor, verdict):
     assert comparison.equal == (6 if factor == 1 else 0)
 
 
-def test_regrets_of_zero_and_below_have_ratios():
+def test_regrets_at_or_below_zero_have_finite_ratios():
     """The scale is 1 − median(−2, −1) = 2.5, for the values 1 − 3 and 1 − 2 of the initial design."""
     ends = {"ours": [0.0, 0.0, 0.5], "theirs": [-1e-12, 1e-3, 0.0]}
     made = [record("here", name, seed, [3.0, 2.0, 1.0, end]) for name in ends for seed, end in enumerate(ends[name])]
@@ -74,7 +74,7 @@ def test_regrets_of_zero_and_below_have_ratios():
     assert found.standings[1].quartiles[0].low == 0
 
 
-def test_a_run_beyond_the_optimum_is_said():
+def test_a_run_beyond_the_optimum_is_reported():
     (found,) = summary([record("here", name, 0, [3.0, 2.0, 1.0, -0.25]) for name in PLAN.algorithms])
     assert found.beyond == 0.25
     assert "a run beats the optimum by 0.25" in table(PLAN, [found], [])
@@ -89,7 +89,7 @@ def test_the_floor_does_not_depend_on_algorithms_or_units(records):
     assert floor_of([record("here", "failed", 0, [])]) == FLOOR
 
 
-def test_a_run_that_ended_early_stays_where_it_ended():
+def test_a_run_that_ended_early_keeps_its_last_regret():
     short = record("here", "ours", 0, [3.0, 2.0, 0.5], status="exhausted")
     np.testing.assert_array_equal(regrets_at([short], [0, 1, 2, 50]), [[2.0, 0.5, 0.5, 0.5]])
 
@@ -114,7 +114,10 @@ def test_cpu_seconds_are_of_the_last_ten_asks_with_their_tells():
     plan = Plan(("here",), ("ours",), 2, BenchSettings(12))
     made = [record("here", "ours", seed, [1.0] * 14) for seed in range(2)]
     ask = [100.0, 100.0, *range(1, 11)]
-    seconds = [cpu(made[0], ask, [0.25] * 12), cpu(made[1], [*ask, 50.0], [0.25] * 12)]  # the last ask was in vain
+    seconds = [
+        cpu(made[0], ask, [0.25] * 12),
+        cpu(made[1], [*ask, 50.0], [0.25] * 12),
+    ]  # the last ask returned no point
     (found,) = summary(made, plan, seconds)
     assert found.standings[0].cpu == 5.5 + 0.25
 
@@ -132,18 +135,18 @@ def test_gaps_at_the_end(records):
     assert re.search(r"\| theirs .* \| – +\| 1.5 +\|", text)
 
 
-def test_the_sign_tests_rank_against_all_signs():
-    """Of n values, each above or below the median by a coin: how often do the k-th smallest and largest enclose it?"""
+def test_the_rank_of_the_sign_test_agrees_with_enumeration():
+    """Enumerate all signs of n values: how often do the k-th smallest and largest enclose the median?"""
     for count in range(1, 13):
         above = np.array([sum(signs) for signs in product((0, 1), repeat=count)])
         enclosing = [k for k in range(1, count // 2 + 1) if np.mean((above >= k) & (above <= count - k)) >= 0.95]
         assert sign_test_rank(count) == max(enclosing, default=0)
     assert sign_test_rank(5) == 0
     assert sign_test_rank(6) == 1
-    assert sign_test_rank(10) == 2  # as in every table of the sign test
+    assert sign_test_rank(10) == 2  # as in tables of the sign test
 
 
-def test_the_median_ratio_turns_over_with_the_pair():
+def test_swapping_a_pair_inverts_the_median_ratio():
     ratios = [0.5, 3.0, 8.0, 1.0, 2.0, 5.0, 0.1, 4.0, 6.0, 7.0]
     median, low, high = median_ratio(ratios)
     assert (median, low, high) == pytest.approx(((3 * 4) ** 0.5, 0.5, 7.0))

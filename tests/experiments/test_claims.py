@@ -1,4 +1,4 @@
-"""The claims: every one can come out held and not held, and its numbers are those of plain loops."""
+"""Tests of the claims: each can be held and not held, and its numbers agree with plain loops."""
 
 import json
 import math
@@ -25,7 +25,7 @@ def verdicts(claim: Claim) -> tuple[str, str, str]:
 
 
 def stays(label: str, levels: list[float]) -> Regret:
-    """Runs at `LEVELS`, but those of one label go through other shares, the last of them for ever."""
+    """Runs at `LEVELS`, but those of one label take other shares, the last one until the end."""
 
     def regret(seed: int, other: str, _trial: int) -> list[float]:
         shares = levels if other == label else [LEVELS.get(other, LEVELS[OI])]
@@ -35,7 +35,7 @@ def stays(label: str, levels: list[float]) -> Regret:
 
 
 def noisy(seed: int, label: str, trial: int) -> list[float]:
-    """Falling regrets with noise, other ones for every run."""
+    """Decreasing regrets with different noise for every run."""
     rng = np.random.default_rng([seed, trial, *label.encode()])
     return [spread(seed) * math.exp(-t / 20) * rng.uniform(0.2, 1.0) for t in range(60)]
 
@@ -83,16 +83,16 @@ def test_the_cost_is_a_count() -> None:
 @pytest.mark.parametrize(
     ("levels", "text"),
     [
-        ([0.01], "0 of 3"),  # ahead, and stays so
+        ([0.01], "0 of 3"),  # ahead until the end
         ([0.06, *[0.055] * 30, 0.03], "none ahead at t = 10"),
     ],
 )
-def test_no_early_lead_or_one_that_helps(levels: list[float], text: str) -> None:
+def test_no_early_lead_or_a_lasting_one_is_not_held(levels: list[float], text: str) -> None:
     finding = judged(synthetic(regret=stays("cEI", levels)))["10"].g1
     assert (finding.verdict, finding.text) == ("not held", text)
 
 
-def test_an_early_lead_that_does_not_help() -> None:
+def test_an_early_lead_that_does_not_help_is_held() -> None:
     """GPN-UCB is at 30 % until it is near-optimal at t = 20; trial 0 of cEI leads at 20 %, and arrives at t = 40."""
 
     def regret(seed: int, label: str, trial: int) -> list[float]:
@@ -106,7 +106,7 @@ def test_an_early_lead_that_does_not_help() -> None:
 
 
 def test_late_is_later_than_the_median_trial() -> None:
-    """GPN-UCB arrives at t = 11, 20 and 50. All of cEI arrive at t = 30, and of cUCB's one leads and never arrives."""
+    """GPN-UCB arrives at t = 11, 20 and 50. All trials of cEI arrive at t = 30; one of cUCB leads and never arrives."""
 
     def regret(seed: int, label: str, trial: int) -> list[float]:
         arrivals = {OURS: ((11, 20, 50)[trial], 0.3), "cEI": (30, 0.2), "cUCB": (math.inf, (0.2, 0.4, 0.4)[trial])}
@@ -116,21 +116,21 @@ def test_late_is_later_than_the_median_trial() -> None:
     assert judged(synthetic(regret=regret))["10"].g1.text == "4 of 4"
 
 
-def test_only_small_factors_need_be_similar() -> None:
+def test_only_small_factors_must_be_similar() -> None:
     assert judged(synthetic({"OI b=10": 0.5, "OI b=10000": 0.5}))["7"].g1.verdict == "held"
     claim = judged(synthetic({"OI b=0.01": 0.5}))["7"]
     assert verdicts(claim) == ("not held", "not held", "held")  # the family has b = 1 only
     assert claim.g1.text == "40.00% (b=0.01)"
 
 
-def test_nobody_arrives() -> None:
-    """Later than never is not late."""
+def test_no_trial_is_late_if_none_arrives() -> None:
+    """If GPN-UCB never arrives, no trial is late."""
     claim = judged(synthetic(dict.fromkeys(LEVELS, 0.5) | {"cEI": 0.4}))["10"]
     assert (claim.g1.verdict, claim.g1.text) == ("not held", "0 of 3")
 
 
-def test_black_boxes_on_a_single_chain_are_enough() -> None:
-    """Chain 3 only: it counts for "sometimes" and against "never", and g1 and g2 know nothing of it."""
+def test_a_single_chain_decides_the_claims_about_black_boxes() -> None:
+    """Chain 3 alone supports "sometimes", refutes "never", and does not affect g1 and g2."""
     found = judged(synthetic({"cEI": 0.05}, exceptions={3: {"EI": 0.03}}))
     for id_, verdict in {"9a": "held", "9b": "held", "9c": "not held", "9d": "not held"}.items():
         assert found[id_].family.verdict == verdict
@@ -141,14 +141,14 @@ def test_black_boxes_on_a_single_chain_are_enough() -> None:
 
 
 def simple_area(regrets: list[list[float]]) -> float:
-    """By loops: the mean over T = 4, 9, …, 49 of the mean over trials of the best regret so far."""
+    """The mean over T = 4, 9, …, 49 and trials of the best regret so far, by loops."""
     total = 0.0
     for T in (4, 9, 16, 25, 36, 49):
         total += sum(min(regret[:T]) for regret in regrets) / len(regrets)
     return total / 6
 
 
-def test_numbers_are_those_of_loops() -> None:
+def test_numbers_agree_with_loops() -> None:
     found = judged(synthetic(regret=noisy))
     for finding, seed in ((lambda c: c.g1, 0), (lambda c: c.g2, 1)):
         runs = {label: [noisy(seed, label, trial) for trial in range(3)] for label in (OURS, *BASELINES, *SWEEP)}
@@ -204,7 +204,7 @@ def test_the_family_is_judged_by_paired_intervals_of_trial_0() -> None:
 
 
 def test_one_undecided_baseline_makes_the_family_undecided() -> None:
-    """cEI is ahead on half of the chains and behind on the others by as much; the rest is clear."""
+    """cEI is ahead on half of the chains and equally far behind on the others; the other baselines are clear."""
     exceptions = {seed: {"cEI": 0.01 if seed % 2 else 0.04} for seed in range(4)}
     claim = judged(synthetic(exceptions=exceptions))["2"]
     assert verdicts(claim) == ("held", "not held", "undecided")
@@ -220,11 +220,11 @@ def test_a_lost_baseline_outweighs_an_undecided_one() -> None:
     exceptions = {seed: {"cEI": 0.002 if seed % 2 else 0.1} for seed in range(4)}
     claim = judged(synthetic({"EI": 0.0199}, exceptions=exceptions))["2"]
     assert claim.family.verdict == "not held"
-    assert claim.family.text.endswith("(EI)")  # the one that decides, though cEI's mean is smaller
+    assert claim.family.text.endswith("(EI)")  # the decisive one, although the mean of cEI is smaller
 
 
 def test_all_regrets_zero() -> None:
-    """Ties everywhere: nothing outperforms anything, everything is similar and near-optimal."""
+    """With ties everywhere no algorithm outperforms another; all are similar and near-optimal."""
     found = judged(synthetic(dict.fromkeys(LEVELS, 0.0)))
     assert found["2"].g1.number == 1.0
     for id_ in ("1a", "1b", "4", "7", "9c", "9d"):
@@ -248,7 +248,7 @@ def test_a_family_of_one_is_undecided() -> None:
     assert "[" not in found["2"].family.text
 
 
-def test_short_runs_do_not_speak_of_what_comes_later() -> None:
+def test_claims_about_later_runs_do_not_apply_to_short_runs() -> None:
     found = judged(synthetic(horizon=48))
     assert found["1a"].g1.verdict == found["1b"].family.verdict == "not applicable"
     assert found["1a"].g1.text == "the runs stop at T = 48"
@@ -258,7 +258,7 @@ def test_short_runs_do_not_speak_of_what_comes_later() -> None:
 
 
 def test_scale_and_order_do_not_matter() -> None:
-    """Metamorphic: another unit of the objective, and records in another order, leave every word the same."""
+    """Metamorphic: another unit of the objective and another order of records do not change the claims."""
     results = synthetic(regret=noisy)
     other = synthetic(regret=lambda *run: [8.0 * r for r in noisy(*run)])
     other["runs"].reverse()
@@ -292,7 +292,7 @@ def test_the_table_is_markdown_and_plain_text() -> None:
         assert f"{claim.family.verdict}: {claim.family.text}" in text
 
 
-def test_verdicts_on_chains_not_spoken_of_are_in_brackets() -> None:
+def test_verdicts_on_other_chains_are_in_brackets() -> None:
     (claim,) = (claim for claim in claims(synthetic()) if claim.id == "3")
     row = table([claim]).splitlines()[2]
     assert "| (held): 7.50% (cUCB) " in row

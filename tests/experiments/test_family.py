@@ -1,4 +1,4 @@
-"""The rule that picks g1 and g2, on surfaces whose answer can be seen."""
+"""Tests of the rule that selects g1 and g2 on surfaces with an obvious answer."""
 
 import numpy as np
 import pytest
@@ -18,13 +18,13 @@ def surface(*cells: tuple[int, int, float]) -> np.ndarray:
 @pytest.mark.parametrize(
     ("cells", "near", "share", "lead"),
     [
-        ([(1, 1, 1.0)], 1, 1, 1.0),  # the plain around is flat: every cell of it is a hill of height 0
+        ([(1, 1, 1.0)], 1, 1, 1.0),  # every cell of the flat surroundings is a hill of height 0
         ([(1, 1, 1.0), (4, 4, 0.6)], 1, 1, 0.4),
         ([(1, 1, 1.0), (4, 4, 0.95)], 2, 2, 0.05),
         ([(1, 1, 1.0), (4, 4, 1.0)], 2, 2, 0.0),
-        ([(1, 1, 1.0), (2, 2, 1.0), (2, 3, 0.95)], 1, 3, 1.0),  # touching, also at a corner: one region
-        ([(0, 0, 1.0), (0, 1, 0.8), (0, 2, 0.95)], 2, 2, 0.05),  # a saddle below the top divides
-        ([(0, 0, 1.0), (1, 1, 0.8), (5, 5, 0.5)], 1, 1, 0.5),  # a slope is no hill
+        ([(1, 1, 1.0), (2, 2, 1.0), (2, 3, 0.95)], 1, 3, 1.0),  # cells that touch at a corner form one region
+        ([(0, 0, 1.0), (0, 1, 0.8), (0, 2, 0.95)], 2, 2, 0.05),  # a saddle below the top separates two regions
+        ([(0, 0, 1.0), (1, 1, 0.8), (5, 5, 0.5)], 1, 1, 0.5),  # a slope is not a hill
         ([(3, 3, 1.0), (0, 0, -1.0)], 1, 1, 0.5),
     ],
 )
@@ -45,7 +45,7 @@ def test_g1_has_several_small_regions_and_g2_the_largest_lead():
     assert pick(family[::-1]) == (1, 3)
 
 
-def test_they_differ_in_any_family():
+def test_g1_and_g2_differ_in_any_family():
     assert pick([of(0, 2, 0.1, 0.05), of(1, 2, 0.1, 0.05)]) == (1, 0)
     assert pick([of(0, 1, 0.3, 0.2), of(1, 1, 0.1, 0.3), of(2, 1, 0.2, 0.1)]) == (2, 1)
     with pytest.raises(ArgumentError, match="at least 2 chains; got 1"):
@@ -53,7 +53,7 @@ def test_they_differ_in_any_family():
 
 
 def test_the_paper_chains_of_this_library():
-    """All results rest on these two: several small hills of nearly the same height, and one that stands out."""
+    """All results depend on these two: several small hills of nearly equal height, and one dominant hill."""
     family = [Profile(**work(Settings(), job)) for job in profiles(Settings())]
     g1, g2 = (family[seed] for seed in pick(family))
     assert (g1.seed, g2.seed) == (17, 13)

@@ -1,4 +1,4 @@
-"""The figures: written, readable as what they claim to be, the same bytes twice, and every algorithm named."""
+"""Tests of the figures: valid files, reproducible bytes, and complete legends."""
 
 import sys
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ NAMES = ("stages", "oi", "cumulative", "simple", "family")
 
 
 def decaying(seed: int, label: str, trial: int) -> list[float]:
-    """Regrets that fall at a pace of their own, and reach 0."""
+    """Regrets that decrease to 0 at different rates."""
     pace = 5.0 + 3.0 * (len(label) % 4) + trial + seed
     return [spread(seed) * (exp(-t / pace) if t < 50 else 0.0) for t in range(60)]
 
@@ -44,8 +44,8 @@ def legend_texts(figure: Figure) -> list[str]:
     return [text.get_text() for legend in figure.legends for text in legend.get_texts()]
 
 
-def test_files_are_what_they_claim_to_be_and_the_same_twice(tmp_path: Path) -> None:
-    """One test for all that needs files, because drawing them takes seconds."""
+def test_files_are_valid_and_reproducible(tmp_path: Path) -> None:
+    """One test for all checks of files, because drawing takes seconds."""
     before = dict(rcParams)
     first = draw(synthetic(regret=decaying), tmp_path / "new" / "folder")
     assert dict(rcParams) == before
@@ -71,7 +71,7 @@ def test_every_algorithm_is_in_the_legends() -> None:
     assert legend_texts(figures._sweep(sample)) == [*SWEEP, "cUCB"]
 
 
-def test_colours_and_markers_tell_algorithms_apart() -> None:
+def test_colours_and_markers_distinguish_algorithms() -> None:
     colours, markers = zip(*STYLES.values(), strict=True)
     assert set(STYLES) == {*LEVELS}
     assert len(set(colours)) == len(set(markers)) == len(STYLES)
@@ -117,7 +117,7 @@ def test_the_stage_figure_marks_the_maximiser() -> None:
         (image,) = axes.get_images()
         table = np.asarray(image.get_array())
         assert sampled_chain(seed).objective(np.array([[x, y]]))[0] == pytest.approx(table.max())
-        # The image shows the cell of (x, y) where (x, y) is.
+        # The image shows the cell of (x, y) at the position (x, y).
         line = np.linspace(-5, 5, 50)
         assert table[np.abs(line - y).argmin(), np.abs(line - x).argmin()] == table.max()
         assert f"seed {seed}" in axes.get_title()
@@ -132,7 +132,7 @@ def test_the_stage_figure_marks_the_maximiser() -> None:
     ids=["all zero, one of each", "extreme"],
 )
 def test_degenerate_results_are_drawn(results: dict[str, Any]) -> None:
-    """Warnings are errors here: no axis may be singular and no logarithm of 0 taken."""
+    """Warnings are errors here: no axis is singular and no logarithm of 0 is taken."""
     sample = read(results)
     for make in (figures._sweep, figures._cumulative, figures._simple, figures._family):
         FigureCanvasAgg(make(sample)).draw()
@@ -147,5 +147,5 @@ def test_an_axis_that_is_linear_near_0_says_so() -> None:
 
 def test_without_matplotlib_the_error_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ArgumentError, match=r"install it with: pip install 'cascada\[paper\]'"):
+    with pytest.raises(ArgumentError, match=r"Run: pip install 'cascada\[paper\]'"):
         draw(synthetic(), tmp_path)

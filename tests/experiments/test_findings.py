@@ -1,4 +1,4 @@
-"""Verdicts from intervals."""
+"""Tests of verdicts from intervals."""
 
 import pytest
 
@@ -14,7 +14,7 @@ from cascada.experiments.findings import Band, counted
         ([0.04, 0.05, 0.06], "undecided"),
         ([0.05, 0.05, 0.05], "held"),  # "at most" includes its end
         ([0.0, 0.0, 0.0], "not held"),  # a tie does not outperform
-        ([1e-17, 2e-17, 3e-17], "not held"),  # neither does rounding
+        ([1e-17, 2e-17, 3e-17], "not held"),  # nor does a rounding error
     ],
 )
 def test_a_band_needs_the_whole_interval(values: list[float], verdict: str) -> None:

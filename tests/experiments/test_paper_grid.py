@@ -1,4 +1,4 @@
-"""The paper-faithful mode against its literal transcription."""
+"""Tests of the paper's variant, compared with its literal transcription."""
 
 import numpy as np
 import pytest
@@ -60,7 +60,7 @@ def test_ties_are_broken_by_the_generator() -> None:
     assert len(firsts) > 1
 
 
-def test_it_yields_no_gap_of_its_own() -> None:
+def test_the_certificate_does_not_come_from_the_algorithm() -> None:
     """The certificate of such a study comes from certified bounds."""
     network = a_chain(0)
     study = Study(network, algorithm=PaperGrid(), candidates=Grid({"x": 5, "y": 5}))
@@ -70,7 +70,7 @@ def test_it_yields_no_gap_of_its_own() -> None:
     assert suggestion.bound is None
 
 
-def test_undefined_cases_are_refused() -> None:
+def test_unsupported_networks_raise_an_argument_error() -> None:
     with pytest.raises(ArgumentError, match="candidates"):
         Study(a_chain(0), algorithm=PaperGrid()).ask()
     with pytest.raises(ArgumentError, match="chains of scalar stages"):

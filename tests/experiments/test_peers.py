@@ -1,4 +1,4 @@
-"""The adapters of other libraries, with stand-ins for them, and with the real ones where they are installed."""
+"""Tests of the adapters of other libraries with fakes, and with the real libraries if they are installed."""
 
 import sys
 
@@ -16,7 +16,7 @@ NETWORK = two_controls()
 DOMAIN = NETWORK.domain
 
 
-def test_the_unit_cube_there_and_back():
+def test_from_unit_inverts_to_unit():
     for unit, point in (([0.0, 0.0], [0.1, -3]), ([1.0, 1.0], [10.0, 5]), ([0.5, 0.5], [1.0, 1])):
         np.testing.assert_allclose(to_unit(DOMAIN, np.array(point)), unit, atol=1e-12)
         np.testing.assert_allclose(from_unit(DOMAIN, np.array(unit)), point, rtol=1e-12)
@@ -31,11 +31,11 @@ def test_optuna(monkeypatch, name, kind):
     assert (study.sampler.kind, study.sampler.seed, study.sampler.n_startup_trials) == (kind, 7, 1)
     assert getattr(study.sampler, "deterministic_objective", True)
 
-    peer.tell(np.array([0.5, 3.0]), 1.25)  # of the initial design
+    peer.tell(np.array([0.5, 3.0]), 1.25)  # a point of the initial design
     asked = peer.ask()
     peer.tell(asked, 2.5)
     peer.ask()
-    peer.tell(np.array([0.7, -2.0]), 3.5)  # another in its place
+    peer.tell(np.array([0.7, -2.0]), 3.5)  # another point instead
     assert [(trial.state, trial.value) for trial in study.trials] == [
         *(("complete", 1.25), ("complete", 2.5), ("failed", None), ("complete", 3.5)),
     ]
@@ -75,8 +75,8 @@ def test_botorch(monkeypatch):
     assert made.best_f == 1.25
 
 
-@pytest.mark.parametrize(("mirrored", "told"), [(False, 5.0), (True, -5.0)])
-def test_a_peer_is_told_the_objective_alone_and_maximises_it(mirrored, told):
+@pytest.mark.parametrize(("mirrored", "expected"), [(False, 5.0), (True, -5.0)])
+def test_a_peer_receives_only_the_objective_to_maximise(mirrored, expected):
     class Remembering:
         def __init__(self) -> None:
             self.values: list[float] = []
@@ -90,7 +90,7 @@ def test_a_peer_is_told_the_objective_alone_and_maximises_it(mirrored, told):
     peer = Remembering()
     made = PeerContestant(whole_numbers(mirrored=mirrored).network, peer)
     made.tell(np.array([2.0]), {"f": (5.0,)})
-    assert peer.values == [told]
+    assert peer.values == [expected]
     assert made.ask() is not None
     assert made.certificate() is None
 
@@ -104,7 +104,7 @@ def test_a_peer_is_told_the_objective_alone_and_maximises_it(mirrored, told):
         ("botorch-qlogei", fake_peers.BoTorch),
     ],
 )
-def test_whole_runs(monkeypatch, name, fake):
+def test_a_whole_run_of_a_peer_succeeds(monkeypatch, name, fake):
     fake(monkeypatch)
     require(name)
     record = work(BenchSettings(3), BenchJob("certified-chain", name, 0))["record"]
@@ -116,16 +116,16 @@ def test_whole_runs(monkeypatch, name, fake):
     assert set(PEERS[name].packages.values()) <= set(record["versions"])
 
 
-def test_a_contestant_whose_package_is_missing_says_so(monkeypatch):
+def test_a_missing_package_raises_an_argument_error(monkeypatch):
     fake_peers.Optuna(monkeypatch)
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(ArgumentError, match=r"'optuna-gp' needs the package torch.*Run: pip install torch\."):
         contestant(NETWORK, "optuna-gp", 0, 1, 1)
 
 
-@pytest.mark.filterwarnings("ignore")  # of the libraries themselves
-def test_those_that_are_installed():
-    """None of them has to be: what the adapters do is tested above."""
+@pytest.mark.filterwarnings("ignore")  # warnings of the libraries
+def test_installed_libraries_run():
+    """The libraries are optional; the adapters are tested above."""
     for name in PEERS:
         try:
             require(name)

@@ -1,4 +1,4 @@
-"""Which runs there are, and that each of them depends on nothing but itself."""
+"""Tests of the plan of the reproduction: its runs, and their independence."""
 
 from collections import Counter
 
@@ -32,7 +32,7 @@ def test_the_paper_settings():
     assert QUICK.family == settings.family, "a quick look is at the same g1 and g2"
 
 
-def test_every_run_of_the_paper_is_there_once():
+def test_every_run_of_the_paper_is_planned_once():
     settings = Settings()
     jobs = [*profiles(settings), *runs(settings, range(20), 17, 13), *non_adaptive(range(20))]
     assert len({job.name for job in jobs}) == len(jobs) == 20 + 2 * 14 * 10 + 18 * 6 + 20
@@ -50,16 +50,16 @@ def test_labels():
     )
 
 
-def test_names_are_good_for_files():
+def test_names_are_valid_file_names():
     assert Job(3, "OI b=0.0001", 7).name == "chain-003-OI-b-0.0001-07"
 
 
-def test_the_longest_come_first_in_every_family():
+def test_the_longest_jobs_have_the_highest_cost():
     costs = {label: Job(0, label).cost for label in (*ALL, "NonAda", PROFILE)}
     assert max(costs, key=lambda label: costs[label]) == "cEI"
 
 
-def test_the_first_others_are_run_beside_g1_and_g2():
+def test_the_first_other_chains_are_run_with_g1_and_g2():
     assert chosen(Settings(), 17, 13) == list(range(20))
     assert chosen(QUICK, 17, 13) == [0, 1, 2, 13, 17]
     assert chosen(QUICK, 1, 13) == [0, 1, 2, 3, 13]
@@ -73,7 +73,7 @@ def test_all_algorithms_begin_a_trial_at_the_same_point():
         assert len(set(first.values())) == 1
 
 
-def test_a_run_is_decided_by_seed_chain_and_trial():
+def test_a_run_depends_only_on_seed_chain_and_trial():
     settings = Settings(horizon=4)
     once = work(settings, Job(0, "GPN-UCB", 0))
     assert once == work(settings, Job(0, "GPN-UCB", 0))
@@ -85,7 +85,7 @@ def test_a_run_is_decided_by_seed_chain_and_trial():
 
 @pytest.mark.parametrize("label", [*ALL, NON_ADAPTIVE])
 def test_every_algorithm_runs(label):
-    """On a chain whose claims are false, as the paper's are; regrets are those of candidates."""
+    """On a chain with a norm bound that is too small, as in the paper; regrets are those of candidates."""
     settings = Settings(horizon=9, samples=50)
     regrets = work(settings, Job(17, label))
     assert len(regrets) == (2 if label == NON_ADAPTIVE else 9)
@@ -93,7 +93,7 @@ def test_every_algorithm_runs(label):
     assert all(0 <= regret <= highest["maximum"] - highest["minimum"] for regret in regrets)
 
 
-def test_which_algorithm_a_label_is():
+def test_each_label_selects_its_algorithm():
     settings = Settings(samples=7)
     assert algorithm(settings, "GPN-UCB") == PaperGrid()
     assert algorithm(settings, "cEI") == CascadedEI(samples=7)
@@ -108,9 +108,9 @@ def test_which_algorithm_a_label_is():
         ({"trials": 0}, "trials must be"),
         ({"seed": -1}, "seed must be a whole number ≥ 0; got -1"),
         ({"samples": 1.5}, "samples must be"),
-        ({"family": 4, "chains": 5}, "chains must be at most the family's 4; got 5"),
+        ({"family": 4, "chains": 5}, "chains must be at most the size of the family, 4; got 5"),
     ],
 )
-def test_wrong_settings(wrong, message):
+def test_invalid_settings_raise_an_argument_error(wrong, message):
     with pytest.raises(ArgumentError, match=message):
         Settings(**wrong)

@@ -1,4 +1,4 @@
-"""The whole computation: the same whatever the number of jobs, and continued where it stopped."""
+"""Tests of the complete reproduction: independence of the number of jobs, and resumption."""
 
 import json
 import os
@@ -13,16 +13,18 @@ from typing import Any
 import pytest
 
 from cascada.errors import ArgumentError
-from cascada.experiments.finished import as_text
 from cascada.experiments.pool import UnfinishedError
 from cascada.experiments.reproduce import compute
+from cascada.experiments.result_store import as_text
 from tests.experiments import stubs
 from tests.experiments.stubs import TINY, silent
 from tests.starting import gone, started
 from tests.waiting import LONG, wait_until
 
 ROOT = Path(__file__).parents[2]
-JOBS = 3 + 2 * 14 * 2 + 6 + 3  # profiles, all trials on g1 and g2, one of the baselines on the third chain, NonAda
+JOBS = (
+    3 + 2 * 14 * 2 + 6 + 3
+)  # profiles, all trials on g1 and g2, one trial of each algorithm on the third chain, NonAda
 
 
 def done(log: Path) -> list[str]:
@@ -31,7 +33,7 @@ def done(log: Path) -> list[str]:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory) -> tuple[Path, dict[str, Any]]:
-    """A folder with all results of `stubs.instant`, and the results."""
+    """A folder with all results of `stubs.instant` and the results."""
     out = tmp_path_factory.mktemp("made") / "out"
     return out, compute(TINY, out, 2, silent, stubs.instant)
 
@@ -52,7 +54,7 @@ def test_results_do_not_depend_on_the_number_of_jobs(tmp_path):
     assert one["settings"]["version"]
 
 
-def test_finished_work_is_not_done_again(tmp_path, monkeypatch):
+def test_finished_jobs_are_not_repeated(tmp_path, monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
     monkeypatch.delenv("MKL_NUM_THREADS", raising=False)
     log = tmp_path / "log"
@@ -68,7 +70,7 @@ def test_finished_work_is_not_done_again(tmp_path, monkeypatch):
     assert done(log) == []
 
 
-def test_a_file_that_is_not_whole_is_made_again(tmp_path, copied, made):
+def test_a_damaged_file_is_recomputed(tmp_path, copied, made):
     log = tmp_path / "log"
     files = sorted((copied / "runs").glob("chain-001-OI-*-00.json"))[:5]
     texts = [path.read_text(encoding="utf-8") for path in files]
@@ -83,7 +85,7 @@ def test_a_file_that_is_not_whole_is_made_again(tmp_path, copied, made):
     assert [path.read_text(encoding="utf-8") for path in files] == texts
 
 
-def test_results_of_other_settings_are_refused(copied):
+def test_results_of_other_settings_raise_an_argument_error(copied):
     with pytest.raises(ArgumentError, match=r"holds results of other settings \(seed 0 there, 1 now\). Give another"):
         compute(replace(TINY, seed=1), copied, 1, silent, stubs.instant)
     path = copied / "settings.json"
@@ -98,15 +100,15 @@ def test_results_of_other_settings_are_refused(copied):
             compute(TINY, copied, 1, silent, stubs.instant)
 
 
-def test_a_folder_that_cannot_be_is_refused(tmp_path):
+def test_an_unusable_folder_raises_an_argument_error(tmp_path):
     (tmp_path / "file").write_text("", encoding="utf-8")
-    with pytest.raises(ArgumentError, match=r"results cannot be kept in .*file.*Give another folder"):
+    with pytest.raises(ArgumentError, match=r"results cannot be stored in .*file.*Give another folder"):
         compute(TINY, tmp_path / "file", 1, silent, stubs.instant)
     with pytest.raises(ArgumentError, match="jobs must be a whole number ≥ 1; got 0"):
         compute(TINY, tmp_path, 0, silent, stubs.instant)
 
 
-def test_a_dead_worker_is_reported_and_the_rest_is_kept(tmp_path):
+def test_a_dead_worker_is_reported_and_finished_jobs_are_kept(tmp_path):
     log, out = tmp_path / "log", tmp_path / "out"
     with pytest.raises(UnfinishedError, match=r"a worker process died.*the same command continues.*fewer --jobs"):
         compute(TINY, out, 2, silent, partial(stubs.fatal, str(log)))
@@ -118,14 +120,14 @@ def test_a_dead_worker_is_reported_and_the_rest_is_kept(tmp_path):
     assert len(kept) + len(done(log)) == JOBS
 
 
-def test_an_error_in_a_run_is_raised_as_it_is(tmp_path):
+def test_an_error_in_a_run_is_raised_unchanged(tmp_path):
     with pytest.raises(ZeroDivisionError, match="a fault of this job"):
         compute(TINY, tmp_path, 2, silent, stubs.faulty)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=["interrupted", "killed"])
-def test_what_is_stopped_goes_on_where_it_was(tmp_path, number, made):
-    """A real process with real workers. No worker outlives it, whatever ended it."""
+def test_an_interrupted_reproduction_continues(tmp_path, number, made):
+    """A real process with real workers, which end with it in every case."""
     log, out = tmp_path / "log", tmp_path / "out"
     code = f"from tests.experiments.stubs import slowly; slowly({str(out)!r}, {str(log)!r})"
     process = started([sys.executable, "-c", code], cwd=ROOT)
@@ -138,7 +140,7 @@ def test_what_is_stopped_goes_on_where_it_was(tmp_path, number, made):
     finally:
         process.kill()
     if number == signal.SIGINT:
-        assert "UnfinishedError: interrupted. Every finished run is kept in" in errors
+        assert "UnfinishedError: interrupted. Finished runs are kept in" in errors
         assert "the same command continues" in errors
     workers = {int(line.split()[1]) for line in log.read_text(encoding="utf-8").splitlines()}
     wait_until(lambda: all(map(gone, workers)), "the workers are gone")

@@ -1,4 +1,4 @@
-"""One run in the paper's setting, with algorithms that do as they are told."""
+"""Tests of one run in the paper's setting with scripted algorithms."""
 
 from dataclasses import dataclass, field
 
@@ -16,7 +16,7 @@ from cascada.problems import PAPER_GRID, Problem, sampled_chain
 
 @dataclass
 class Scripted:
-    """Suggests given candidates by number, and remembers what it was asked."""
+    """An algorithm that suggests given candidates by number and records its contexts."""
 
     numbers: list[int]
     asked: list[Situation] = field(default_factory=list)
@@ -35,7 +35,7 @@ class Scripted:
 
 @dataclass(frozen=True)
 class Fixed:
-    """Suggests one point, or none."""
+    """An algorithm that always suggests one given point, or none."""
 
     point: Array | None
 
@@ -61,7 +61,7 @@ def test_regrets_are_those_of_the_points_run(problem, truth):
     assert run(problem, Scripted(numbers), 4, seed=0) == (truth.max() - truth[numbers]).tolist()
 
 
-def test_what_an_algorithm_is_given(problem, truth):
+def test_the_context_holds_all_earlier_runs(problem, truth):
     numbers = [5, 900, 900, 5, 30]
     script = Scripted(numbers)
     run(problem, script, 5, seed=0)
@@ -81,22 +81,22 @@ def test_what_an_algorithm_is_given(problem, truth):
         np.testing.assert_equal(situation.best_point, None if best is None else situation.candidates[best])
 
 
-def test_a_repeat_keeps_the_very_same_beliefs(problem):
+def test_a_repeated_point_keeps_the_same_beliefs_object(problem):
     script = Scripted([5, 900, 900, 5, 30])
     run(problem, script, 5, seed=0)
     assert script.asked[2].beliefs is script.asked[3].beliefs is script.asked[4].beliefs
     assert script.asked[1].beliefs is not script.asked[2].beliefs
 
 
-def test_false_claims_do_not_stop_it(problem):
-    """B = 2 is refuted within a few runs; the paper's algorithm goes on, and finds good points all the same."""
+def test_a_refuted_norm_bound_does_not_stop_a_run(problem):
+    """B = 2 is refuted within a few runs; the paper's algorithm continues and still finds good points."""
     regrets = run(problem, PaperGrid(), 12, seed=0)
     assert len(regrets) == 12
     assert min(regrets) < 0.5 * regrets[0] or min(regrets) < 0.1
 
 
 @pytest.mark.parametrize("algorithm", [PaperGrid(), RandomSearch()])
-def test_the_seed_decides(problem, algorithm: Algorithm):
+def test_a_run_is_determined_by_its_seed(problem, algorithm: Algorithm):
     once, again, other = (run(problem, algorithm, 3, seed) for seed in ([1, 2], [1, 2], [1, 3]))
     assert once == again != other
 
@@ -116,11 +116,11 @@ def test_a_point_between_candidates_is_evaluated(problem, truth):
     assert recommended_regret(problem, Fixed(point), 1, seed=0) == regret
 
 
-def test_an_algorithm_must_suggest_something(problem):
-    with pytest.raises(ArgumentError, match="suggested no point at trial 0 of 2"):
+def test_an_algorithm_without_a_suggestion_raises_an_argument_error(problem):
+    with pytest.raises(ArgumentError, match="suggested none at trial 0 of 2"):
         run(problem, Fixed(None), 2, seed=0)
 
 
-def test_outcomes_are_worked_out_once(problem):
+def test_outcomes_are_cached(problem):
     assert outcomes(problem) is outcomes(problem)
     assert outcomes(problem).candidates.shape == (2500, 2)

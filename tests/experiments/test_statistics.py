@@ -1,4 +1,4 @@
-"""Measures and intervals against hand computation and SciPy's own, and results that lack something."""
+"""Tests of measures and intervals, compared with hand computation and SciPy, and of incomplete results."""
 
 import math
 from collections.abc import Callable
@@ -34,7 +34,7 @@ def test_simple_regret_is_the_running_minimum() -> None:
 
 
 def test_measures_of_a_small_example() -> None:
-    """Two trials of GPN-UCB on a chain of range 3, all by hand."""
+    """Two trials of GPN-UCB on a chain of range 3, computed by hand."""
 
     def regret(_seed: int, label: str, trial: int) -> list[float]:
         if label != OURS:
@@ -51,7 +51,7 @@ def test_measures_of_a_small_example() -> None:
     assert chain.simple("NonAda", 8) == pytest.approx(0.025)
 
 
-def test_the_family_has_one_trial_of_what_every_chain_has() -> None:
+def test_the_family_has_one_trial_of_the_compared_algorithms() -> None:
     sample = read(synthetic(trials=3, family=5))
     assert [chain.seed for chain in sample.family] == [0, 1, 2, 3, 4]
     for chain in sample.family:
@@ -61,7 +61,7 @@ def test_the_family_has_one_trial_of_what_every_chain_has() -> None:
 
 
 @pytest.mark.parametrize("values", [[0.3, 0.1, 0.4, 0.1, 0.5], [1.0, 1.5], [-1e-3, 2e3, 5.0, 7.0]])
-def test_the_interval_of_a_mean_is_that_of_scipy(values: list[float]) -> None:
+def test_the_interval_of_a_mean_agrees_with_scipy(values: list[float]) -> None:
     found = mean_interval(values)
     wanted = ttest_1samp(values, 0.0).confidence_interval(0.95)
     assert found.mean == pytest.approx(sum(values) / len(values))
@@ -69,8 +69,8 @@ def test_the_interval_of_a_mean_is_that_of_scipy(values: list[float]) -> None:
     assert found.high == pytest.approx(wanted.high)
 
 
-def test_the_interval_of_ratios_mirrors() -> None:
-    """The ratio the other way round has the reciprocal interval."""
+def test_inverting_ratios_inverts_their_interval() -> None:
+    """The inverse ratio has the reciprocal interval."""
     ratios = [1.2, 3.0, 0.7, 2.2]
     there, back = ratio_interval(ratios), ratio_interval([1 / r for r in ratios])
     assert there.mean == pytest.approx(math.prod(ratios) ** 0.25)
@@ -80,13 +80,13 @@ def test_the_interval_of_ratios_mirrors() -> None:
     assert back.high == pytest.approx(1 / there.low)
 
 
-def test_one_chain_has_no_interval() -> None:
+def test_a_single_chain_has_no_interval() -> None:
     assert mean_interval([2.0]).low is None
     assert ratio_interval([2.0]).high is None
 
 
 def test_the_interval_of_a_share_is_exact() -> None:
-    """At each end, what was seen or more extreme has a chance of 2.5 %."""
+    """At each end of the interval, a result at least as extreme as the observed one has probability 2.5 %."""
     found = share_interval(3, 20)
     assert found.mean == 0.15
     assert found.low is not None
@@ -110,7 +110,7 @@ def without(**fields: object) -> Callable[[dict[str, Any]], None]:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (without(chain=2, algorithm="cEI"), r"chain 2 lacks a run of cEI; run it before"),
+        (without(chain=2, algorithm="cEI"), r"chain 2 lacks a run of cEI\. Run it before"),
         (without(chain=0, algorithm="OI b=0.001"), r"chain 0 lacks a run of OI b=0\.001"),
         (without(chain=3), r"chain 3 lacks a run of GPN-UCB, cUCB, OI b=1, cEI, GP-UCB, EI"),
         (without(chain=3, runs=25), r"chain 3 lacks NonAda with T = 25"),
@@ -121,7 +121,7 @@ def without(**fields: object) -> Callable[[dict[str, Any]], None]:
         (lambda r: r["settings"].update(horizon=3), r"at least 4 steps"),
     ],
 )
-def test_what_is_missing_is_named(change: Callable[[dict[str, Any]], None], message: str) -> None:
+def test_the_error_names_missing_results(change: Callable[[dict[str, Any]], None], message: str) -> None:
     results = synthetic()
     change(results)
     with pytest.raises(ArgumentError, match=message):

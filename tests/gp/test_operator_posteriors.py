@@ -74,7 +74,7 @@ def empty(request: pytest.FixtureRequest) -> OperatorPosterior:
 # ---- both classes
 
 
-def told(empty: OperatorPosterior, t: int = 8) -> OperatorPosterior:
+def with_data(empty: OperatorPosterior, t: int = 8) -> OperatorPosterior:
     X = points(1, 8)
     return empty.append(X[:t], outputs(empty.kernel, X)[:t])  # type: ignore[attr-defined]
 
@@ -82,7 +82,7 @@ def told(empty: OperatorPosterior, t: int = 8) -> OperatorPosterior:
 @pytest.mark.parametrize("t", [0, 1, 8])
 @pytest.mark.parametrize("n", [0, 1, 5])
 def test_shapes(empty, t, n):
-    posterior = told(empty, t)
+    posterior = with_data(empty, t)
     assert (posterior.count, posterior.dimension, posterior.output_count) == (t, 2, 3)
     assert posterior.spent_by_row.shape == posterior.rows.shape == (t,)
     assert posterior.outputs.shape == (t, 3)
@@ -105,7 +105,7 @@ def test_without_data_the_posterior_is_the_prior(empty):
 
 
 def test_observations_are_reproduced(empty):
-    posterior = told(empty)
+    posterior = with_data(empty)
     prediction = posterior.predict(posterior.inputs)
     np.testing.assert_allclose(prediction.mean, posterior.outputs, rtol=0, atol=1e-6)
     assert np.all(prediction.sd <= 1e-4)
@@ -114,7 +114,7 @@ def test_observations_are_reproduced(empty):
 
 
 def test_root_is_a_symmetric_root_of_the_covariance(empty):
-    prediction = told(empty, 4).predict(points(2, 6))
+    prediction = with_data(empty, 4).predict(points(2, 6))
     np.testing.assert_array_equal(prediction.covariance, prediction.covariance.transpose(0, 2, 1))
     np.testing.assert_allclose(prediction.root @ prediction.root, prediction.covariance, rtol=0, atol=1e-12)
     np.testing.assert_allclose(prediction.root, prediction.root.transpose(0, 2, 1), rtol=0, atol=1e-15)

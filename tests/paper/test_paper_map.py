@@ -1,4 +1,4 @@
-"""`docs/paper-map.md` names only what exists: labels of the paper, importable functions, defined tests."""
+"""Tests that `docs/paper-map.md` names only existing labels of the paper, functions and tests."""
 
 import ast
 import importlib
@@ -24,7 +24,7 @@ OPEN = {NOT_YET, PROOF_STEP}
 
 @dataclass(frozen=True)
 class Row:
-    """One row of the map; the cells as written."""
+    """One row of the map, with the cells as written."""
 
     line: int
     label: str
@@ -72,7 +72,7 @@ def names_in(cell: str) -> list[str]:
 
 
 def problems_with_labels(rows: Iterable[Row], known: Iterable[str]) -> list[str]:
-    """Return what is wrong with the first column: unknown, repeated or missing labels."""
+    """Return the problems of the first column: unknown, repeated or missing labels."""
     problems = []
     seen: set[str] = set()
     known = set(known)
@@ -91,7 +91,7 @@ def problems_with_labels(rows: Iterable[Row], known: Iterable[str]) -> list[str]
 
 
 def problems_with_row(row: Row, root: Path, package: str) -> list[str]:
-    """Return what is wrong with the other columns: names of things that do not exist, or a missing test."""
+    """Return the problems of the other columns: names that do not exist, or a missing test."""
     if not row.says:
         return [f"{row}: says nothing about what the paper says"]
     implementations, problems = _resolve_cell(row.implementation, lambda path: _import_problem(path, package))
@@ -107,7 +107,7 @@ def problems_with_row(row: Row, root: Path, package: str) -> list[str]:
 
 
 def _resolve_cell(cell: str, problem_of: Callable[[str], str | None]) -> tuple[list[str], list[str]]:
-    """Return the names in a cell (none if it is open) and what is wrong with them."""
+    """Return the names in a cell (none if it is open) and their problems."""
     if cell in OPEN:
         return [], []
     try:
@@ -129,7 +129,7 @@ def _import_problem(path: str, package: str) -> str | None:
         try:
             found = importlib.import_module(module)
         except ModuleNotFoundError as error:
-            # A module that is not there ends the search; one that fails to import is an error in itself.
+            # A missing module ends the search; a module that fails to import is a separate error.
             if error.name != module:
                 raise
             depth -= 1
@@ -144,7 +144,7 @@ def _import_problem(path: str, package: str) -> str | None:
 
 
 def _test_problem(node: str, root: Path) -> str | None:
-    """Return why `tests/file.py::test_name` or `tests/file.py::TestClass::test_name` is no test, or None."""
+    """Return why `tests/file.py::test_name` or `tests/file.py::TestClass::test_name` is not a test, or None."""
     file, *names = node.split("::")
     if "[" in node:
         return f"{node}: write a parametrised test without its brackets"
@@ -160,7 +160,7 @@ def _test_problem(node: str, root: Path) -> str | None:
 
 @cache
 def _tests_defined_in(path: Path) -> frozenset[str]:
-    """Return every `function` and `Class::function` of a file, read but not run."""
+    """Return every `function` and `Class::function` of a file without importing it."""
     names = set()
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         match node:
@@ -182,13 +182,13 @@ def test_labels_are_sorted_and_distinct() -> None:
     assert not [label for label in LABELS if label.startswith(("sec:", "app:"))]
 
 
-def test_every_label_of_the_paper_has_its_row() -> None:
+def test_every_label_of_the_paper_has_a_row() -> None:
     problems = problems_with_labels(ROWS, LABELS)
     assert not problems, "\n".join(["docs/paper-map.md:", *problems])
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[row.label.replace("`", "") for row in ROWS])
-def test_row_names_what_exists(row: Row) -> None:
+def test_a_row_names_only_existing_things(row: Row) -> None:
     problems = problems_with_row(row, ROOT, "cascada")
     assert not problems, "\n".join(["docs/paper-map.md:", *problems])
 
@@ -233,7 +233,7 @@ def root(tmp_path: Path) -> Path:
         "| `eq:a` | a | proof step | `tests/test_json.py::test_dumps` |",
     ],
 )
-def test_a_right_row_passes(root: Path, row: str) -> None:
+def test_a_correct_row_passes(root: Path, row: str) -> None:
     assert check(root, row) == []
 
 
@@ -252,7 +252,7 @@ def test_a_right_row_passes(root: Path, row: str) -> None:
         ("not yet", "is there, but nothing that it tests"),
     ],
 )
-def test_a_made_up_function_is_caught(root: Path, implementation: str, complaint: str) -> None:
+def test_a_missing_function_is_reported(root: Path, implementation: str, complaint: str) -> None:
     [problem] = check(root, f"| `eq:a` | a | {implementation} | `tests/test_json.py::test_dumps` |")
     assert problem.startswith("line 5 (`eq:a`): ")
     assert complaint in problem
@@ -275,7 +275,7 @@ def test_a_made_up_function_is_caught(root: Path, implementation: str, complaint
         ("proof step", 'json.dumps has no test, only "proof step"'),
     ],
 )
-def test_a_made_up_test_is_caught(root: Path, test: str, complaint: str) -> None:
+def test_a_missing_test_is_reported(root: Path, test: str, complaint: str) -> None:
     [problem] = check(root, f"| `eq:a` | a | `json.dumps` | {test} |")
     assert problem.startswith("line 5 (`eq:a`): ")
     assert complaint in problem
@@ -291,18 +291,18 @@ def test_a_made_up_test_is_caught(root: Path, test: str, complaint: str) -> None
         ("eq:a", ['line 5 (eq:a): "eq:a" is not a list of names', "eq:a has no row", "eq:b has no row"]),
     ],
 )
-def test_a_missing_or_unknown_label_is_caught(root: Path, label: str, complaints: list[str]) -> None:
+def test_a_missing_or_unknown_label_is_reported(root: Path, label: str, complaints: list[str]) -> None:
     problems = check(root, f"| {label} | a | not yet | not yet |", labels="eq:a eq:b")
     assert len(problems) == len(complaints)
     assert all(problem.startswith(complaint) for problem, complaint in zip(problems, complaints, strict=True))
 
 
-def test_a_second_row_for_a_label_is_caught(root: Path) -> None:
+def test_a_second_row_for_a_label_is_reported(root: Path) -> None:
     row = "| `eq:a` | a | not yet | not yet |"
     assert check(root, row, row) == ["line 6 (`eq:a`): eq:a is in the map already"]
 
 
-def test_a_row_must_say_something_and_agree_with_itself(root: Path) -> None:
+def test_empty_and_contradictory_rows_are_reported(root: Path) -> None:
     assert "says nothing" in check(root, "| `eq:a` |  | not yet | not yet |")[0]
     assert "in one column" in check(root, "| `eq:a` | a | not yet | proof step |")[0]
 
@@ -318,12 +318,12 @@ def test_a_row_must_say_something_and_agree_with_itself(root: Path) -> None:
         ("| label | says | code | test |\n|---|---|---|---|", "line 1: a table starts with the columns"),
     ],
 )
-def test_a_malformed_table_is_caught(text: str, complaint: str) -> None:
+def test_a_malformed_table_is_reported(text: str, complaint: str) -> None:
     with pytest.raises(ValueError, match=re.escape(complaint)):
         parse_map(text)
 
 
-def test_a_module_that_fails_to_import_is_not_taken_for_a_missing_one(
+def test_a_module_that_fails_to_import_is_not_reported_as_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "broken_package.py").write_text("import does_not_exist_anywhere\n", encoding="utf-8")

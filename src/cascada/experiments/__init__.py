@@ -1,1 +1,1 @@
-"""The paper's experiments: which runs there are, doing them, and what they say about the paper's claims."""
+"""Experiments: the reproduction of the paper with its claims, and benchmarks of algorithms on problems."""

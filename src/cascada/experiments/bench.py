@@ -1,7 +1,7 @@
-"""A benchmark from beginning to end: runs, records.jsonl, cpu.jsonl, table.md and figures.
+"""A complete benchmark: runs, records.jsonl, cpu.jsonl, table.md and figures.
 
-`records.jsonl` holds one JSON object a line, sorted by problem, algorithm and seed, and is the same to the byte however
-many processes there were; CPU seconds, which never are, have a file of their own.
+`records.jsonl` holds one JSON object per line, sorted by problem, algorithm and seed. Its bytes do not depend on the
+number of processes. CPU seconds do, so they are in a separate file.
 """
 
 import json
@@ -17,15 +17,15 @@ from cascada.experiments.bench_figures import draw, require_matplotlib
 from cascada.experiments.bench_plan import BenchJob, BenchSettings, Plan
 from cascada.experiments.bench_summary import OnProblem, Record, summarise
 from cascada.experiments.bench_table import table
-from cascada.experiments.finished import Finished, write
 from cascada.experiments.pool import Report, UnfinishedError, complete, processes
+from cascada.experiments.result_store import ResultStore, write
 
 Work = Callable[[BenchSettings, BenchJob], dict[str, Any]]
 
 
 @dataclass(frozen=True)
 class Benchmark:
-    """What was written, and what it says."""
+    """The files written and the summary."""
 
     records: Path
     cpu: Path
@@ -45,7 +45,7 @@ def bench(
     plots: bool = True,
     work: Work = bench_plan.work,
 ) -> Benchmark:
-    """Do what is not done yet, and write everything into the folder `out`; with `retry`, what failed is done again."""
+    """Do the missing runs and write all files to the folder `out`; with `retry`, failed runs are repeated."""
     plan.check()
     if plots:
         require_matplotlib()
@@ -63,9 +63,9 @@ def bench(
 def compute(
     plan: Plan, out: Path, jobs: int, report: Report, *, retry: bool = False, work: Work = bench_plan.work
 ) -> list[dict[str, Any]]:
-    """The results of all runs of the plan, in the order of `Plan.jobs`."""
+    """The results of all runs of the plan in the order of `Plan.jobs`; finished runs are read from `out`."""
     jobs = as_whole_number(jobs, "jobs")
-    kept = Finished.open(out, plan.settings.as_json())
+    kept = ResultStore.open(out, plan.settings.as_json())
     if retry:
         _forget_failed(plan, kept)
     try:
@@ -73,11 +73,11 @@ def compute(
             return complete(executor, plan.jobs, partial(work, plan.settings), kept, report)
     except KeyboardInterrupt:
         raise UnfinishedError(
-            f"interrupted. Every finished run is kept in {out}: the same command continues from there."
+            f"interrupted. Finished runs are kept in {out}; the same command continues from there."
         ) from None
 
 
-def _forget_failed(plan: Plan, kept: Finished) -> None:
+def _forget_failed(plan: Plan, kept: ResultStore) -> None:
     for job in plan.jobs:
         found = kept.get(job.name)
         if found is not None and found["record"]["status"] == "failed":

@@ -1,6 +1,6 @@
-"""Simple regret against evaluations, one figure a problem: medians with a band between the quartiles.
+"""Figures of simple regret by evaluations, one per problem: medians with a band between the quartiles.
 
-matplotlib is an extra and imported by what draws. Nothing here touches pyplot, so drawing leaves no state behind.
+matplotlib is optional and imported by the functions that draw. pyplot is not used, so drawing leaves no state behind.
 """
 
 from collections.abc import Sequence
@@ -17,13 +17,13 @@ from cascada.experiments.figures import LOOK
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# The colours of Okabe and Ito, told apart by the colour-blind; further algorithms take them again, with other dashes.
+# The colours of Okabe and Ito, which are safe for colour blindness; further algorithms reuse them with other dashes.
 _COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 _DASHES = ("-", "--", ":", "-.")
 
 
 def require_matplotlib() -> None:
-    """Refuse to begin what could not be drawn in the end."""
+    """Raise `ArgumentError` if matplotlib is missing, before any run is made."""
     try:
         import matplotlib  # noqa: F401
     except ImportError as error:
@@ -33,12 +33,12 @@ def require_matplotlib() -> None:
 
 
 def draw(plan: Plan, records: Sequence[Record], out: Path) -> list[Path]:
-    """Write a figure for every problem on which some run was finished, as PDF and PNG; the paths written."""
+    """Write a figure as PDF and PNG for every problem with a finished run; return the paths."""
     require_matplotlib()
     from matplotlib import style
 
     written = []
-    with style.context(["default", LOOK]):  # whatever the user's own settings are
+    with style.context(["default", LOOK]):  # independent of the user's settings
         for problem in plan.problems:
             found = [record for record in records if record["problem"] == problem]
             if not finished(found):

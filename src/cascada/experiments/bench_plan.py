@@ -1,7 +1,7 @@
-"""Which runs a benchmark consists of, as data, and what one of them does.
+"""The plan of a benchmark: its runs as data, and the execution of one run.
 
-A run is an algorithm on a problem with a seed; all that it needs is in the settings and its own three fields, so it can
-be done in any process, in any order, and again.
+A run is an algorithm on a problem with a seed. It depends only on the settings and these three fields, so it can be
+done in any process, in any order, and repeated.
 """
 
 import platform
@@ -23,16 +23,16 @@ from cascada.experiments.peers import PEERS, require
 from cascada.problems import PROBLEMS, Problem
 from cascada.problems import by_name as problem_by_name
 
-#: Evaluations after the initial design at which regrets and gaps are looked at.
+#: Numbers of evaluations after the initial design at which regrets and gaps are reported.
 CHECKPOINTS = (10, 20, 30, 50, 100)
 
-# Compared with the others, roughly: the longest come first, so that no core idles at the end.
+# Rough relative costs: the longest runs start first, so that no core idles at the end.
 _COSTS = {"random_search": 0.1, "optuna-tpe": 0.2, "optuna-gp": 3.0, "botorch-qlogei": 5.0}
 
 
 @dataclass(frozen=True)
 class BenchSettings:
-    """What all runs of a folder have in common; problems, algorithms and seeds may be added to it later."""
+    """The settings shared by all runs in a folder; problems, algorithms and seeds may be added later."""
 
     budget: int  # runs after the initial design
     initial: int | None = None  # runs of the initial design; None for 2(d + 1)
@@ -45,7 +45,7 @@ class BenchSettings:
 
     @property
     def checkpoints(self) -> tuple[int, ...]:
-        """Where regrets are compared, the end included."""
+        """The numbers of evaluations at which regrets are compared, including the last."""
         return (*(n for n in CHECKPOINTS if n < self.budget), self.budget)
 
     def initial_of(self, problem: Problem) -> int:
@@ -53,7 +53,7 @@ class BenchSettings:
         return 2 * (problem.network.domain.dimension + 1) if self.initial is None else self.initial
 
     def as_json(self) -> dict[str, Any]:
-        """All settings, and the version of the library, which may change every number."""
+        """All settings and the version of the library, because a new version may change every number."""
         return {"kind": "bench", **asdict(self), "version": __version__}
 
 
@@ -67,7 +67,7 @@ class BenchJob:
 
     @property
     def name(self) -> str:
-        """Its name as a file; one that had to be changed is told apart by a checksum."""
+        """The file name of its result; the name of a user's algorithm gets a checksum."""
         plain = re.sub("[^a-z0-9_.]+", "-", self.algorithm)
         if self.algorithm not in NAMES and self.algorithm not in PEERS:
             plain += f"-{sha256(self.algorithm.encode()).hexdigest()[:8]}"
@@ -75,13 +75,13 @@ class BenchJob:
 
     @property
     def cost(self) -> float:
-        """How long it takes, compared with others."""
+        """Its relative cost."""
         return _COSTS.get(self.algorithm, 1.0)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Every algorithm on every problem with the seeds 0, 1, …; the first algorithm is the one compared with."""
+    """Every algorithm on every problem with the seeds 0, 1, …; the first algorithm is the reference."""
 
     problems: tuple[str, ...]
     algorithms: tuple[str, ...]
@@ -94,10 +94,10 @@ class Plan:
             twice = sorted({name for name in names if names.count(name) > 1})
             if not names or twice:
                 got = f"{', '.join(twice)} twice" if twice else "none"
-                raise ArgumentError(f"{what} must be at least one name, and each one once; got {got}.")
+                raise ArgumentError(f"{what} must be at least one name, each given once; got {got}.")
 
     def check(self) -> None:
-        """Refuse names that mean nothing and peers that are not installed: before hours of computing, not after."""
+        """Raise `ArgumentError` for unknown names and missing packages before the first run."""
         for problem in self.problems:
             if problem not in PROBLEMS:
                 raise ArgumentError(f"there is no problem {problem!r}; the built-in ones are {', '.join(PROBLEMS)}.")
@@ -114,7 +114,7 @@ class Plan:
 
     @property
     def jobs(self) -> list[BenchJob]:
-        """All runs, in the order of their names."""
+        """All runs, sorted by problem, algorithm and seed."""
         return [
             BenchJob(problem, algorithm, seed)
             for problem in sorted(self.problems)
@@ -124,7 +124,7 @@ class Plan:
 
 
 def work(settings: BenchSettings, job: BenchJob) -> dict[str, Any]:
-    """Do a run: its record, and its CPU seconds, which alone differ from one time to the next."""
+    """Do a run and return its record and its CPU seconds; only the latter differ between repetitions."""
     problem = _problem(job.problem)
     initial = settings.initial_of(problem)
     course = run(
@@ -160,7 +160,7 @@ def _cpu(job: BenchJob, course: Course) -> dict[str, Any]:
 
 
 def _versions(algorithm: str) -> dict[str, str]:
-    """Of all that a record rests on."""
+    """The versions of all packages that affect a record."""
     ours = {
         "cascada": __version__,
         "python": platform.python_version(),
@@ -170,6 +170,6 @@ def _versions(algorithm: str) -> dict[str, str]:
     return ours | (PEERS[algorithm].versions if algorithm in PEERS else {})
 
 
-@lru_cache(maxsize=32)  # a worker makes many runs of few problems, and finding an optimum takes its time
+@lru_cache(maxsize=32)  # a worker makes many runs of few problems, and finding an optimum is slow
 def _problem(name: str) -> Problem:
     return problem_by_name(name)

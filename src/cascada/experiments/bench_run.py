@@ -1,8 +1,8 @@
-"""One run of a benchmark: an initial design, then a budget of runs that the contestant chooses.
+"""One run of a benchmark: an initial design, then a budget of runs chosen by the contestant.
 
-The design depends on the problem and the seed alone, so that all contestants with the same seed begin alike and can be
-compared in pairs. A point is never run twice: noise-free, it would teach nothing. Where a contestant asks for one that
-was run, a uniform random point is run instead, and counted as `replaced`.
+The design depends only on the problem and the seed, so all contestants with the same seed start with the same points
+and can be compared in pairs. A point is never run twice, because evaluations are exact. If a contestant suggests a
+point that was already run, a uniform random point is run instead and counted as `replaced`.
 """
 
 import time
@@ -19,12 +19,12 @@ from cascada.problems import Problem
 from cascada.process import Process
 from cascada.space import Domain
 
-_TRIES = 1000  # draws of a new point: a box of few whole numbers may be used up
+_TRIES = 1000  # draws of a new point, because a box of few whole numbers may be exhausted
 
 
 @dataclass(frozen=True)
 class Gap:
-    """What a certificate says after so many runs beyond the initial design."""
+    """The gap of the certificate after `evaluations` runs beyond the initial design."""
 
     evaluations: int
     gap: float | None
@@ -33,11 +33,11 @@ class Gap:
 
 @dataclass
 class Course:
-    """What happened in a run, also in one that failed on its way. Filled while it goes on."""
+    """The history of a run, also of a failed one; filled while the run proceeds."""
 
     values: list[float] = field(default_factory=list)  # the objective of every run, in the user's sign
     ask: list[float] = field(default_factory=list)  # CPU seconds
-    tell: list[float] = field(default_factory=list)  # CPU seconds, those of the initial design too
+    tell: list[float] = field(default_factory=list)  # CPU seconds, including the initial design
     gaps: list[Gap] = field(default_factory=list)
     replaced: int = 0
     status: Literal["budget", "exhausted", "failed"] = "budget"
@@ -52,11 +52,11 @@ def run(
     seed: int,
     gaps_at: tuple[int, ...] = (),
 ) -> Course:
-    """Run the points `initial` (n, d), in user units, then `budget` more; what is raised on the way ends this run."""
+    """Run the points `initial` (n, d), in user units, then `budget` more; an exception ends the run as failed."""
     course = Course()
     try:
-        _follow(_Run(problem, make(), course), initial, budget, seed, gaps_at)
-    except Exception as error:  # the contestant may be anybody's
+        _execute(_Run(problem, make(), course), initial, budget, seed, gaps_at)
+    except Exception as error:  # a user's algorithm may raise anything
         course.status, course.message = "failed", f"{type(error).__name__}: {error}"
     return course
 
@@ -78,9 +78,9 @@ def initial_points(problem: Problem, count: int, seed: int) -> Array:
 
 
 def simple_regret(problem: Problem, values: list[float]) -> list[float]:
-    """How far the best run so far is from the optimum, after each run.
+    """The distance of the best value so far from the optimum after each run.
 
-    It may fall below 0 by the accuracy to which the optimum is known.
+    It may be slightly negative, because the optimum is known to a finite accuracy.
     """
     sign = problem.network.sign
     best = np.maximum.accumulate(sign * np.array(values, dtype=np.float64))
@@ -88,7 +88,7 @@ def simple_regret(problem: Problem, values: list[float]) -> list[float]:
 
 
 class _Run:
-    """The process, the contestant, and the points that were run."""
+    """The state of a run: process, contestant, and evaluated points."""
 
     def __init__(self, problem: Problem, contestant: Contestant, course: Course) -> None:
         self.problem, self.contestant, self.course = problem, contestant, course
@@ -96,7 +96,7 @@ class _Run:
         self._process = Process(problem.network)
 
     def evaluate(self, point: Array) -> None:
-        """Run the process at a point (d,) and tell the contestant."""
+        """Run the process at a point (d,) and report the outputs to the contestant."""
         network = self.problem.network
         self.taken.add(_key(point))
         outputs = self._process(network.domain.named(network.domain.check(point[None])[0]))
@@ -106,27 +106,29 @@ class _Run:
         self.course.tell.append(time.process_time() - started)
 
     def ask(self) -> Array | None:
-        """What the contestant asks for."""
+        """The next point of the contestant."""
         started = time.process_time()
         point = self.contestant.ask()
         self.course.ask.append(time.process_time() - started)
         return point
 
-    def look(self, evaluations: int) -> None:
-        """Keep what the certificate says now, if there is one."""
+    def record_gap(self, evaluations: int) -> None:
+        """Record the gap of the current certificate, if there is one."""
         found = self.contestant.certificate()
         if found is not None:
             self.course.gaps.append(Gap(evaluations, found.gap, found.kind))
 
 
-def _follow(run: _Run, initial: Array, budget: int, seed: int, gaps_at: tuple[int, ...]) -> None:
+def _execute(run: _Run, initial: Array, budget: int, seed: int, gaps_at: tuple[int, ...]) -> None:
     rng = _generator("replaced points", run.problem, seed)
     for point in initial:
         run.evaluate(point)
     for done in range(budget):
         point = run.ask()
         if done in gaps_at or (gaps_at and point is None):
-            run.look(done)  # after the ask, which would cost nothing after a look: GPN-UCB's bound is its suggestion
+            run.record_gap(
+                done
+            )  # after the ask, whose CPU time it would reduce: GPN-UCB computes its bound in the suggestion
         if point is not None and _key(point) in run.taken:
             run.course.replaced += 1
             point = _fresh_point(run.problem.network.domain, rng, run.taken)
@@ -135,7 +137,7 @@ def _follow(run: _Run, initial: Array, budget: int, seed: int, gaps_at: tuple[in
             return
         run.evaluate(point)
     if budget in gaps_at:
-        run.look(budget)
+        run.record_gap(budget)
 
 
 def _fresh_point(domain: Domain, rng: np.random.Generator, taken: set[bytes]) -> Array | None:
@@ -151,5 +153,5 @@ def _key(point: Array) -> bytes:
 
 
 def _generator(purpose: str, problem: Problem, seed: int) -> np.random.Generator:
-    """One generator for each purpose, none of them that of a `Study` with this seed."""
+    """A generator for each purpose, different from that of a `Study` with the same seed."""
     return np.random.default_rng([seed, *f"{purpose} {problem.name}".encode()])

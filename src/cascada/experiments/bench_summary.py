@@ -1,8 +1,8 @@
-"""What the records of a benchmark say: quartiles of the simple regret, CPU seconds, and comparisons seed by seed.
+"""The summary of a benchmark: quartiles of the simple regret, CPU seconds, and comparisons seed by seed.
 
-Comparisons are paired: two algorithms with the same seed began with the same points. The ratio of their final regrets
-is summarised by its median, with the interval that belongs to the sign test: between two order statistics, exact for
-any distribution, and with no random numbers of its own. It exists from six pairs on.
+Comparisons are paired: two algorithms with the same seed start with the same points. The ratio of their final regrets
+is summarised by its median and the interval of the sign test between two order statistics, which is exact for any
+distribution and needs no random numbers. At least six pairs are needed.
 """
 
 import math
@@ -17,10 +17,10 @@ from cascada.arrays import Array
 from cascada.experiments.bench_plan import Plan
 
 CONFIDENCE = 0.95
-#: A final regret below this share of the problem's scale (optimum − median value of the initial designs) counts as it,
-#: so that ratios and logarithms exist. Optima are known to about nine digits: less says nothing.
+#: Final regrets are raised to this fraction of the problem's scale (optimum − median value of the initial designs), so
+#: that ratios and logarithms exist. Optima are known to about nine digits.
 FLOOR = 1e-9
-_LAST = 10  # asks whose CPU seconds count: the most expensive ones, where there are most data
+_LAST = 10  # the number of last asks whose CPU seconds count; they have most data and are the most expensive
 
 Record = Mapping[str, Any]
 Verdict = Literal["better", "worse", "undecided"]
@@ -28,7 +28,7 @@ Verdict = Literal["better", "worse", "undecided"]
 
 @dataclass(frozen=True)
 class Quartiles:
-    """The simple regret after so many evaluations beyond the initial design, over seeds."""
+    """Quartiles over seeds of the simple regret after `evaluations` beyond the initial design."""
 
     evaluations: int
     low: float
@@ -38,22 +38,22 @@ class Quartiles:
 
 @dataclass(frozen=True)
 class Standing:
-    """One algorithm on one problem; quartiles are of the runs that did not fail."""
+    """The results of one algorithm on one problem; quartiles are over the runs that did not fail."""
 
     algorithm: str
     runs: int
     failed: int
-    message: str | None  # of the first that failed
-    replaced: int  # points that were run before, and were replaced by random ones
+    message: str | None  # of the first failed run
+    replaced: int  # repeated points that were replaced by random ones
     quartiles: tuple[Quartiles, ...]
     cpu: float | None  # the median of the seconds of an ask and its tell
-    gap: float | None  # the median of those at the end
+    gap: float | None  # the median of the final gaps
     gap_kinds: Mapping[str, int]
 
 
 @dataclass(frozen=True)
 class PairedComparison:
-    """Final regrets of an algorithm over those of another with the same seeds; below 1 it is better."""
+    """Ratios of the final regrets of an algorithm to those of a reference with the same seeds; below 1 is better."""
 
     algorithm: str
     reference: str
@@ -63,7 +63,7 @@ class PairedComparison:
     ratio: float | None  # the median
     low: float | None
     high: float | None
-    verdict: Verdict  # what the interval says
+    verdict: Verdict  # according to the interval
 
 
 @dataclass(frozen=True)
@@ -74,20 +74,20 @@ class OnProblem:
     optimum: float
     initial: int
     floor: float
-    beyond: float  # by how much the best run of all beats the optimum; 0 unless it does by more than the floor
+    beyond: float  # by how much the best run exceeds the recorded optimum, if by more than the floor; else 0
     standings: tuple[Standing, ...]
     comparisons: tuple[PairedComparison, ...]
 
 
 def summarise(plan: Plan, records: Sequence[Record], cpu: Sequence[Record]) -> tuple[OnProblem, ...]:
-    """What all records say, problem by problem in the order of the plan."""
+    """The summary of all records, problem by problem in the order of the plan."""
     return tuple(_on_problem(plan, name, [r for r in records if r["problem"] == name], cpu) for name in plan.problems)
 
 
 def regrets_at(records: Sequence[Record], evaluations: Sequence[int]) -> Array:
-    """The simple regrets (runs, n) after so many evaluations beyond the initial design; never below 0.
+    """The simple regrets (runs, n) after the given numbers of evaluations beyond the initial design; never below 0.
 
-    A run that ended early, because no point was worth a run, stays where it ended.
+    A run that ended early keeps its last regret.
     """
     rows = [[r["regret"][min(r["initial"] + n, len(r["regret"])) - 1] for n in evaluations] for r in records]
     return np.maximum(np.array(rows, dtype=np.float64).reshape(-1, len(evaluations)), 0.0)
@@ -99,7 +99,7 @@ def finished(records: Sequence[Record]) -> list[Record]:
 
 
 def floor_of(records: Sequence[Record]) -> float:
-    """The regret on one problem below which differences say nothing; the same for all algorithms."""
+    """The smallest meaningful regret on one problem; the same for all algorithms."""
     begun = {r["seed"]: r["values"][: r["initial"]] for r in records if len(r["values"]) >= r["initial"]}
     values = [value for seed in begun.values() for value in seed]
     scale = abs(records[0]["optimum"] - float(np.median(values))) if values else 0.0
@@ -123,7 +123,7 @@ def median_ratio(ratios: Sequence[float]) -> tuple[float | None, float | None, f
 def sign_test_rank(count: int) -> int:
     """The largest k for which the k-th smallest and k-th largest of `count` values enclose the median; 0 if none does.
 
-    They fail to when fewer than k values lie on one side of it: 2 P(Bin(n, 1/2) < k) must be at most 5 %.
+    They do not if fewer than k values lie on one side of it: 2 P(Bin(n, 1/2) < k) must be at most 5 %.
     """
     outside, rank = 0.0, 0
     for k in range(count // 2):
@@ -181,7 +181,7 @@ def _standing(
 
 
 def _steps(cpu: Record, initial: int) -> "zip[tuple[float, float]]":
-    """The seconds of every ask and of the tell that followed; an ask for which there was no point has none."""
+    """The seconds of every ask and the following tell; an ask without a point has no tell."""
     return zip(cpu["ask"], cpu["tell"][initial:], strict=False)
 
 

@@ -1,4 +1,4 @@
-"""The summary of a benchmark as Markdown that is readable as plain text."""
+"""The summary of a benchmark as a Markdown table."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ _NOTES = f"""\
 
 
 def table(plan: Plan, summary: Sequence[OnProblem], records: Sequence[Record]) -> str:
-    """Everything, problem by problem."""
+    """The whole report, problem by problem."""
     settings = plan.settings
     design = "2(d + 1)" if settings.initial is None else str(settings.initial)
     seeds = "one seed" if plan.seeds == 1 else f"{plan.seeds} seeds"
@@ -98,7 +98,7 @@ def _row(found: PairedComparison) -> list[str]:
 
 
 def _over_all(plan: Plan, summary: Sequence[OnProblem]) -> str:
-    """On how many problems each algorithm is better or worse than the first one."""
+    """The number of problems on which each algorithm is better or worse than the first one."""
     rows = []
     for position, algorithm in enumerate(plan.algorithms[1:]):
         verdicts = Counter(found.comparisons[position].verdict for found in summary)
@@ -108,7 +108,7 @@ def _over_all(plan: Plan, summary: Sequence[OnProblem]) -> str:
 
 
 def _versions(records: Sequence[Record]) -> str:
-    """What the records were made with; they may be of different days."""
+    """The package versions of all records, which may differ."""
     found: dict[str, set[str]] = {}
     for record in records:
         for package, version in record["versions"].items():

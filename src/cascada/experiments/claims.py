@@ -1,7 +1,7 @@
-"""What became of every empirical sentence of `sec:exp`: on g1, on g2, and over the family of sampled chains.
+"""The claims of the paper: a verdict on every empirical sentence of `sec:exp` on g1, g2 and a family of chains.
 
-The paper shows two chains and gives no seed, so its sentences are judged on our two and, with a paired confidence
-interval, on a family of others. Verdicts follow from the numbers alone; `sentences` says how.
+The paper shows two chains and gives no seed, so its sentences are judged on our two chains and, with a paired
+confidence interval, on a family of others. Verdicts follow from the numbers alone by the rules in `sentences`.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from cascada.tables import markdown_table
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence, what it is taken to mean, which chain it speaks of, and what was found."""
+    """A sentence with its criterion, the chain it is about, and the findings."""
 
     id: str
     sentence: str
@@ -46,7 +46,7 @@ def claims(results: Results) -> list[Claim]:
 
 
 def table(found: Sequence[Claim]) -> str:
-    """The claims as a Markdown table that is readable as plain text, followed by their criteria and all numbers."""
+    """The claims as a Markdown table, followed by their criteria and all numbers."""
     header = ("", "the paper says", "of", "g1", "g2", "family, mean [95% interval]")
     rows = [
         (
@@ -74,7 +74,7 @@ def _cell(finding: Finding, spoken_of: bool) -> str:
 
 
 def _notes(claim: Claim) -> list[str]:
-    """The criterion and, where several numbers count, all of them."""
+    """The criterion and, if several numbers count, all of them."""
     wrap = partial(fill, width=118, break_on_hyphens=False)
     notes = [wrap(f"{claim.id}: {claim.criterion}", initial_indent="- ", subsequent_indent="  ")]
     for where, finding in (("g1", claim.g1), ("g2", claim.g2), ("family", claim.family)):

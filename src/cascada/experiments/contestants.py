@@ -1,4 +1,4 @@
-"""What takes part in a benchmark: an algorithm of ours, through a `Study`, or a peer, which sees only the objective."""
+"""Contestants of a benchmark: an algorithm of cascada in a `Study`, or a peer, which gets only the objective."""
 
 from typing import Protocol
 
@@ -11,25 +11,25 @@ from cascada.study.certificate import Certificate
 
 
 class Contestant(Protocol):
-    """Chooses points, (d,) in user units, and is told what all runs gave, those of the initial design first."""
+    """Suggests points (d,) in user units and receives the outputs of all runs, those of the initial design first."""
 
     def ask(self) -> Array | None:
-        """The point to run next, or None when none is worth a run."""
+        """The next point, or None if no point is worth a run."""
         ...
 
     def tell(self, point: Array, outputs: Outputs) -> None:
-        """What a run gave, be it at the point asked for or at another."""
+        """Receive the outputs of a run at the suggested point or at another one."""
         ...
 
     def certificate(self) -> Certificate | None:
-        """How good the best run is, where something can be said about that."""
+        """The certificate of the best run, or None if the contestant has none."""
         ...
 
 
 class StudyContestant:
-    """An algorithm of ours (or of the user), which sees the outputs of every stage.
+    """An algorithm of cascada or of the user, which gets the outputs of every stage.
 
-    Bounds that the data refute are enlarged: a benchmark is no proof, and goes on.
+    Bounds refuted by the data are enlarged, so that the benchmark continues.
     """
 
     def __init__(self, network: Network, algorithm: str, seed: int, horizon: int) -> None:
@@ -54,7 +54,7 @@ class StudyContestant:
 
 
 class PeerContestant:
-    """A peer, which is told nothing but the objective, so signed that larger is better."""
+    """A peer, which gets only the objective, with the sign for maximisation."""
 
     def __init__(self, network: Network, peer: Peer) -> None:
         self._network, self._peer = network, peer
@@ -70,7 +70,7 @@ class PeerContestant:
 
 
 def contestant(network: Network, algorithm: str, seed: int, initial: int, budget: int) -> Contestant:
-    """The contestant of a name: a peer's, one of `cascada.algorithms.NAMES`, or "module:Class"."""
+    """The contestant with a name: a peer, one of `cascada.algorithms.NAMES`, or "module:Class"."""
     if algorithm in PEERS:
         require(algorithm)
         return PeerContestant(network, PEERS[algorithm].make(network.domain, seed, initial))
@@ -78,6 +78,6 @@ def contestant(network: Network, algorithm: str, seed: int, initial: int, budget
 
 
 def objective_of(network: Network, outputs: Outputs) -> float:
-    """The objective among the outputs of a run, as the user's process gives it."""
+    """The objective among the outputs of a run, with the sign of the user's process."""
     stage, output = network.objective
     return outputs[stage][network.node(stage).stage.outputs.index(output)]

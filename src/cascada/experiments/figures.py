@@ -1,6 +1,7 @@
-"""The paper's figures from results, and one of our own: as PDF and PNG, the same bytes for the same results.
+"""The figures of the paper and one of the family, drawn from results as PDF and PNG.
 
-matplotlib is an extra and imported by what draws. Nothing here touches pyplot, so drawing leaves no state behind.
+The same results give the same bytes. matplotlib is optional and imported by the functions that draw. pyplot is not
+used, so drawing leaves no state behind.
 """
 
 from collections.abc import Callable, Mapping
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: One colour (of Okabe and Ito, told apart by the colour-blind) and one marker per algorithm, in every figure.
+#: One colour (of Okabe and Ito, safe for colour blindness) and one marker per algorithm, the same in every figure.
 STYLES: Mapping[str, tuple[str, str]] = {
     OURS: ("#D55E00", "o"),
     NON_ADAPTIVE: ("#000000", "D"),
@@ -43,7 +44,7 @@ STYLES: Mapping[str, tuple[str, str]] = {
     "EI": ("#CC79A7", "X"),
 }
 
-#: How a chain of the family is shown; g1 and g2 stand out and lie above.
+#: Markers of the chains of a family; g1 and g2 are highlighted and drawn on top.
 _MARKS: Mapping[str, dict[str, Any]] = {
     "a chain": {"marker": "o", "markersize": 6, "linestyle": "none", "markeredgecolor": "white"},
     "$g_1$": {"marker": "<", "markersize": 8, "linestyle": "none", "markeredgecolor": "black", "zorder": 4},
@@ -63,11 +64,13 @@ LOOK = {
 
 
 def draw(results: Results, out: Path) -> list[Path]:
-    """Write every figure into the folder `out`; the paths written."""
+    """Write all figures to the folder `out`; return the paths."""
     try:
         from matplotlib import style
     except ImportError:
-        raise ArgumentError("figures need matplotlib; install it with: pip install 'cascada[paper]'.") from None
+        raise ArgumentError(
+            "figures need matplotlib, which is not installed. Run: pip install 'cascada[paper]'."
+        ) from None
 
     sample = read(results)
     figures: Mapping[str, Callable[[], Figure]] = {
@@ -79,7 +82,7 @@ def draw(results: Results, out: Path) -> list[Path]:
     }
     out.mkdir(parents=True, exist_ok=True)
     written = []
-    with style.context(["default", LOOK]):  # whatever the user's own settings are
+    with style.context(["default", LOOK]):  # independent of the user's settings
         for name, figure in figures.items():
             drawn = figure()
             for kind, metadata in (("pdf", {"CreationDate": None}), ("png", {})):
@@ -101,7 +104,7 @@ def _pair(size: tuple[float, float], shape: tuple[int, int], sample: Sample) -> 
 
 
 def _legend(figure: "Figure", axes: "Axes", columns: int) -> None:
-    """Below everything that is drawn."""
+    """A legend below all panels."""
     handles, labels = axes.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=columns)
 
@@ -115,7 +118,7 @@ def _sweep(sample: Sample) -> "Figure":
     for ax, chain in zip(panels, (sample.g1, sample.g2), strict=True):
         steps = np.arange(1, chain.horizon + 1)
         curves = {label: simple_regret(chain.regret[label]).mean(axis=0) for label in (*SWEEP, "cUCB")}
-        widths = np.linspace(2.6, 1.2, len(SWEEP))  # where curves coincide, those below are still seen
+        widths = np.linspace(2.6, 1.2, len(SWEEP))  # so that coinciding curves stay visible
         for label, shade, width in zip(SWEEP, shades, widths, strict=True):
             ax.plot(steps, curves[label], color=shade, linewidth=width, label=label)
         ax.plot(steps, curves["cUCB"], color="black", linestyle=(0, (4, 2)), label="cUCB")
@@ -127,7 +130,7 @@ def _sweep(sample: Sample) -> "Figure":
 
 
 def _cumulative(sample: Sample) -> "Figure":
-    """`fig:cml`: mean cumulative regret; bars of one standard deviation, at places that differ by algorithm."""
+    """`fig:cml`: mean cumulative regret with bars of one standard deviation, shifted for each algorithm."""
     from matplotlib.ticker import MaxNLocator
 
     figure, panels = _pair((9.0, 4.0), (1, 2), sample)
@@ -147,14 +150,14 @@ def _cumulative(sample: Sample) -> "Figure":
         ax.set(xlabel="runs $T$", ylabel="cumulative regret $R_T$", xlim=(0, 1.02 * chain.horizon))
         ax.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
         top = ax.get_ylim()[1] if max(map(np.max, shown)) > 0 else 1.0
-        ax.set_ylim(-0.02 * top, top)  # markers at 0 are seen whole
+        ax.set_ylim(-0.02 * top, top)  # markers at 0 are fully visible
     _legend(figure, panels[0], len(COMPARED))
     figure.suptitle(f"Cumulative regret: mean ± one standard deviation, {_trials(sample)}")
     return figure
 
 
 def _simple(sample: Sample) -> "Figure":
-    """`fig:sim`: simple regret at T = 2², …, 14², side by side; NonAda has a run of its own for every T."""
+    """`fig:sim`: simple regret at T = 2², …, 14², side by side; NonAda has a separate run for every T."""
     figure, panels = _pair((9.0, 7.6), (2, 1), sample)
     for ax, chain in zip(panels, (sample.g1, sample.g2), strict=True):
         chosen = np.array(squares(chain.horizon))
@@ -162,7 +165,7 @@ def _simple(sample: Sample) -> "Figure":
         for i, label in enumerate(STYLES):
             mean, sd = _simple_at(chain, label, chosen)
             colour, marker = STYLES[label]
-            x = np.sqrt(chosen) + 0.07 * (i - len(STYLES) // 2)  # beside each other
+            x = np.sqrt(chosen) + 0.07 * (i - len(STYLES) // 2)  # side by side
             bars = np.stack([np.minimum(sd, mean), sd])  # a regret is never below 0
             line = "none" if label == NON_ADAPTIVE else "-"
             style: dict[str, Any] = {"color": colour, "marker": marker, "linestyle": line, "markersize": 5}
@@ -197,7 +200,7 @@ def _family(sample: Sample) -> "Figure":
         ratios = [chain.regret_ratio(label) for chain in sample.family]
         for i, (chain, ratio) in enumerate(zip(sample.family, ratios, strict=True)):
             mark = "$g_1$" if chain.seed == sample.g1.seed else "$g_2$" if chain.seed == sample.g2.seed else "a chain"
-            y = row - 0.1 - 0.075 * (i % 4)  # so that marks do not hide each other
+            y = row - 0.1 - 0.075 * (i % 4)  # so that markers do not cover each other
             ax.plot(ratio, y, **_MARKS[mark], color=STYLES[label][0])
         found = ratio_interval(ratios)
         text = _short(found.mean)
@@ -222,7 +225,7 @@ def _short(number: float) -> str:
 
 
 def _ratio_axis(axes: "Axes") -> None:
-    """A logarithmic axis with plain numbers: 0.5, 1, 2, 5 where it is short, powers of ten where it is long."""
+    """A logarithmic axis with plain numbers: 0.5, 1, 2, 5 if it is short, powers of ten if it is long."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
     axes.set_xscale("log")
@@ -238,13 +241,13 @@ def _ratio_axis(axes: "Axes") -> None:
 
 
 def _logarithmic(axes: "Axes", values: Array, what: str) -> None:
-    """A logarithmic axis that still shows 0, which a regret on a finite domain reaches: linear near 0, as it says."""
+    """A logarithmic axis that is linear near 0, because a regret on a finite domain can be 0; the label says so."""
     positive = values[values > 0]
     largest = float(positive.max()) if len(positive) else 1.0
     smallest = max(float(positive.min()) if len(positive) else 1.0, 1e-4 * largest)
     threshold = 10.0 ** np.floor(np.log10(smallest))
     axes.set_yscale("symlog", linthresh=threshold, linscale=0.5)
-    axes.set_ylim(-0.2 * threshold, 1.5 * largest)  # markers at 0 are seen whole
+    axes.set_ylim(-0.2 * threshold, 1.5 * largest)  # markers at 0 are fully visible
     axes.set_ylabel(f"{what}\n(log scale, linear below {threshold:g})")
 
 

@@ -1,9 +1,9 @@
-"""From numbers to verdicts: whether a claim holds on one chain, and over a family of chains.
+"""Verdicts: whether a claim holds on one chain and over a family of chains.
 
-Most claims say that some numbers (margins over baselines, differences, ratios) lie in a band. On one chain the mean
-over its trials lies there or not. Over the family the verdict needs the whole confidence interval: inside the band is
-held, outside is not held, across an end is undecided. A claim about several numbers holds if it holds for every one,
-so no correction for the number of comparisons is needed for "held".
+Most claims state that some numbers (margins over baselines, differences, ratios) lie in a band. On one chain the
+verdict depends on the mean over its trials. Over the family it depends on the whole confidence interval: "held" if
+inside the band, "not held" if outside, otherwise "undecided". A claim about several numbers holds if it holds for all,
+so "held" needs no correction for multiple comparisons.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,12 +16,12 @@ from cascada.experiments.statistics import Interval, mean_interval, ratio_interv
 Verdict = Literal["held", "not held", "undecided", "not applicable"]
 
 _SEVERITY: Mapping[Verdict, int] = {"not held": 0, "undecided": 1, "held": 2, "not applicable": 3}
-_DIGITS = 12  # rounding must not decide between equals
+_DIGITS = 12  # so that rounding does not decide between equal numbers
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What was found: the number that decides, in words, and the verdict.
+    """A finding: the decisive number, its text, and the verdict.
 
     `low` and `high` are the 95 % confidence interval over a family; `details` has every number when several count.
     """
@@ -38,7 +38,7 @@ class Finding:
 class Band:
     """The numbers x with low < x ≤ high: a tie does not outperform, and "at most" includes its end.
 
-    `ratio`: the numbers are ratios, so their mean is geometric and its interval lives on the logarithms.
+    With `ratio` the numbers are ratios: their mean is geometric, and its interval is computed from the logarithms.
     """
 
     low: float = -inf
@@ -46,7 +46,7 @@ class Band:
     ratio: bool = False
 
     def on_chain(self, values: Mapping[str, float]) -> Finding:
-        """The verdict on one chain; the number shown is the one closest to failing, or the worst failure."""
+        """The verdict on one chain; the number shown is the one closest to failing or the worst failure."""
         values = {name: round(value, _DIGITS) for name, value in values.items()}
         words = {name: self._words(value) for name, value in values.items()}
         worst = min(values, key=lambda name: self._slack(values[name]))
@@ -55,7 +55,7 @@ class Band:
         return Finding(values[worst], _shown(worst, words), verdict, details=_details(words))
 
     def over_family(self, chains: Sequence[Mapping[str, float]]) -> Finding:
-        """The verdict over a family; the number shown is the one that decides it."""
+        """The verdict over a family; the number shown is the decisive one."""
         mean = ratio_interval if self.ratio else mean_interval
         found = {name: mean([round(chain[name], _DIGITS) for chain in chains]) for name in chains[0]}
         verdicts = {name: self._verdict(interval) for name, interval in found.items()}
@@ -84,7 +84,7 @@ class Band:
 
 
 def counted(happened: Sequence[bool], verdict: Verdict) -> Finding:
-    """In how many chains of the family something happened; the verdict is the claim's own."""
+    """The share of chains in which something happened, with the given verdict."""
     interval = share_interval(sum(happened), len(happened))
     text = f"{sum(happened)} of {len(happened)} chains"
     return Finding(interval.mean, text, verdict, interval.low, interval.high)

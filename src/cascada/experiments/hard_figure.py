@@ -1,4 +1,4 @@
-"""The paper's `fig:gtil`: Matérn kernels, and the amplifiers that are made of them."""
+"""The figure `fig:gtil` of the paper: Matérn kernels and their amplifiers."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 PANELS = (1.0, 1.5, 2.0)
 
 _KERNEL, _AMPLIFIER = "#0072B2", "#D55E00"
-#: What a file of each kind would say of the moment it was drawn in, left out: the same bytes for the same numbers.
+#: Metadata without dates, so that the same numbers give the same bytes.
 _DATES = {"pdf": {"CreationDate": None}, "png": {}, "svg": {"Date": None}}
 
 
 def draw_hard(amplifier: Amplifier, path: Path) -> Path:
-    """Write the figure for the amplifier's B, u, ũ and lengthscale, with a panel for its ν and each of the paper's."""
+    """Write the figure for the amplifier's B, u, ũ and lengthscale, with panels for its ν and those of the paper."""
     kind = path.suffix.lstrip(".").lower()
     if kind not in _DATES:
         raise ArgumentError(f"a figure is a file that ends in .pdf, .png or .svg; got {str(path)!r}.")
@@ -42,7 +42,7 @@ def draw_hard(amplifier: Amplifier, path: Path) -> Path:
 
 
 def hard_figure(amplifier: Amplifier) -> "Figure":
-    """A panel a smoothness: k(0, ·) and g̃_k, with ũ and the values that it raises there."""
+    """One panel per smoothness: k(0, ·) and g̃_k with ũ and g̃_k(ũ)."""
     from matplotlib.figure import Figure
 
     shown = [drawn for nu in sorted({*PANELS, amplifier.kernel.nu}) if (drawn := _of(amplifier, nu)) is not None]
@@ -55,7 +55,7 @@ def hard_figure(amplifier: Amplifier) -> "Figure":
 
 
 def _of(amplifier: Amplifier, nu: float) -> Amplifier | None:
-    """The amplifier of another smoothness, or None where one of its conditions fails."""
+    """The amplifier of another smoothness, or None if one of its conditions fails."""
     kernel = Matern(nu, amplifier.kernel.lengthscale, amplifier.kernel.variance)
     try:
         return Amplifier(kernel, amplifier.norm_bound, amplifier.u, amplifier.u_tilde)

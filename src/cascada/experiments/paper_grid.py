@@ -1,8 +1,8 @@
-"""GPN-UCB as the paper's experiments compute it (`sec:exp`): a shortcut, and not an upper bound.
+"""GPN-UCB as computed in the paper's experiments (`sec:exp`): a shortcut that is not an upper bound.
 
-For every stage after the first, with D a fixed grid: the envelope takes its minimum over the points of D within a
-window of z, and a region Δ is replaced by Δ ∩ D, or by its two ends where that is empty. The radius is the paper's B.
-Chains of scalar stages over candidates only; it never yields a gap.
+For every stage after the first, with D a fixed grid, the envelope is the minimum over the points of D within a window
+of z, and a region Δ is replaced by Δ ∩ D, or by its two ends if that is empty. The radius is the paper's B. It supports
+only chains of scalar stages over candidates and gives no gap.
 """
 
 from collections.abc import Sequence
@@ -20,12 +20,12 @@ from cascada.gp import Prediction, TrackedPosterior
 from cascada.network import hallucinated
 from cascada.search import largest
 
-_BLOCK = 32  # rows of the candidates' distances at once, which fit a cache
+_BLOCK = 32  # rows of distances processed at once, which fit into a cache
 
 
 @dataclass(frozen=True)
 class PaperGrid:
-    """D is `points` evenly spaced values of [low, high], the window has the given `radius`."""
+    """D consists of `points` evenly spaced values of [low, high]; the window has the given `radius`."""
 
     low: float = -5.0
     high: float = 5.0
@@ -38,22 +38,22 @@ class PaperGrid:
             raise ArgumentError("PaperGrid is defined over candidates; give candidates= to the study.")
         if situation.beliefs.network.sign < 0:
             raise ArgumentError("PaperGrid maximises, as the paper does; negate the last stage to minimise.")
-        kept = self._looked_at(_chain(situation), situation.candidates, situation.cache)
+        kept = self._evaluated(_chain(situation), situation.candidates, situation.cache)
         point = situation.candidates[largest(kept.upper, rng)]
         return Suggestion(point, cache=situation.cache if len(situation.pending) else kept)
 
-    def _looked_at(self, chain: list[Belief], candidates: Array, before: object) -> "_Kept":
-        """UCB_{t−1} at the candidates, carried on from what the last suggestion left behind where that is of use."""
-        if not isinstance(before, _Kept):
+    def _evaluated(self, chain: list[Belief], candidates: Array, before: object) -> "_Cache":
+        """UCB_{t−1} at the candidates, updated from the cache of the last suggestion if it is valid."""
+        if not isinstance(before, _Cache):
             first = _First.of(chain[0], candidates)
-            return _Kept(self, first, chain[1:], self._through(first, chain[1:]))
+            return _Cache(self, first, chain[1:], self._through(first, chain[1:]))
         first = before.first.follow(chain[0], candidates)
         if before.first is first and before.algorithm == self and _same(before.later, chain[1:]):
-            return before  # a repeated point taught nothing
-        return _Kept(self, first, chain[1:], self._through(first, chain[1:]))
+            return before  # the last point was a repeat
+        return _Cache(self, first, chain[1:], self._through(first, chain[1:]))
 
     def recommend(self, situation: Situation) -> Array | None:  # noqa: ARG002
-        """None: the best run is the answer."""
+        """None: the best run is recommended."""
         return None
 
     def upper(self, beliefs: list[Belief], candidates: Array) -> Array:
@@ -81,7 +81,7 @@ class PaperGrid:
         upper, lower = np.empty_like(high), np.empty_like(low)
         upper[inside] = range_maximum(sparse_maxima(top), first[inside], last[inside])
         lower[inside] = -range_maximum(sparse_maxima(bottom), first[inside], last[inside])
-        ends = low[~inside], high[~inside]  # Δ ∩ D is empty: the two ends instead
+        ends = low[~inside], high[~inside]  # Δ ∩ D is empty, so its two ends are used
         upper[~inside] = np.maximum(*(self._envelope(belief, 1, end) for end in ends))
         lower[~inside] = -np.maximum(*(self._envelope(belief, -1, end) for end in ends))
         return lower, upper
@@ -89,7 +89,7 @@ class PaperGrid:
     def _envelope(self, belief: Belief, side: int, z: Array) -> Array:
         """The upper envelope (side 1), or minus the lower one (side −1), at z (n,).
 
-        min over z' ∈ D, |z − z'| ≤ radius, of UCB(z') + L|z − z'|; where D has no such z', z' = z alone.
+        min over z' ∈ D, |z − z'| ≤ radius, of UCB(z') + L|z − z'|; if D has no such z', only z' = z.
         """
         apart = np.abs(z[:, None] - self.grid)
         values = _upper(belief, side, self.grid)
@@ -101,7 +101,7 @@ class PaperGrid:
 
 @dataclass(frozen=True, eq=False)
 class _First:
-    """The first stage, whose domain is the candidates themselves: tracked there, with L times their distances."""
+    """The first stage, tracked at the candidates, with L times their distances."""
 
     belief: Belief
     candidates: Array
@@ -116,7 +116,7 @@ class _First:
         return cls(belief, candidates, rise, TrackedPosterior.at(belief.posterior, candidates))
 
     def follow(self, belief: Belief, candidates: Array) -> "_First":
-        """The same under another belief: itself, or carried on where that is possible."""
+        """The stage under another belief: unchanged, updated if possible, or rebuilt."""
         if belief is self.belief and candidates is self.candidates:
             return self
         same = candidates is self.candidates and _lipschitz(belief) == _lipschitz(self.belief)
@@ -138,8 +138,8 @@ class _First:
 
 
 @dataclass(frozen=True, eq=False)
-class _Kept:
-    """What a suggestion leaves behind for the next one; a matter of speed alone."""
+class _Cache:
+    """The cache of a suggestion for the next one; it affects only the speed."""
 
     algorithm: PaperGrid
     first: _First
@@ -152,7 +152,7 @@ def _same(some: Sequence[Belief], others: Sequence[Belief]) -> bool:
 
 
 def _band(belief: Belief, prediction: Prediction) -> tuple[Array, Array]:
-    """μ ∓ Bσ as printed, without numerical slack."""
+    """μ ∓ Bσ as printed, without rounding terms."""
     width = belief.norm_bound[0] * prediction.sd
     return prediction.mean[:, 0] - width, prediction.mean[:, 0] + width  # eq:LCB_orig, eq:UCB_orig
 
@@ -170,7 +170,7 @@ def _lipschitz(belief: Belief) -> float:
 
 
 def _chain(situation: Situation) -> list[Belief]:
-    """The beliefs of a chain of scalar stages; an error for anything else."""
+    """The beliefs of a chain of scalar stages; raises `ArgumentError` for other networks."""
     beliefs = hallucinated(situation.beliefs, situation.pending)
     found = []
     for i, stage in enumerate(beliefs.stages):

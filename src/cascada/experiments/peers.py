@@ -1,8 +1,7 @@
-"""Other libraries as contestants of `cascada bench`: black-box optimisers that see the final objective alone.
+"""Other libraries as contestants of `cascada bench`: black-box optimisers that get only the final objective.
 
-Each is a small class with `ask` and `tell`, run with its library's own defaults except where the setting of the
-benchmark (no noise, an initial design that was run already) has an option of its own. Nothing is imported before it is
-asked for: none of these libraries is a dependency.
+Each is a small class with `ask` and `tell`. It uses the defaults of its library except for options that describe the
+benchmark (no noise, a given initial design). The libraries are optional and imported only when they are used.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,36 +18,36 @@ from cascada.space import Domain
 
 
 class Peer(Protocol):
-    """Maximises one number; points are (d,) in user units."""
+    """An optimiser that maximises one number; points are (d,) in user units."""
 
     def ask(self) -> Array:
-        """The point to run next."""
+        """The next point."""
         ...
 
     def tell(self, point: Array, value: float) -> None:
-        """What a run gave, be it at the point asked for or at another."""
+        """Receive the value of a run at the suggested point or at another one."""
         ...
 
 
 @dataclass(frozen=True)
 class PeerKind:
-    """How to make a peer (from a domain, a seed and the size of the initial design), and what it needs."""
+    """A factory of peers (from a domain, a seed and the size of the initial design) and the packages it needs."""
 
     make: Callable[[Domain, int, int], Peer]
-    packages: Mapping[str, str]  # module → the name by which it is installed
+    packages: Mapping[str, str]  # module → name of the package to install
 
     @property
     def versions(self) -> dict[str, str]:
-        """The versions of what it needs, as installed here."""
+        """The installed versions of its packages."""
         return {package: _version(package) for package in self.packages.values()}
 
 
 class OptunaPeer:
-    """A sampler of Optuna, through ask and tell; the initial design is added as trials."""
+    """A sampler of Optuna with ask and tell; the initial design is added as trials."""
 
     def __init__(self, domain: Domain, sampler: Any) -> None:
         optuna = import_module("optuna")
-        optuna.logging.set_verbosity(optuna.logging.WARNING)  # else a line for every trial
+        optuna.logging.set_verbosity(optuna.logging.WARNING)  # otherwise it prints a line per trial
         self._domain, self._trials = domain, optuna.trial
         self._study = optuna.create_study(direction="maximize", sampler=sampler)
         self._distributions = {
@@ -78,8 +77,8 @@ class OptunaPeer:
 class BayesOptPeer:
     """Expected improvement of the package bayesian-optimization.
 
-    It is given the unit cube, because its kernel has one lengthscale for all controls. Version 3 or newer: before, its
-    choices did not follow from the seed.
+    It works in the unit cube, because its kernel has one lengthscale for all controls. It needs version 3 or newer,
+    because the choices of older versions do not follow from the seed.
     """
 
     def __init__(self, domain: Domain, seed: int) -> None:
@@ -104,11 +103,11 @@ class BayesOptPeer:
 
 
 class BoTorchPeer:
-    """BoTorch's usual loop: a `SingleTaskGP`, fitted anew after every run, and qLogEI; in the unit cube."""
+    """The usual loop of BoTorch in the unit cube: a `SingleTaskGP`, refitted after every run, and qLogEI."""
 
     def __init__(self, domain: Domain, seed: int) -> None:
         self._torch = import_module("torch")
-        self._torch.manual_seed(seed)  # it has no other generator; a worker does one run at a time
+        self._torch.manual_seed(seed)  # its only generator is global; a worker does one run at a time
         self._domain, self._seed = domain, seed
         self._points: list[list[float]] = []
         self._values: list[list[float]] = []
@@ -141,12 +140,12 @@ def to_unit(domain: Domain, point: Array) -> Array:
 
 
 def from_unit(domain: Domain, unit: Array) -> Array:
-    """A point (d,) of the unit cube in user units, whole where it must be."""
+    """A point (d,) of the unit cube in user units, rounded for integer controls."""
     return domain.decode((domain.lower + unit * (domain.upper - domain.lower))[None])[0]
 
 
 def _tpe(domain: Domain, seed: int, initial: int) -> Peer:
-    # By default ten trials are random before the first is modelled: here the initial design stands for them.
+    # By default the first ten trials are random; here the initial design replaces them.
     sampler = import_module("optuna").samplers.TPESampler(seed=seed, n_startup_trials=initial)
     return OptunaPeer(domain, sampler)
 
@@ -170,7 +169,7 @@ PEERS: Mapping[str, PeerKind] = {
 
 
 def require(name: str) -> None:
-    """Refuse a peer that cannot run here, and say what to install."""
+    """Raise `ArgumentError` if a package of the peer is missing."""
     for module, package in PEERS[name].packages.items():
         try:
             import_module(module)

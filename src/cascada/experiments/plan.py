@@ -1,7 +1,7 @@
-"""Which runs the reproduction consists of, as data, and what one of them does.
+"""The plan of the reproduction: its runs as data, and the execution of one run.
 
-A run is an algorithm on a chain of the family; all that it needs is in the settings and its own three fields, so it can
-be done in any process, in any order, and again.
+A run is an algorithm on a chain of the family. It depends only on the settings and its three fields, so it can be done
+in any process, in any order, and repeated.
 """
 
 import re
@@ -32,15 +32,15 @@ from cascada.problems.sampled_chain import POINTS, sampled_chain
 ALL = (*COMPARED, *(label for label in SWEEP if label not in COMPARED))  # run on g1 and g2
 PROFILE = "profile"
 
-# Compared with the quick ones, roughly: the longest come first, so that no core idles at the end.
+# Rough relative costs: the longest runs start first, so that no core idles at the end.
 _COSTS = {"cEI": 30.0, OURS: 2.0, NON_ADAPTIVE: 2.0}
 
 
 @dataclass(frozen=True)
 class Settings:
-    """The paper's numbers, and the size of the family.
+    """The numbers of the paper and the size of the family.
 
-    The rule of `family` picks g1 and g2 among `family` chains; `chains` of them are run, g1 and g2 included.
+    The rule in `family` selects g1 and g2 from `family` chains; `chains` of them are run, including g1 and g2.
     """
 
     horizon: int = 200  # T
@@ -57,19 +57,19 @@ class Settings:
         for name, least in (("horizon", 4), ("trials", 1), ("family", 2), ("chains", 2), ("samples", 1), ("seed", 0)):
             object.__setattr__(self, name, as_whole_number(getattr(self, name), name, least))
         if self.chains > self.family:
-            raise ArgumentError(f"chains must be at most the family's {self.family}; got {self.chains}.")
+            raise ArgumentError(f"chains must be at most the size of the family, {self.family}; got {self.chains}.")
 
     @property
     def non_adaptive_runs(self) -> tuple[int, ...]:
-        """The paper's T of NonAda, 2², …, 14², as far as the horizon goes."""
+        """The values of T for NonAda in the paper, 2², …, 14², up to the horizon."""
         return squares(self.horizon)
 
     def as_json(self) -> dict[str, Any]:
-        """All settings, and the version of the library, which may change every number."""
+        """All settings and the version of the library, because a new version may change every number."""
         return {**asdict(self), "version": __version__}
 
 
-#: The same g1 and g2 with fewer and shorter trials, and three chains beside them.
+#: The same g1 and g2 with fewer and shorter trials, and three other chains.
 QUICK = Settings(horizon=60, trials=3, chains=5)
 
 
@@ -83,28 +83,28 @@ class Job:
 
     @property
     def name(self) -> str:
-        """Its name as a file."""
+        """The file name of its result."""
         return f"chain-{self.chain:03d}-{re.sub('[^A-Za-z0-9.]+', '-', self.label)}-{self.trial:02d}"
 
     @property
     def cost(self) -> float:
-        """How long it takes, compared with others."""
+        """Its relative cost."""
         return _COSTS.get(self.label, 1.0)
 
 
 def profiles(settings: Settings) -> list[Job]:
-    """What is looked at before g1 and g2 are known."""
+    """The jobs that compute the profiles, from which g1 and g2 are selected."""
     return [Job(seed, PROFILE) for seed in range(settings.family)]
 
 
 def chosen(settings: Settings, g1: int, g2: int) -> list[int]:
-    """The seeds of the chains that are run: g1, g2 and the first others, in order."""
+    """The seeds of the chains that are run: g1, g2 and the first others, sorted."""
     others = [seed for seed in range(settings.family) if seed not in (g1, g2)]
     return sorted([g1, g2, *others[: settings.chains - 2]])
 
 
 def runs(settings: Settings, chains: Sequence[int], g1: int, g2: int) -> list[Job]:
-    """The sequential runs: all algorithms and trials on g1 and g2, one trial of the compared ones on the others."""
+    """The sequential runs: all algorithms and trials on g1 and g2, one trial of the compared algorithms elsewhere."""
     return [
         Job(chain, label, trial)
         for chain in chains
@@ -114,16 +114,16 @@ def runs(settings: Settings, chains: Sequence[int], g1: int, g2: int) -> list[Jo
 
 
 def non_adaptive(chains: Sequence[int]) -> list[Job]:
-    """NonAda on every chain, once for every T in one job: it has no randomness and is soon done."""
+    """NonAda on every chain, with all T in one job; it is fast and not random."""
     return [Job(chain, NON_ADAPTIVE) for chain in chains]
 
 
 def work(settings: Settings, job: Job) -> Any:
-    """Do a job: regrets t = 1, …, T; for `NonAda` the regret for every T; for the profile, its fields."""
+    """Do a job and return the regrets t = 1, …, T; for `NonAda` the regret for every T; for a profile its fields."""
     problem = _chain(job.chain, settings.norm_bound, settings.lipschitz)
     if job.label == PROFILE:
         return asdict(profile(job.chain, outcomes(problem).objective.reshape(POINTS, POINTS)))
-    # The same for all algorithms: where all points tie, as before the first run, they are led to choose the same one.
+    # The same seed for all algorithms, so that they break ties equally, for example before the first run.
     seed = [settings.seed, job.chain, job.trial]
     if job.label == NON_ADAPTIVE:
         counts = settings.non_adaptive_runs
@@ -133,7 +133,7 @@ def work(settings: Settings, job: Job) -> Any:
 
 
 def algorithm(settings: Settings, label: str, count: int | None = None) -> Algorithm:
-    """The algorithm of a label; `count` is NonAda's T."""
+    """The algorithm with a label; `count` is the T of NonAda."""
     made: Mapping[str, Callable[[], Algorithm]] = {
         OURS: PaperGrid,
         NON_ADAPTIVE: lambda: NonAdaptive(runs=count),

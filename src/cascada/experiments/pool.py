@@ -1,4 +1,4 @@
-"""Jobs on all cores, longest first, each result kept as soon as it is there."""
+"""Execution of jobs in worker processes, longest first; each result is stored immediately."""
 
 import multiprocessing
 import os
@@ -12,27 +12,27 @@ from multiprocessing.process import BaseProcess
 from typing import Any, Protocol, TypeVar
 
 from cascada.errors import CascadaError
-from cascada.experiments.finished import Finished
+from cascada.experiments.result_store import ResultStore
 
-# One thread a process: results do not depend on the number of cores, and processes do not fight for them.
+# One thread per process, so that results do not depend on the number of cores and processes do not compete for them.
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 class UnfinishedError(CascadaError):
-    """Raised when work stopped before its end; what was finished is kept."""
+    """Raised when the work was interrupted; finished results are kept."""
 
 
 class Named(Protocol):
-    """What can be done by `complete`."""
+    """A job for `complete`."""
 
     @property
     def name(self) -> str:
-        """Where its result is kept."""
+        """The name under which its result is stored."""
         ...
 
     @property
     def cost(self) -> float:
-        """How long it takes, compared with others."""
+        """Its relative cost."""
         ...
 
 
@@ -41,20 +41,20 @@ Report = Callable[[int, int], None]
 
 
 def cores() -> int:
-    """How many processes can run at once on this machine, as far as this one may use it."""
+    """The number of cores available to this process."""
     affinity = getattr(os, "sched_getaffinity", None)  # not on every system
     return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
 @contextmanager
 def processes(count: int) -> Iterator[Executor]:
-    """Worker processes; they are ended at once when anything is raised, an interrupt above all.
+    """Worker processes, which are terminated at once if an exception or interrupt is raised.
 
-    They are spawned, not forked: the same on all systems, and a fork would copy the threads' locks of this process.
+    They are spawned instead of forked: this works on all systems, and a fork would copy locks held by threads.
     """
     before = set(multiprocessing.active_children())
     with _one_thread_each():
-        executor = ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), initializer=_settle)
+        executor = ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), initializer=_initialise_worker)
         try:
             yield executor
         except BaseException:
@@ -67,11 +67,11 @@ def processes(count: int) -> Iterator[Executor]:
 
 
 def complete(
-    executor: Executor, jobs: Sequence[J], work: Callable[[J], Any], finished: Finished, report: Report
+    executor: Executor, jobs: Sequence[J], work: Callable[[J], Any], finished: ResultStore, report: Report
 ) -> list[Any]:
-    """The results of all jobs, in their order; done now are those that are not finished yet.
+    """The results of all jobs in their order; only jobs without a stored result are executed.
 
-    `work` must be a function of a module, or a `partial` of one: it is sent to other processes by name.
+    `work` must be a function of a module or a `partial` of one, because it is pickled.
     """
     results = {job.name: finished.get(job.name) for job in jobs}
     missing = sorted((job for job in jobs if results[job.name] is None), key=lambda job: -job.cost)
@@ -82,21 +82,21 @@ def complete(
         for future in as_completed(futures):
             name = futures.pop(future)
             finished.put(name, future.result())
-            # Read back, so that a result is the same whether it was made now or before.
+            # Read back, so that new and stored results are identical.
             results[name] = finished.get(name)
             done += 1
             report(done, len(jobs))
     except BrokenProcessPool as error:
         raise UnfinishedError(
             f"a worker process died, perhaps for lack of memory, with {done} of {len(jobs)} runs finished. They are "
-            f"kept in {finished.out}: the same command continues from there. Use fewer --jobs if memory was short."
+            f"kept in {finished.out}; the same command continues from there. Use fewer --jobs if memory was short."
         ) from error
     return [results[job.name] for job in jobs]
 
 
 @contextmanager
 def _one_thread_each() -> Iterator[None]:
-    """Set here, because a worker's numerical library reads it before any line of ours is run there."""
+    """Set the variables in this process, because a worker's numerical library reads them before our code runs."""
     before = {name: os.environ.get(name) for name in _THREADS}
     os.environ.update(dict.fromkeys(_THREADS, "1"))
     try:
@@ -109,15 +109,15 @@ def _one_thread_each() -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _settle() -> None:
-    """Begin a worker: Ctrl-C reaches the whole group, but ending is up to the parent; without it, a worker ends too."""
+def _initialise_worker() -> None:
+    """Initialise a worker: ignore Ctrl-C, which the parent handles, and exit when the parent dies."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     if parent is not None:
-        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+        threading.Thread(target=_exit_with, args=(parent,), daemon=True).start()
 
 
-def _end_with(parent: BaseProcess) -> None:
-    """A killed parent cannot end its workers, which would wait for work for ever."""
+def _exit_with(parent: BaseProcess) -> None:
+    """Exit when the parent ends: a killed parent cannot terminate its workers."""
     parent.join()
     os._exit(1)

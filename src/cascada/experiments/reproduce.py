@@ -1,4 +1,4 @@
-"""The paper's experiments (`sec:exp`) from beginning to end: runs, results.json, claims.md and figures."""
+"""The complete reproduction of the paper's experiments (`sec:exp`): runs, results.json, claims.md and figures."""
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -9,16 +9,16 @@ from typing import Any
 from cascada.arrays import as_whole_number
 from cascada.experiments import plan
 from cascada.experiments.family import Profile, pick
-from cascada.experiments.finished import Finished, as_text, write
 from cascada.experiments.plan import Job, Settings
 from cascada.experiments.pool import Report, UnfinishedError, complete, processes
+from cascada.experiments.result_store import ResultStore, as_text, write
 
 Work = Callable[[Settings, Job], Any]
 
 
 @dataclass(frozen=True)
 class Reproduction:
-    """What was written, and the table of claims as it is printed."""
+    """The files written and the printed table of claims."""
 
     results: Path
     claims: Path
@@ -28,8 +28,8 @@ class Reproduction:
 
 
 def reproduce(settings: Settings, out: Path, jobs: int, report: Report, work: Work = plan.work) -> Reproduction:
-    """Do what is not done yet, and write everything into the folder `out`."""
-    # Later than the rest of this layer: drawing needs an extra.
+    """Do the missing runs and write all files to the folder `out`."""
+    # Imported here because drawing needs an optional dependency.
     from cascada.experiments.claims import claims, table
     from cascada.experiments.figures import draw
 
@@ -43,26 +43,26 @@ def reproduce(settings: Settings, out: Path, jobs: int, report: Report, work: Wo
 
 
 def compute(settings: Settings, out: Path, jobs: int, report: Report, work: Work = plan.work) -> dict[str, Any]:
-    """All results: settings, chains, runs. The same settings give the same ones, however many jobs there are."""
+    """All results: settings, chains, runs. They do not depend on the number of jobs."""
     jobs = as_whole_number(jobs, "jobs")
-    finished = Finished.open(out, settings.as_json())
+    finished = ResultStore.open(out, settings.as_json())
     do = partial(work, settings)
     try:
         with processes(jobs) as executor:
-            looked_at = complete(executor, plan.profiles(settings), do, finished, lambda _done, _total: None)
-            g1, g2 = pick([Profile(**found) for found in looked_at])
+            family = complete(executor, plan.profiles(settings), do, finished, lambda _done, _total: None)
+            g1, g2 = pick([Profile(**found) for found in family])
             chains = plan.chosen(settings, g1, g2)
             sequential, whole = plan.runs(settings, chains, g1, g2), plan.non_adaptive(chains)
             regrets = complete(executor, [*sequential, *whole], do, finished, report)
     except KeyboardInterrupt:
         raise UnfinishedError(
-            f"interrupted. Every finished run is kept in {out}: the same command continues from there."
+            f"interrupted. Finished runs are kept in {out}; the same command continues from there."
         ) from None
     count = len(sequential)
     return {
         "settings": settings.as_json(),
-        "family": looked_at,
-        "chains": [looked_at[chain] for chain in chains],
+        "family": family,
+        "chains": [family[chain] for chain in chains],
         "g1": g1,
         "g2": g2,
         "runs": [

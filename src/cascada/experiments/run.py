@@ -1,8 +1,8 @@
 """One run of an algorithm in the paper's setting (`sec:exp`): a finite domain, known values, and regrets.
 
-No `Study` is used. The paper claims B = 2 for stages whose norm is larger, which a study's first few runs refute, and
-then it rightly stops; here the claim is a width, nothing is proven, and the algorithm goes on. As in the paper, a point
-may be run twice.
+No `Study` is used. The paper states B = 2 for stages with a larger norm. The first few runs of a study refute it, and
+the study stops. Here B is only a width, nothing is proven, and the algorithm continues. As in the paper, a point may be
+run twice.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ JITTER = 1e-7  # the paper's λ
 
 @dataclass(frozen=True, eq=False)
 class Outcomes:
-    """What every candidate of a problem leads to."""
+    """The values of a problem at all candidates."""
 
     problem: Problem
     candidates: Array  # (n, d), coordinates
@@ -31,11 +31,11 @@ class Outcomes:
 
     @cached_property
     def objective(self) -> Array:
-        """What is maximised at every candidate, (n,)."""
+        """The objective at every candidate, (n,)."""
         return self.values[:, self.problem.network.objective_column]
 
     def row(self, point: Array) -> Array:
-        """The values (V,) of a run at coordinates (d,), also if they are those of no candidate."""
+        """The values (V,) of a run at coordinates (d,), which need not be those of a candidate."""
         number = self._numbers.get(point_key(self.problem.network.domain, point))
         if number is not None:
             return self.values[number]
@@ -53,7 +53,7 @@ class Outcomes:
 
 @lru_cache(maxsize=32)  # a worker makes many runs of few chains
 def outcomes(problem: Problem) -> Outcomes:
-    """All outcomes on the paper's grid of 2500 candidates."""
+    """The values on the grid of 2500 candidates of the paper."""
     points = PAPER_GRID.points(problem.network.domain)
     return Outcomes(problem, problem.network.domain.encode(points), problem.values(points))
 
@@ -61,7 +61,7 @@ def outcomes(problem: Problem) -> Outcomes:
 def run(
     problem: Problem, algorithm: Algorithm, horizon: int, seed: int | Sequence[int], jitter: float = JITTER
 ) -> list[float]:
-    """The instantaneous regrets g(x*) − g(x_t), t = 1, …, T; the same seed gives the same ones."""
+    """The instantaneous regrets g(x*) − g(x_t), t = 1, …, T; they are determined by the seed."""
     table = outcomes(problem)
     return [table.regret(row) for row in _after(table, algorithm, horizon, seed, jitter).data]
 
@@ -69,7 +69,7 @@ def run(
 def recommended_regret(
     problem: Problem, algorithm: Algorithm, horizon: int, seed: int | Sequence[int], jitter: float = JITTER
 ) -> float:
-    """The regret of the point recommended after T runs, or of the best run if none is: NonAda's simple regret."""
+    """The regret of the point recommended after T runs, or of the best run if there is none."""
     table = outcomes(problem)
     situation = _after(table, algorithm, horizon, seed, jitter)
     point = algorithm.recommend(situation)
@@ -79,7 +79,7 @@ def recommended_regret(
 
 
 def _after(table: Outcomes, algorithm: Algorithm, horizon: int, seed: int | Sequence[int], jitter: float) -> Situation:
-    """What is known after `horizon` runs."""
+    """The situation after `horizon` runs."""
     network = table.problem.network
     entropy = [seed] if isinstance(seed, int) else [*seed]
     situation = Situation(
@@ -95,17 +95,17 @@ def _after(table: Outcomes, algorithm: Algorithm, horizon: int, seed: int | Sequ
         suggestion = algorithm.suggest(situation, np.random.default_rng([*entropy, trial]))
         if suggestion.point is None:
             raise ArgumentError(
-                f"{algorithm} suggested no point at trial {trial} of {horizon}; in the paper's setting every trial is "
-                f"run, so an algorithm must always suggest one."
+                f"an algorithm must suggest a point in every trial of the paper's setting; {algorithm} suggested none "
+                f"at trial {trial} of {horizon}."
             )
-        situation = _told(table, situation, suggestion.point, suggestion.cache)
+        situation = _after_run(table, situation, suggestion.point, suggestion.cache)
     return situation
 
 
-def _told(table: Outcomes, situation: Situation, point: Array, cache: object) -> Situation:
+def _after_run(table: Outcomes, situation: Situation, point: Array, cache: object) -> Situation:
     """The situation after a run at a point.
 
-    A repeat teaches nothing, and the beliefs stay the very same object, so that what an algorithm keeps for them holds.
+    For a repeated point the beliefs stay the same object, so that caches of the algorithm remain valid.
     """
     row = table.row(point)
     repeated = bool((situation.data == row).all(axis=1).any())

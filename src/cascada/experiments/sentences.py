@@ -1,7 +1,7 @@
-"""The empirical sentences of `sec:exp`, and what each is taken to mean.
+"""The empirical sentences of `sec:exp` as rules with explicit criteria.
 
-Words such as "near-optimal", "slightly" and "similar" get their thresholds here. A rule knows nothing of seeds or
-trials: it judges one chain with all its trials, or a family with one each.
+Words such as "near-optimal", "slightly" and "similar" get their thresholds here. A rule judges one chain with all its
+trials, or a family of chains with one trial each.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -37,7 +37,7 @@ Measure = Callable[[ChainRuns], Mapping[str, float]]  # numbers by what they are
 
 @dataclass(frozen=True)
 class Rule:
-    """A sentence, its meaning in words, the chain that it speaks of, and its check."""
+    """A sentence, its criterion, the chain it is about, and its checks."""
 
     id: str
     sentence: str
@@ -48,7 +48,7 @@ class Rule:
 
 
 def rules(samples: int) -> Iterator[Rule]:
-    """All of them, in the order of the paper's text; `samples` is S of cEI."""
+    """All rules in the order of the paper's text; `samples` is S of cEI."""
     for id_, label, runs in (("1a", OURS, SHORT_TIME), ("1b", NON_ADAPTIVE, 49)):
         yield _banded(
             id_,
@@ -143,7 +143,7 @@ def rules(samples: int) -> Iterator[Rule]:
 
 
 def _black_box_rules() -> Iterator[Rule]:
-    """OI and cUCB are beaten where the better black box beats both; GPN-UCB and cEI where it beats either."""
+    """OI and cUCB are outperformed if the better black box beats both; GPN-UCB and cEI if it beats either."""
     measures: tuple[tuple[str, str, Callable[[ChainRuns, str], float]], ...] = (
         ("averaged simple regret", "simple regret", ChainRuns.performance),
         ("R_T / T", "cumulative regret", lambda chain, label: chain.cumulative(label) / chain.horizon),
@@ -210,7 +210,7 @@ def _simple_regret_at(chain: ChainRuns, label: str, runs: int) -> Mapping[str, f
 
 
 def _margins(chain: ChainRuns, ours: Sequence[str], others: Sequence[str]) -> Mapping[str, float]:
-    """By how much each of ours is ahead of each other algorithm in averaged simple regret."""
+    """The margin of each of our algorithms over each other one in averaged simple regret."""
     return {
         other if len(ours) == 1 else f"{mine} over {other}": chain.performance(other) - chain.performance(mine)
         for mine in ours
@@ -234,12 +234,12 @@ def _lead_of_black_box(
     pick: Callable[[Sequence[float]], float],
     measure: Callable[[ChainRuns, str], float],
 ) -> float:
-    """How far the better of GP-UCB and EI is below the picked one of the others; above 0 where it outperforms it."""
+    """How far the better of GP-UCB and EI is below the selected one of the others; above 0 if it outperforms it."""
     return pick([measure(chain, label) for label in over]) - min(measure(chain, label) for label in ("GP-UCB", "EI"))
 
 
 def _late_starters(chains: Family) -> Finding:
-    """The share of late arrivals among early leaders; all trials pooled, and no interval as those of a chain depend."""
+    """The share of late arrivals among early leaders over all trials; no interval, because trials of a chain depend."""
     late = early = 0
     for chain in chains:
         if chain.horizon < EARLY:
@@ -250,12 +250,12 @@ def _late_starters(chains: Family) -> Finding:
             ahead = curves[curves[:, EARLY - 1] < ours[:, EARLY - 1].mean()]
             early += len(ahead)
             late += int((_arrival(ahead) > np.median(_arrival(ours))).sum())
-    if not early:  # the sentence says that there are some
+    if not early:  # the sentence states that there are some
         return Finding(None, f"none ahead at t = {EARLY}", "not held")
     return Finding(late / early, f"{late} of {early}", "held" if late else "not held")
 
 
 def _arrival(curves: Array) -> Array:
-    """After how many runs each trial is near-optimal, (trials,); infinite where it never is."""
+    """The number of runs until each trial is near-optimal, (trials,); infinite if it never is."""
     near = curves <= NEAR
     return np.where(near.any(axis=1), near.argmax(axis=1) + 1, inf)

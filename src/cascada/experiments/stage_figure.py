@@ -1,4 +1,4 @@
-"""The paper's `fig:gs`: the stages of g1 and g2, and the two chains themselves."""
+"""The figure `fig:gs` of the paper: the stages of g1 and g2 and the two chains."""
 
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _LINE = "#0072B2"
-_NEAR = 0.05  # the contour around what counts as near-optimal
+_NEAR = 0.05  # the contour around near-optimal points, as a share of the range
 
 
 def stage_figure(g1: int, g2: int) -> "Figure":
@@ -21,13 +21,15 @@ def stage_figure(g1: int, g2: int) -> "Figure":
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9.0, 9.2), layout="constrained")
-    parts = figure.subfigures(2, 1, squeeze=False, height_ratios=[1.35, 1.0])  # else bars of the maps misalign rows
+    parts = figure.subfigures(
+        2, 1, squeeze=False, height_ratios=[1.35, 1.0]
+    )  # otherwise the colour bars misalign the rows
     stages = parts[0, 0].subplots(2, 3)
     composites = parts[1, 0].subplots(1, 2)
     for row, (letter, seed) in enumerate((("f", g1), ("h", g2))):
         problem = sampled_chain(seed)
         points = PAPER_GRID.points(problem.network.domain)
-        values = problem.values(points)  # columns x, y, then a stage each
+        values = problem.values(points)  # columns x, y, then one per stage
         _map(stages[row, 0], points, values[:, 2])
         stages[row, 0].set_title(f"${letter}_1$")
         for i in (1, 2):
@@ -50,7 +52,7 @@ def _map(axes: "Axes", points: Array, values: Array) -> None:
 
 
 def _composite(axes: "Axes", points: Array, values: Array, name: str) -> None:
-    """A whole chain with its maximiser, and the line around everything within 5 % of the range from its value."""
+    """A chain with its maximiser and the contour of points within 5 % of the range from the maximum."""
     _map(axes, points, values)
     best = int(values.argmax())
     line = np.linspace(-BOX, BOX, _side(values))
@@ -61,10 +63,10 @@ def _composite(axes: "Axes", points: Array, values: Array, name: str) -> None:
 
 
 def _curve(axes: "Axes", problem: Problem, i: int, letter: str, inputs: Array) -> None:
-    """A later stage over [−5, 5], and which of its inputs the stages before it can produce."""
+    """A later stage over [−5, 5] and the range of the previous stage."""
     node = problem.network.nodes[i]
     function = node.stage.function
-    assert function is not None, "sampled chains carry their functions"
+    assert function is not None, "sampled chains have all their functions"
     z = np.linspace(-BOX, BOX, 401)
     axes.axvspan(float(inputs.min()), float(inputs.max()), color="0.91", linewidth=0)
     axes.plot(z, [float(np.ravel(function(**{node.input_names[0]: value}))[0]) for value in z], color=_LINE)
@@ -77,5 +79,5 @@ def _side(values: Array) -> int:
 
 
 def _square(values: Array) -> Array:
-    """Rows are y and columns x, as an image has them."""
+    """Values as an image: rows are y, columns are x."""
     return values.reshape(_side(values), -1).T

@@ -1,7 +1,7 @@
-"""What is measured of a run, and how sure a mean over chains is.
+"""Statistics of runs, and confidence intervals of means over chains.
 
-Everything here is a share of the chain's range (its maximum minus its minimum over the candidates) unless it says
-otherwise, because chains of different ranges are averaged.
+All numbers are shares of the chain's range (its maximum minus its minimum over the candidates) unless stated otherwise,
+because chains of different ranges are averaged.
 """
 
 from collections import defaultdict
@@ -22,14 +22,14 @@ FACTORS = tuple(10.0**k for k in range(-4, 5))  # the paper's b
 SWEEP = tuple(f"OI b={b:g}" for b in FACTORS)
 OI = "OI b=1"
 BASELINES = ("cUCB", OI, "cEI", "GP-UCB", "EI")
-COMPARED = (OURS, *BASELINES)  # what every chain of the family has
+COMPARED = (OURS, *BASELINES)  # run on every chain of the family
 
 CONFIDENCE = 0.95
-REGRET_FLOOR = 1e-3  # a cumulative regret below it counts as it, so that ratios and logarithms exist
+REGRET_FLOOR = 1e-3  # cumulative regrets are raised to this, so that ratios and logarithms exist
 
 
 def squares(horizon: int) -> tuple[int, ...]:
-    """The paper's T of NonAda and of its figure, 2², 3², …, 14², as far as the runs go."""
+    """The values of T for NonAda and its figure, 2², 3², …, 14², up to the horizon."""
     return tuple(k * k for k in range(2, 15) if k * k <= horizon)
 
 
@@ -42,7 +42,7 @@ def simple_regret(regret: Array) -> Array:
 class ChainRuns:
     """All runs on one chain: `regret[label]` is (trials, T) and instantaneous, `non_adaptive[T]` a simple regret.
 
-    Regrets are in units of the objective here, and shares of `spread` (the range) in what the methods return.
+    The fields are in units of the objective; the methods return shares of `spread` (the range).
     """
 
     seed: int
@@ -56,7 +56,7 @@ class ChainRuns:
         return self.regret[OURS].shape[1]
 
     def first_trial(self) -> "ChainRuns":
-        """What every chain of the family has: one trial of the compared algorithms."""
+        """Only the first trial of the compared algorithms, which every chain of the family has."""
         return replace(self, regret={label: self.regret[label][:1] for label in COMPARED})
 
     def cumulative(self, label: str) -> float:
@@ -72,13 +72,13 @@ class ChainRuns:
         return simple_regret(self.regret[label]) / self.spread
 
     def simple(self, label: str, runs: int) -> float:
-        """The simple regret after so many runs, averaged over trials; NonAda's at the largest square it was run for."""
+        """The simple regret after `runs` runs, averaged over trials; for NonAda at the largest square ≤ `runs`."""
         if label == NON_ADAPTIVE:
             return self.non_adaptive[max(T for T in self.non_adaptive if runs >= T)] / self.spread
         return float(self.curves(label)[:, runs - 1].mean())
 
     def performance(self, label: str) -> float:
-        """The mean of the simple regret over T = 2², …, 14²: the area under the curve of the paper's figure."""
+        """The mean of the simple regret over T = 2², …, 14²: the area under the curve in the paper."""
         return self._performances[label]
 
     @cached_property
@@ -100,10 +100,10 @@ class Sample:
 
 
 def read(results: Results) -> Sample:
-    """The runs in `results` by chain and algorithm; an error says what is missing."""
+    """The runs in `results` by chain and algorithm; raises `ArgumentError` if some are missing."""
     horizon = int(results["settings"]["horizon"])
     if not squares(horizon):
-        raise ArgumentError(f"runs must have at least 4 steps to be compared; the horizon is {horizon}.")
+        raise ArgumentError(f"runs must have at least 4 steps; got the horizon {horizon}.")
     runs = _runs(results["runs"], horizon)
     points: dict[int, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     for record in results["non_adaptive"]:
@@ -112,13 +112,15 @@ def read(results: Results) -> Sample:
     chains = {}
     for seed, spread in spreads.items():
         if not spread > 0:
-            raise ArgumentError(f"chain {seed} is constant (its range is {spread:g}); regrets have no scale there.")
+            raise ArgumentError(
+                f"chain {seed} is constant: regrets need a range above 0 as their unit; got {spread:g}."
+            )
         everything = seed in (results["g1"], results["g2"])
-        _complain_of_missing(seed, (*COMPARED, *SWEEP) if everything else COMPARED, runs[seed], "a run of")
-        _complain_of_missing(seed, squares(horizon), points[seed], f"{NON_ADAPTIVE} with T =")
+        _check_complete(seed, (*COMPARED, *SWEEP) if everything else COMPARED, runs[seed], "a run of")
+        _check_complete(seed, squares(horizon), points[seed], f"{NON_ADAPTIVE} with T =")
         mean_points = {T: float(np.mean(values)) for T, values in points[seed].items()}
         chains[seed] = ChainRuns(seed, spread, runs[seed], mean_points)
-    _complain_of_missing("the family", (results["g1"], results["g2"]), chains, "chain")
+    _check_complete("the family", (results["g1"], results["g2"]), chains, "chain")
     family = tuple(chain.first_trial() for chain in chains.values())
     return Sample(chains[results["g1"]], chains[results["g2"]], family, int(results["settings"]["samples"]))
 
@@ -140,16 +142,16 @@ def _runs(records: Sequence[Mapping[str, Any]], horizon: int) -> Mapping[int, Ma
     return stacked
 
 
-def _complain_of_missing(where: int | str, wanted: Sequence[Any], got: Mapping[Any, Any], what: str) -> None:
+def _check_complete(where: int | str, wanted: Sequence[Any], got: Mapping[Any, Any], what: str) -> None:
     missing = [str(name) for name in wanted if name not in got]
     if missing:
         place = f"chain {where}" if isinstance(where, int) else where
-        raise ArgumentError(f"{place} lacks {what} {', '.join(missing)}; run it before judging the claims.")
+        raise ArgumentError(f"{place} lacks {what} {', '.join(missing)}. Run it before judging the claims.")
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean over chains and its 95 % confidence interval; without one (None) when there is a single chain."""
+    """A mean over chains and its 95 % confidence interval; None for a single chain."""
 
     mean: float
     low: float | None
@@ -157,7 +159,7 @@ class Interval:
 
 
 def mean_interval(values: Sequence[float]) -> Interval:
-    """Student's interval of the mean; of paired differences, it is the paired interval.
+    """Student's interval of the mean; for paired differences it is the paired interval.
 
     >>> interval = mean_interval([1.0, 2.0, 3.0])
     >>> f"{interval.mean:.3f} [{interval.low:.3f}, {interval.high:.3f}]"
@@ -175,7 +177,7 @@ def mean_interval(values: Sequence[float]) -> Interval:
 
 
 def ratio_interval(ratios: Sequence[float]) -> Interval:
-    """The geometric mean and its interval: Student's on the logarithms."""
+    """The geometric mean and Student's interval of the logarithms."""
     logs = mean_interval([float(np.log(ratio)) for ratio in ratios])
     low, high = (None if end is None else float(np.exp(end)) for end in (logs.low, logs.high))
     return Interval(float(np.exp(logs.mean)), low, high)

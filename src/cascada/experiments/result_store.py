@@ -1,7 +1,7 @@
-"""Finished work in a folder, one file each, so that what was interrupted goes on where it stopped.
+"""A folder of results, one file each, from which an interrupted computation continues.
 
-A file is either whole or not there: it is written beside its place and moved. It holds the settings it was made with
-and a checksum; one that is damaged, or made with others, counts as not there.
+Files are written to a temporary name and renamed, so they are complete or absent. A file holds its settings and a
+checksum. A damaged file or one with other settings counts as absent.
 """
 
 import json
@@ -16,15 +16,15 @@ from cascada.errors import ArgumentError
 
 
 @dataclass(frozen=True)
-class Finished:
+class ResultStore:
     """The results in `out`/runs of one set of settings."""
 
     out: Path
     settings: Mapping[str, Any]
 
     @classmethod
-    def open(cls, out: Path, settings: Mapping[str, Any]) -> "Finished":
-        """The results in a folder, which is made if need be; refused when it holds those of other settings."""
+    def open(cls, out: Path, settings: Mapping[str, Any]) -> "ResultStore":
+        """Open or create a folder of results; raises `ArgumentError` if it holds results of other settings."""
         path = out / "settings.json"
         try:
             (out / "runs").mkdir(parents=True, exist_ok=True)
@@ -32,7 +32,7 @@ class Finished:
                 write(path, as_text(settings))
             given = json.loads(path.read_text(encoding="utf-8"))
         except OSError as error:
-            raise ArgumentError(f"results cannot be kept in {out}: {error}. Give another folder.") from error
+            raise ArgumentError(f"results cannot be stored in {out}: {error}. Give another folder.") from error
         except ValueError as error:
             raise ArgumentError(f"{path} is damaged: {error}. Delete {out}, or give another folder.") from error
         if given != settings:
@@ -43,7 +43,7 @@ class Finished:
         return cls(out, settings)
 
     def get(self, name: str) -> Any:
-        """A finished result, or None."""
+        """The stored result, or None."""
         try:
             found = json.loads(self._path(name).read_text(encoding="utf-8"))
             whole = found["sha256"] == _checksum(found["result"])
@@ -53,7 +53,7 @@ class Finished:
             return None
 
     def put(self, name: str, result: Any) -> None:
-        """Keep a result."""
+        """Store a result."""
         found = {"name": name, "settings": self.settings, "result": result, "sha256": _checksum(result)}
         write(self._path(name), as_text(found))
 
@@ -62,21 +62,21 @@ class Finished:
 
 
 def as_text(content: Any) -> str:
-    """JSON that is the same for the same content; numbers keep every digit."""
+    """Deterministic JSON; numbers keep all digits."""
     return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def write(path: Path, text: str) -> None:
-    """Write a file, whole or not at all."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    """Write a file atomically."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with beside.open("w", encoding="utf-8", newline="\n") as file:
+        with temporary.open("w", encoding="utf-8", newline="\n") as file:
             file.write(text)
             file.flush()
-            os.fsync(file.fileno())  # else a power cut could leave the moved file empty
-        os.replace(beside, path)
+            os.fsync(file.fileno())  # otherwise a power failure could leave an empty file
+        os.replace(temporary, path)
     finally:
-        beside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
 
 
 def _checksum(result: Any) -> str:
