@@ -180,7 +180,7 @@ def test_an_executor_of_unknown_size_needs_the_number_of_runs() -> None:
 
 @pytest.mark.parametrize("jobs", [0, -1, 1.5, True, "2"])
 def test_nonsense_for_jobs_is_refused(jobs: Any) -> None:
-    with pytest.raises(ArgumentError, match="jobs must be a whole number of runs at once"):
+    with pytest.raises(ArgumentError, match="jobs must be a whole number ≥ 1; got"):
         maximise(NETWORK, FUNCTIONS, budget=3, jobs=jobs)
 
 

@@ -1,6 +1,6 @@
 """A trial: one run of the process, as it was asked for and as far as it was observed."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -30,6 +30,13 @@ def trial_number(trial: Any) -> int:
     if isinstance(number, bool) or not isinstance(number, int):
         raise ArgumentError(f"name a trial by itself or by its number; got {trial!r} (ask() gives None at the end).")
     return number
+
+
+def trial_at(trials: Sequence[Trial], number: int) -> Trial:
+    """The trial of this number; `ArgumentError` if there is none."""
+    if not 0 <= number < len(trials):
+        raise ArgumentError(f"there is no trial {number}; {len(trials)} were asked for.")
+    return trials[number]
 
 
 def best_of(trials: Iterable[Trial], sign: int) -> Trial | None:

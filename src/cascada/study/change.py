@@ -7,7 +7,7 @@ from typing import Any, Literal
 from cascada.errors import ContradictionError, StoreError
 from cascada.store.event import Event, Kind
 from cascada.store.journal import Transaction
-from cascada.store.trial import Trial
+from cascada.store.trial import Trial, trial_at
 from cascada.study.state import Draft, State
 
 
@@ -56,7 +56,7 @@ class Change:
 
     def observe(self, number: int, outputs: Any) -> Trial:
         """The trial with these outputs too; those that it has already are not written again."""
-        before = self._draft.trial(number)
+        before = trial_at(self.trials, number)
         after = self._draft.observed(number, outputs)
         fresh = {name: list(after.outputs[name]) for name in outputs if name not in before.outputs}
         if fresh:
@@ -68,7 +68,7 @@ class Change:
 
     def end(self, number: int, kind: Literal["failed", "abandoned"], reason: str) -> Trial:
         """End a trial that will not be complete."""
-        before = self._draft.trial(number)
+        before = trial_at(self.trials, number)
         if before.state == "complete":
             raise ContradictionError(f"trial {number} is complete: it cannot be {kind} any more.")
         if before.state != kind or before.reason != reason:
@@ -107,7 +107,7 @@ class Change:
 
     def _correctable(self, number: int, worker: str) -> Trial:
         """A trial that no other worker runs."""
-        trial = self._draft.trial(number)
+        trial = trial_at(self.trials, number)
         holder = self._draft.holders.get(number, worker)
         if holder != worker and number in self.log.leased():
             raise StoreError(

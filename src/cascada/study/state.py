@@ -15,7 +15,7 @@ from cascada.errors import ArgumentError, CascadaError, StoreError
 from cascada.network import Network
 from cascada.store.event import Event
 from cascada.store.lease import checked_lease
-from cascada.store.trial import Trial, TrialState, best_of
+from cascada.store.trial import Trial, TrialState, best_of, trial_at
 from cascada.study.validation import Rules
 
 _ENDS: Mapping[str, TrialState] = {"failed": "failed", "abandoned": "abandoned"}
@@ -66,6 +66,9 @@ class State:
 
     def replayed(self, events: Iterable[Event]) -> "State":
         """The state after more events from a log; `StoreError` names the first one that cannot follow."""
+        events = list(events)
+        if not events:
+            return self
         draft = Draft(self)
         for event in events:
             try:
@@ -128,15 +131,9 @@ class Draft:
         self._changes = before.changes
         self._described, self._fits = before.described, before.fits
 
-    def trial(self, number: int) -> Trial:
-        """The trial of this number; `ArgumentError` if there is none."""
-        if not 0 <= number < len(self.trials):
-            raise ArgumentError(f"there is no trial {number}; {len(self.trials)} were asked for.")
-        return self.trials[number]
-
     def observed(self, number: int, outputs: Any) -> Trial:
         """The trial with these outputs too, validated; `ContradictionError` if they contradict other observations."""
-        after = self.rules.with_outputs(self.trial(number), outputs)
+        after = self.rules.with_outputs(trial_at(self.trials, number), outputs)
         self.rules.check_repeats(after, self.trials)
         return after
 
@@ -191,9 +188,7 @@ class Draft:
         if number == len(self.trials) and event.kind in ("enqueued", "asked"):
             self._add(Trial(number, self.rules.controls(event.data["controls"]), state=_first_state(event)))
             return
-        if not 0 <= number < len(self.trials):
-            raise StoreError(f"there is no trial {number}; {len(self.trials)} were asked for.")
-        trial = self.trials[number]
+        trial = trial_at(self.trials, number)
         if event.kind in ("observed", "told"):
             self._observe(event, trial, validated)
         elif event.kind == "corrected" and {"stage", "controls"} & set(event.data):

@@ -15,7 +15,7 @@ from cascada.space import CandidatesLike
 from cascada.store.description import described_fits
 from cascada.store.journal import Journal, MemoryJournal
 from cascada.store.lease import LONGEST_LEASE, checked_lease, signs_of_life
-from cascada.store.trial import Trial, trial_number
+from cascada.store.trial import Trial, trial_at, trial_number
 from cascada.study import advisor
 from cascada.study.change import Change
 from cascada.study.judge import certify
@@ -277,7 +277,7 @@ class Study(Reader):
     def beat(self, trial: Trial | int) -> bool:
         """A sign of life for a trial under a lease; False when the lease ran out and another worker has the trial."""
         self.refresh()
-        return self._journal.beat(self.worker, self._state.draft().trial(trial_number(trial)).number)
+        return self._journal.beat(self.worker, trial_at(self._state.trials, trial_number(trial)).number)
 
     @contextmanager
     def beating(self, lease: float) -> Iterator[None]:
