@@ -147,6 +147,7 @@ def hard_family(
     (49, 0.1)
     """
     amplifier = _amplifier(kernel, norm_bound, dims, u, u_tilde, structure)
+    dims = tuple(map(int, dims))
     height = 2.0 * as_positive(epsilon, "epsilon")
     possible = 0.5 * _raised(amplifier, dims, _tallest_needle(amplifier, dims))
     if 0.5 * height > possible:
@@ -178,6 +179,7 @@ def family_of_cells(
     """
     cells = as_whole_number(cells, "cells")
     amplifier = _amplifier(kernel, norm_bound, dims, u, u_tilde, structure)
+    dims = tuple(map(int, dims))
     width = min(_HALF / cells, widest(kernel, dims[0]))
     height = tallest(kernel, dims[0], amplifier.norm_bound, width)
     most = _tallest_input(amplifier, dims)

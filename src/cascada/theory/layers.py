@@ -43,12 +43,13 @@ class Layers:
     ) -> None:
         if structure not in get_args(Structure):
             raise ArgumentError(f"structure must be one of {', '.join(get_args(Structure))}; got {structure!r}.")
-        if not len(dims) or not all(map(is_whole_number, dims)):
+        sizes = tuple(dims)
+        if not sizes or not all(map(is_whole_number, sizes)):
             raise ArgumentError(
                 f"dims must be the input dimension of every layer, whole numbers ≥ 1; got {dims!r}. "
                 f"Give one for each layer, such as 2,1,1."
             )
-        sizes = tuple(map(int, dims))
+        sizes = tuple(map(int, sizes))
         if structure == "chain" and any(d != 1 for d in sizes[1:]):
             raise ArgumentError(
                 f"every layer of a chain but the first has one input: dims must be d,1,…,1; got "
