@@ -17,8 +17,8 @@ from cascada.space import Grid, Integer, Real
 from cascada.store.database import Store, StoredTransaction
 from cascada.store.event import Event
 from cascada.study import Study, Trial
-from cascada.study.model import Model
 from cascada.study.log_file import exported, import_log
+from cascada.study.model import Model
 from cascada.study.tabular import add_runs
 from tests.network.cases import X, Y, stage, truth
 from tests.study.test_calibrated import FUNCTIONS, NETWORK

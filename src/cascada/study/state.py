@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from cascada.arrays import Array
-from cascada.errors import ArgumentError, CascadaError, StoreError
+from cascada.errors import CascadaError, StoreError
 from cascada.network import Network
 from cascada.store.event import Event
 from cascada.store.lease import checked_lease
