@@ -42,6 +42,7 @@ SLOW = (
     "soundness",
     "study/test_calibrated.py",
     "study/test_conformance.py",
+    "study/test_corrections.py",
     "execution/test_workers.py",
     "study/test_kill.py",
     "study/test_follower.py",

@@ -254,7 +254,7 @@ def test_no_point_is_worth_a_run(call: Call, folder: Path) -> None:
 
 def test_past_runs(call: Call, folder: Path) -> None:
     rows = [f"{dose},0.5,{mixed(dose)!r},{cured(mixed(dose), 0.5)!r}" for dose in (-1.0, 0.0, 1.0)]
-    text = "\n".join(["dose,heat,mix,cure.cure", *rows, "1.5,0.5,,", ""])
+    text = "\n".join(["dose,heat,mix,cure.cure", *rows, f"1.5,0.5,{mixed(1.5)!r},", ""])
     (folder / "past.csv").write_text("\N{BOM}" + text, encoding="utf-8")
     command = ("add", "past.csv", "--study", "alloy", "--spec", "alloy.py:network")
     assert call(*command).output == "4 runs were added.\n"
@@ -268,9 +268,9 @@ def test_past_runs(call: Call, folder: Path) -> None:
 
 FILES = {
     "alloy.py": PROCESS,
-    "number.csv": "dose,heat,mix\n0,0.5,\nmuch,0,\n",
-    "outside.csv": "dose,heat,mix\n0,0.5,\n3,0,\n",
-    "short.csv": "dose,heat,mix\n0,0.5,\n1\n",
+    "number.csv": "dose,heat,mix\n0.1,0.5,1\nmuch,0,1\n",
+    "outside.csv": "dose,heat,mix\n0.1,0.5,1\n3,0,1\n",
+    "short.csv": "dose,heat,mix\n0.1,0.5,1\n1\n",
     "columns.csv": "dose,mix\n0,1\n",
     "clash.csv": "dose,heat,mix\n0.123,0,1\n0.123,1,1.5\n",
     "past.csv": "dose,heat,mix\n0.123,0,1\n",
@@ -310,7 +310,7 @@ def used(prepared: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (("trials", "--study", "none", "--spec", "alloy.py:network"), 1, "no study 'none'"),
         (("export", "--study", "none"), 1, "no study 'none'"),
         (("add", "past.csv", "--study", "none"), 1, "no study 'none'"),
-        (("ask", "--study", ""), 1, "no study ''"),
+        (("ask", "--study", ""), 2, "a study's name must be printable"),
         (("ask",), 2, "Missing option '--study'"),
         (("ask", "--study", "alloy", "--storage", "sqlite:///typo.db"), 1, "there is no store at typo.db"),
         (("ask", "--study", "alloy", "--storage", "mysql://host/name"), 2, "stores are SQLite or PostgreSQL"),
@@ -326,7 +326,7 @@ def used(prepared: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (("tell", "--study", "alloy", "3", "[" * 100_000), 2, "OUTPUTS must be JSON"),
         (("tell", "--study", "alloy", "3", "[1]"), 2, "OUTPUTS must be a JSON object of stages"),
         (("tell", "--study", "alloy", "3", '{"mix": 1, "mix": 2}'), 2, "mix is there twice"),
-        (("tell", "--study", "alloy", "3", '{"mix": NaN}'), 2, "NaN is no number in JSON"),
+        (("tell", "--study", "alloy", "3", '{"mix": NaN}'), 2, "NaN is not a number in JSON"),
         (("tell", "--study", "alloy", "3", '{"mix": 1e999}'), 2, "not finite"),
         (("tell", "--study", "alloy", "3", '{"mix": "1"}'), 2, "not a number"),
         (("tell", "--study", "alloy", "3", '{"mix": [1, 2]}'), 2, "1 output(s) (mix); got 2"),
@@ -348,11 +348,15 @@ def used(prepared: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (("add", "number.csv", "--study", "alloy"), 2, "line 3: dose must be a number; got 'much'"),
         (("add", "outside.csv", "--study", "alloy"), 2, "line 3:"),
         (("add", "short.csv", "--study", "alloy"), 2, "line 3: 1 cells where the header has 3"),
-        (("add", "columns.csv", "--study", "alloy"), 2, "line 1: columns must be the controls dose, heat"),
+        (
+            ("add", "columns.csv", "--study", "alloy"),
+            2,
+            "line 1: no column for heat. Columns are the controls dose, heat and any of the outputs",
+        ),
         (("add", "clash.csv", "--study", "alloy"), 1, "line 3:"),
         (("add", "binary.csv", "--study", "alloy"), 2, "must be text in UTF-8"),
         (("import", "alloy.jsonl"), 1, "there is a study 'alloy' in this store already"),
-        (("import", "number.csv"), 1, "line 1: no JSON"),
+        (("import", "number.csv"), 1, "line 1: not JSON"),
         (("import", "cut.jsonl"), 1, "Nothing was imported"),
         (("import", "empty.jsonl"), 1, "no events"),
         (("import", "-"), 2, "give --study NAME"),

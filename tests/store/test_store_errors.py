@@ -351,10 +351,10 @@ def test_the_line_is_said(tmp_path: Path, log: list[str], old: str, new: str, me
     [
         ([], "a header and at least one run"),
         (["x,y,g"], "a header and at least one run"),
-        (["x,g", "1,2"], r"line 1: no column for y. Columns are the controls x, y .*; got x, g"),
-        (["x,y,z", "1,1,1"], "line 1: unknown column"),
+        (["x,g", "1,2"], r"line 1: no column for y\. Columns are the controls x, y .*; got x, g"),
+        (["x,y,z", "1,1,1"], "line 1: unknown column 'z'"),
         (["x,x,y", "1,1,1"], "line 1: every column needs a name of its own"),
-        (["x,y,g,g.g", "0.1,0.2,0.3,0.4"], "line 1: .*two columns must not name the same output"),
+        (["x,y,g,g.g", "0.1,0.2,0.3,0.4"], r"line 1: .*two columns must not name the same output"),
         (["x,y,g", "0.1,0.2,0.3", "0.1,0.2"], "line 3: 2 cells where the header has 3"),
         (["x,y,g", "0.1,0.2,0.3", "0.1,high,0.4"], "line 3: y must be a number; got 'high'"),
         (["x,y,g", "0.1,0.2,0.3", "", "0.1,,0.4"], "line 4: y must be a number; got ''"),
@@ -393,7 +393,7 @@ def test_a_store_of_a_newer_version_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="this store has schema 3, and this version of cascada knows schema 2"):
         Study.open(f"sqlite:///{path}", "alloy")
     with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute("UPDATE cascada SET value = '1' WHERE key = 'schema'")
+        connection.execute("UPDATE cascada SET value = '2' WHERE key = 'schema'")
     assert Study.open(f"sqlite:///{path}", "alloy").events == study.events
 
 

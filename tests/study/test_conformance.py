@@ -7,29 +7,22 @@ from typing import Any
 import pytest
 
 import cascada as cd
-from cascada.errors import ArgumentError, ContradictionError, RefutedError
+from cascada.algorithms import GPNUCB, Situation
+from cascada.errors import ArgumentError, ContradictionError, RefutedError, StoreError
 from cascada.network import Network, chain
 from cascada.process import Process
 from cascada.study import Study, Trial
+from cascada.study.state import State
+from cascada.study.validation import Rules
 from tests.network.cases import X, stage, truth
+from tests.study.conftest import Clock
 
 CHAIN = chain(stage("f", controls=X), stage("g"))
 PROCESS = Process(CHAIN, truth(CHAIN, 1))
-Reader = Study | Study
-Open = Callable[..., Reader]
+Open = Callable[..., Study]
 
 
-@pytest.fixture(params=["memory", "sqlite", "postgresql"])
-def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Open:
-    """Creates a study of a network, with options."""
-    if request.param == "memory":
-        return Study
-    server = request.param == "postgresql"  # without one the test is skipped
-    url: str = request.getfixturevalue("postgres_url") if server else f"sqlite:///{tmp_path}/studies.db"
-    return lambda network, **options: Study.open(url, "alloy", network, **options)
-
-
-def ran(study: Reader, runs: int) -> Reader:
+def ran(study: Study, runs: int) -> Study:
     """The study after so many runs of the process."""
     for _ in range(runs):
         trial = study.ask()
@@ -38,7 +31,7 @@ def ran(study: Reader, runs: int) -> Reader:
     return study
 
 
-def states(study: Reader) -> list[str]:
+def states(study: Study) -> list[str]:
     return [trial.state for trial in study.trials]
 
 
@@ -300,3 +293,239 @@ def test_a_study_is_optimised_to_its_budget(opened: Open) -> None:
     assert (result.status, len(result.trials)) == ("budget", 3)
     assert result.trials == study.trials
     assert result.best == study.best_trial
+
+
+# ---- one class
+
+
+def test_every_kind_of_study_is_a_study(opened: Open) -> None:
+    study = opened(CHAIN)
+    assert type(study) is Study
+    assert study.network is CHAIN
+    assert (study.name is None) is not study.shared
+    assert repr(study).startswith("Study(" if study.name is None else "Study('alloy', ")
+    assert repr(study).endswith("; 0 trials, best None)")
+
+
+def test_the_settings_of_a_study_can_be_read(opened: Open) -> None:
+    study = opened(CHAIN, algorithm="gpn_ucb", horizon=7, tolerance=0.5)
+    assert isinstance(study.algorithm, GPNUCB)
+    assert (study.adaptive, study.horizon, study.tolerance) == (True, 7, 0.5)
+    assert not opened(CHAIN).within_tolerance if study.shared else True
+
+
+def test_outputs_are_validated_once_per_tell(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    study = ran(opened(CHAIN), 2)
+    trial = study.ask()
+    assert trial is not None
+    calls: list[int] = []
+    validate = Rules.with_outputs
+
+    def counted(rules: Rules, before: Trial, outputs: Any) -> Trial:
+        calls.append(before.number)
+        return validate(rules, before, outputs)
+
+    monkeypatch.setattr(Rules, "with_outputs", counted)
+    outputs = PROCESS(trial.controls)
+    study.tell_stage(trial, "f", outputs["f"])
+    study.tell(trial, outputs)
+    study.certificate()
+    assert calls == [2, 2]
+
+
+def test_events_are_numbered_and_lead_to_the_state(opened: Open) -> None:
+    study = opened(CHAIN)
+    first = study.ask()
+    assert first is not None
+    study.tell_stage(first, "f", PROCESS(first.controls)["f"])
+    study.tell(first, PROCESS(first.controls))
+    study.fail(study.enqueue_trial({"x": 0.5}), "broken")
+    study.abandon(study.begin_trial({"x": 1.0}))
+    study.note("a new furnace")
+    kinds = ["created", "asked", "observed", "told", "enqueued", "failed", "asked", "abandoned", "note"]
+    assert [event.kind for event in study.events] == kinds
+    assert [event.number for event in study.events] == list(range(len(kinds)))
+    assert study.events[-1].data == {"text": "a new furnace"}
+    replayed = State.empty(CHAIN).replayed(study.events)
+    assert (replayed.trials, replayed.lessons, replayed.taken) == (
+        study.trials,
+        study.state.lessons,
+        study.state.taken,
+    )
+
+
+def test_a_note_changes_nothing_else(opened: Open) -> None:
+    study = ran(opened(CHAIN), 2)
+    before = study.certificate()
+    study.note("a new furnace")
+    assert (study.certificate().bound, study.refuted) == (before.bound, False)
+
+
+def test_a_closed_study_keeps_what_was_written(opened: Open) -> None:
+    study = ran(opened(CHAIN), 1)
+    trials = study.trials
+    study.close()
+    assert study.trials == trials
+
+
+def test_a_branch_goes_its_own_way(opened: Open) -> None:
+    study = ran(opened(CHAIN), 2)
+    leased = study.ask(lease=100.0)
+    assert leased is not None
+    branch = study.branch()
+    assert type(branch) is Study
+    assert (branch.trials, branch.events) == (study.trials, study.events)
+    other = branch.ask()
+    assert other is not None
+    assert other.number == 3  # the trial under way is under way in the branch, too
+    assert len(study.trials) == 3
+    branch.tell(leased, PROCESS(leased.controls))
+    assert states(study) == ["complete", "complete", "running"]
+    mine = study.ask()
+    assert mine == other  # the same point from the same trials
+
+
+def test_what_is_known_of_a_study_can_be_read(opened: Open) -> None:
+    study = ran(opened(CHAIN), 3)
+    best = study.best_trial
+    assert best is not None
+    assert best.value == max(trial.value for trial in study.trials if trial.value is not None)
+    situation = study.situation()
+    assert isinstance(situation, Situation)
+    assert (situation.trial, situation.best, len(situation.data), len(situation.pending)) == (3, best.value, 3, 0)
+    assert len(study.situation([Trial(3, {"x": 0.5})]).pending) == 1
+    assert len(study.beliefs.stages) == 2
+    assert study.model.kind == "proven"
+    predicted = study.predict(best.controls)["g"]
+    assert predicted.lower <= best.value <= predicted.upper
+    assert study.recommended() is None  # the best run is
+    assert study.recommendation() is None
+    gap = study.gap
+    assert gap is not None
+    refined = study.certificate(cells=5_000)
+    assert refined.gap is not None
+    assert 0 <= refined.gap <= gap
+
+
+def test_a_design_recommends_a_point_of_its_own(opened: Open) -> None:
+    study = ran(opened(CHAIN, algorithm="non_adaptive", horizon=4), 4)
+    recommended, recommendation = study.recommended(), study.recommendation()
+    assert recommended is not None
+    assert recommendation is not None
+    assert recommendation.controls == recommended
+    assert recommendation.kind == "proven"
+
+
+def test_the_table_has_a_column_for_every_control_and_output(opened: Open) -> None:
+    study = ran(opened(CHAIN), 1)
+    study.add_trial({"x": 2.0}, {"f": PROCESS({"x": 2.0})["f"]})
+    frame = study.trials_dataframe()
+    assert list(frame.columns) == ["number", "state", "value", "x", "f.f", "g.g"]
+    assert list(frame["number"]) == [0, 1]
+    assert frame["value"][0] == study.trials[0].value
+    assert frame["value"].isna()[1]
+
+
+def test_a_contradiction_between_trials_may_be_stated(opened: Open) -> None:
+    study = ran(opened(CHAIN), 1)
+    study.refute("trials 0 and 1 differ", contradiction=True)
+    assert study.state.refutations[0].contradiction
+    assert study.certificate().evidence == ("trials 0 and 1 differ",)
+    assert study.gap is None
+    with pytest.raises(RefutedError, match="trials 0 and 1 differ"):
+        study.ask()
+
+
+def test_runs_of_the_past_are_added_all_or_none(opened: Open) -> None:
+    study = opened(CHAIN)
+    runs = [({"x": x}, PROCESS({"x": x}), f"line {i}") for i, x in enumerate((0.0, 0.5))]
+    assert [trial.number for trial in study.add_trials(runs)] == [0, 1]
+    with pytest.raises(ArgumentError, match=r"line 9: control 'x' must lie in .*Nothing was added"):
+        study.add_trials([({"x": 1.0}, {"f": 0.5}, "line 8"), ({"x": 9.0}, {"f": 0.5}, "line 9")])
+    with pytest.raises(ContradictionError, match=r"line 7: .*in trial 0.*Nothing was added"):
+        study.add_trials([({"x": 0.0}, {"f": 9.0}, "line 7")])
+    assert len(study.trials) == 2
+
+
+# ---- leases
+
+
+def test_a_trial_whose_lease_ran_out_is_asked_for_again(opened: Open, clock: Clock) -> None:
+    study = opened(CHAIN)
+    trial = study.ask(lease=60.0)
+    assert trial is not None
+    clock.now += 40.0
+    assert study.beat(trial)
+    clock.now += 40.0
+    other = study.ask(lease=60.0)
+    assert other is not None
+    assert other.number == 1
+    study.worker = "another"
+    assert not study.beat(trial)
+    clock.now += 61.0
+    again = study.ask(2)
+    assert again == [trial, other]
+    assert [event.kind for event in study.events][-4:] == ["expired", "expired", "asked", "asked"]
+    study.worker = "main"
+    assert not study.beat(trial)
+    assert study.tell(trial, PROCESS(trial.controls)).state == "complete"  # late results count
+
+
+def test_a_trial_without_a_lease_may_take_any_time(opened: Open, clock: Clock) -> None:
+    study = opened(CHAIN)
+    trial = study.ask()
+    clock.now += 1e8
+    assert study.ask() != trial
+    assert states(study) == ["running", "running"]
+    assert study.take_up() == 0
+    assert not study.beat(0)
+
+
+def test_trials_are_given_back(opened: Open) -> None:
+    study = opened(CHAIN)
+    with study.beating(60.0):
+        study.ask(3)
+        assert sorted(study.state.holders) == [0, 1, 2]
+        study.put_back([1, 7])
+        assert states(study) == ["running", "waiting", "running"]
+        study.put_back([1])
+        assert not study.others_at_work()
+        study.worker = "another"
+        assert study.others_at_work()
+        assert study.take_up() == 0
+        study.worker = "main"
+    study.fail(0, "broken")
+    assert study.take_up() == 1
+    assert states(study) == ["failed", "waiting", "waiting"]
+    assert study.ask() == Trial(1, study.trials[1].controls)
+    assert not study.state.holders  # asked for after `beating` ended
+
+
+def test_a_worker_does_not_take_up_the_trials_of_a_live_namesake(
+    opened: Open, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = opened(CHAIN)
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr("cascada.store.database.this_process", lambda: "another machine:1")
+        study.ask(lease=60.0)
+    if study.shared:  # the only process of a study in memory is this one
+        with pytest.raises(StoreError, match="a worker named 'main' is running trial 0 of this study; wait for it"):
+            study.take_up()
+    clock.now += 61.0
+    assert study.take_up() == 1
+
+
+@pytest.mark.parametrize("lease", [0, -1.0, float("nan"), float("inf"), "60", True])
+def test_a_wrong_lease_is_refused(opened: Open, lease: Any) -> None:
+    study = opened(CHAIN)
+    with pytest.raises(ArgumentError, match="lease must be a number of seconds above 0"):
+        study.ask(lease=lease)
+    assert study.trials == ()
+
+
+def test_a_limit_ends_new_trials_only(opened: Open) -> None:
+    study = opened(CHAIN)
+    study.enqueue_trial({"x": 0.5})
+    trials = study.ask(3, limit=2)
+    assert [trial.number for trial in trials] == [0, 1]
+    assert study.ask(limit=2) is None

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from cascada.cli.output import outcome, print_json, trial_json
-from cascada.cli.stored import Json, Spec, Storage, StudyName, TrialNumber, opened
+from cascada.cli.stored import Json, Spec, Storage, StudyName, TrialNumber, opened, warn_if_refuted
 from cascada.cli.tell_stage import as_number
 from cascada.errors import ArgumentError
 
@@ -38,12 +38,18 @@ def correct(
     """
     outputs = None if not values else [as_number(value) for value in values]
     right = None if controls is None else _controls(controls)
+    if (right is None) == (stage is None) or (stage is None) != (outputs is None):
+        raise ArgumentError(
+            "correct takes a stage with the right number for each of its outputs, as in `cascada correct 3 mix 2.812`, "
+            "or --controls."
+        )
     found = opened(storage, study, spec)
     after = found.correct(trial, stage, outputs, controls=right, reason=reason)
     if json_output:
         print_json(trial_json(after))
     else:
         typer.echo(f"Trial {after.number} was corrected. {outcome(after, found.network)}")
+    warn_if_refuted(found, storage, trial, stage or "STAGE")
 
 
 def retract(
@@ -73,7 +79,9 @@ def _controls(text: str) -> dict[str, Any]:
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ArgumentError(f'--controls must be a JSON object, {{"name": number}}: {error}.') from None
+        raise ArgumentError(
+            f'--controls must be a JSON object, {{"name": number}}: {error}; got {text!r:.300}.'
+        ) from None
     if not isinstance(found, dict):
         raise ArgumentError(f'--controls must be a JSON object, {{"name": number}}; got {text!r:.300}.')
     return found

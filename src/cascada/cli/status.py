@@ -93,6 +93,7 @@ def _content(study: "Study", certificate: "Certificate") -> dict[str, Any]:
         "gap_kind": certificate.kind if known else None,
         "certificate": asdict(certificate) | {"text": str(certificate)},
         "open": still_open,
+        "corrections": {str(number): list(texts) for number, texts in study.state.notes.items()},
     }
 
 
@@ -114,6 +115,9 @@ def _text(study: "Study", content: Mapping[str, Any], certificate: "Certificate"
         lines += ["", f"trial {trial['number']}, {trial['state']}{since}", settings(trial["controls"])]
         for stage, values in trial["outputs"].items():
             lines.append(f"  {stage:<12} {', '.join(map(number_text, values))} (told)")
+    if content["corrections"]:
+        lines += ["", "corrections"]
+        lines += [f"  trial {n:<6} {text}" for n, texts in content["corrections"].items() for text in texts]
     return "\n".join(lines)
 
 

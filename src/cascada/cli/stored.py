@@ -93,19 +93,19 @@ def opened(storage: str | None, study: str, spec: str | None = None, *, create: 
     return open_study(store, study, network, worker=WORKER, create=create, any_sense=True)
 
 
-def warn_if_refuted(study: "Study", storage: str | None) -> None:
-    """Say on standard error that the data refute an assumption, and how a wrong value is corrected."""
+def warn_if_refuted(study: "Study", storage: str | None, trial: int, stage: str = "STAGE") -> None:
+    """Say on standard error that the data refute an assumption, and how a wrong value of `trial` is corrected."""
     from cascada.store.address import printable_url
 
     if not study.refuted:
         return
     evidence = " ".join(study.model.evidence())
-    named = re.search(r"[Tt]rials? (\d+)", evidence)
-    number = named[1] if named else "TRIAL"
+    named = re.search(r"\b[Tt]rial (\d+)", evidence)  # a single one; of several, the value that was told last is named
+    number, stage = (trial, stage) if named is None or int(named[1]) == trial else (int(named[1]), "STAGE")
     where = f"--storage {printable_url(given(storage))} --study {shlex.quote(str(study.name))}"
     typer.echo(
         f"The data now refute an assumption: {evidence}\nIf a value is wrong, correct it: "
-        f"cascada correct {where} {number} STAGE VALUES --reason TEXT",
+        f"cascada correct {where} {number} {stage} VALUES --reason TEXT",
         err=True,
     )
 

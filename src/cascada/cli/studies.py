@@ -45,7 +45,7 @@ def delete(
     """
     store = store_at(storage)
     try:
-        count = sum(summarised(study, store.get(study)[1]).trials.values())
+        count = len({event.trial for event in store.get(study)[1] if event.trial is not None})
         if not yes:
             if json_output:
                 raise ArgumentError("nothing was deleted: with --json, say --yes as well.")

@@ -36,7 +36,7 @@ def tell(
         print_json(trial_json(after))
     else:
         typer.echo(outcome(after, found.network))
-    warn_if_refuted(found, storage)
+    warn_if_refuted(found, storage, trial)
 
 
 def _parsed(text: str) -> dict[str, Any]:

@@ -29,13 +29,13 @@ def tell_stage(
         print_json(trial_json(after))
     else:
         typer.echo(outcome(after, found.network))
-    warn_if_refuted(found, storage)
+    warn_if_refuted(found, storage, trial, stage)
 
 
 def as_number(text: str) -> float:
     """A number from the command line; `ArgumentError` if it is not one."""
     try:
-        return float(text)
+        return float(text.replace("_", "?"))  # float() reads 2_812 as 2812
     except ValueError:
         wrong = f"there is no option {text}, and" if text.startswith("-") else f"{text!r} is no number:"
         raise ArgumentError(f"{wrong} VALUES must be numbers.") from None

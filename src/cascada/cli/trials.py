@@ -15,7 +15,7 @@ def trials(
     spec: Spec = None,
     csv: Annotated[
         bool, typer.Option("--csv", help="Print controls and outputs as CSV, as `cascada add` reads it.")
-    ] = (False),
+    ] = False,
     json_output: Json = False,
 ) -> None:
     """Print all trials of a study: state, controls, outputs of every stage, value.

@@ -28,7 +28,7 @@ def payload(study: Reader, name: str, command: str | None = None) -> dict[str, A
         "name": name,
         "facts": facts_of_runs(study.network, study.trials) + judged["facts"],
         "figures": figures(study, looks_along(study), contributions),
-        "trials": table(study.network, study.trials),
+        "trials": table(study.network, study.trials, study.state.notes),
         "versions": versions(),
         "command": command,
     }

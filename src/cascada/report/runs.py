@@ -1,6 +1,6 @@
 """The runs of a study as a table, and what is known of them at once: nothing here computes a bound."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cascada.network import Network
@@ -14,14 +14,17 @@ def columns(network: Network) -> list[str]:
     return ["trial", "state", *network.controls, *(o if o == s else f"{s}.{o}" for s, o in outputs)]
 
 
-def row(network: Network, trial: Trial) -> list[Any]:
-    """One run, in the order of the columns; None for what was not observed. A run that failed says why."""
+def row(network: Network, trial: Trial, corrections: Sequence[str] = ()) -> list[Any]:
+    """One run, in the order of the columns; None for what was not observed.
+
+    Its state says why it failed, and what was corrected.
+    """
     outputs = [
         trial.outputs[node.stage.name][j] if node.stage.name in trial.outputs else None
         for node in network.nodes
         for j in range(len(node.stage.outputs))
     ]
-    state = f"{trial.state}: {trial.reason}" if trial.reason else trial.state
+    state = "; ".join([f"{trial.state}: {trial.reason}" if trial.reason else trial.state, *corrections])
     return [trial.number, state, *(trial.controls[name] for name in network.controls), *outputs]
 
 
@@ -31,9 +34,9 @@ def objective_at(network: Network) -> int:
     return 2 + len(network.controls) + outputs.index(network.objective)
 
 
-def table(network: Network, trials: Sequence[Trial]) -> dict[str, Any]:
-    """All runs, and which is the best."""
-    rows = [row(network, trial) for trial in trials]
+def table(network: Network, trials: Sequence[Trial], corrections: Mapping[int, Sequence[str]]) -> dict[str, Any]:
+    """All runs, with their `corrections` by number, and which is the best."""
+    rows = [row(network, trial, corrections.get(trial.number, ())) for trial in trials]
     return {"columns": columns(network), "rows": rows, "best": best_number(network, trials)}
 
 

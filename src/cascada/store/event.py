@@ -33,8 +33,13 @@ _OF_TRIALS = KINDS - {"created", "amended", "calibrated", "note"}
 FIRST_SCHEMA = 1
 #: The newest schema that this version reads and writes.
 SCHEMA = 2
-#: Kinds that older versions do not know → the schema and the version that a store with such an event needs.
-NEWER: Mapping[str, tuple[int, str]] = {"corrected": (2, "0.2.0"), "retracted": (2, "0.2.0")}
+#: Kinds that older versions cannot read → the schema and the version that a store with such an event needs.
+NEWER: Mapping[str, tuple[int, str]] = {
+    "created": (2, "0.2.0"),  # descriptions without defaults, which 0.1.0 cannot read
+    "amended": (2, "0.2.0"),
+    "corrected": (2, "0.2.0"),
+    "retracted": (2, "0.2.0"),
+}
 
 
 @dataclass(frozen=True)

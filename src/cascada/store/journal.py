@@ -88,12 +88,6 @@ class MemoryJournal:
     def close(self) -> None:
         """Nothing to do."""
 
-    def branch(self) -> "MemoryJournal":
-        """An independent journal with the same events."""
-        other = MemoryJournal(shared=self.shared)
-        other._events, other._leases = self._events, dict(self._leases)
-        return other
-
 
 class _MemoryTransaction:
     """Copies of events and leases, which replace the journal's at the end."""

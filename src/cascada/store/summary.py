@@ -26,7 +26,7 @@ class StudySummary:
     name: str
     objective: Mapping[str, str]  #: its "stage", "output" and "sense"
     trials: Mapping[str, int]  #: how many there are in each state
-    best: float | None  #: the best value; None if there is none, or if it is a formula, which is not in the log
+    best: float | None  #: the best value; None if there is none, or if it follows from others by a formula
     gap_kind: str  #: what a gap would be: proven, estimated, or refuted
     created: float  #: seconds since 1970
     last_event: float
@@ -44,14 +44,15 @@ def summarised(name: str, events: Sequence[Event]) -> StudySummary:
     """The summary of a study with these events."""
     described, description = last_description(name, events)
     objective = description["objective"]
-    states, outputs = _trials(events, objective["stage"])
-    stage = next(stage for stage in description["stages"] if stage["name"] == objective["stage"])
-    position = stage["outputs"].index(objective["output"])
-    values = [found[position] for found in outputs.values()]
+    stages = {stage["name"]: stage for stage in description["stages"]}
+    stage = stages[objective["stage"]]
+    states, outputs = _trials(events, stage["name"], _completing(stages, stage["name"]))
+    # Formulas and copies follow from other outputs, which may have been corrected.
+    derived = stage["known"] or objective["output"] in stage["passes"]
+    values = [] if derived else [found[stage["outputs"].index(objective["output"])] for found in outputs.values()]
     pick = max if objective["sense"] == "maximise" else min
     estimated = any(
-        not s["known"] and s["norm_bound"] is None and len(s["passes"]) < len(s["outputs"])
-        for s in description["stages"]
+        not s["known"] and s["norm_bound"] is None and len(s["passes"]) < len(s["outputs"]) for s in stages.values()
     )
     return StudySummary(
         name=name,
@@ -64,8 +65,22 @@ def summarised(name: str, events: Sequence[Event]) -> StudySummary:
     )
 
 
-def _trials(events: Iterable[Event], stage: str) -> tuple[dict[int, TrialState], dict[int, Sequence[float]]]:
-    """The states of all trials, and the outputs of one stage by trial."""
+def _completing(stages: Mapping[str, Any], name: str) -> set[str]:
+    """The stages without whose outputs the objective's stage `name` has none: itself, or what its formula takes."""
+    found = {name}
+    if stages[name]["known"]:
+        for parent in stages[name]["parents"]:
+            found |= _completing(stages, parent.partition(".")[0])
+    return found
+
+
+def _trials(
+    events: Iterable[Event], stage: str, completing: set[str]
+) -> tuple[dict[int, TrialState], dict[int, Sequence[float]]]:
+    """The states of all trials, and the outputs of the objective's stage by trial.
+
+    A complete trial runs again when the outputs of a stage in `completing` are retracted.
+    """
     states: dict[int, TrialState] = {}
     outputs: dict[int, Sequence[float]] = {}
     for event in events:
@@ -77,8 +92,8 @@ def _trials(events: Iterable[Event], stage: str) -> tuple[dict[int, TrialState],
             outputs[event.trial] = event.data["outputs"][stage]
         elif event.kind == "corrected" and event.data.get("stage") == stage:
             outputs[event.trial] = event.data["outputs"]
-        elif event.kind == "retracted" and event.data["stage"] == stage:
-            del outputs[event.trial]
+        elif event.kind == "retracted" and event.data["stage"] in completing:
+            outputs.pop(event.trial, None)
             states[event.trial] = "running" if states[event.trial] == "complete" else states[event.trial]
     return states, outputs
 

@@ -229,6 +229,7 @@ def rename_study(url: str, name: str, new: str) -> None:
 
 
 def _with_store(url: str, act: Callable[[Store], None]) -> None:
+    Store(url, read_only=True).close()  # one that is not there is an error, and is not created
     store = Store(url)
     try:
         act(store)

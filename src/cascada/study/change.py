@@ -9,6 +9,7 @@ from cascada.store.event import Event, Kind
 from cascada.store.journal import Transaction
 from cascada.store.trial import Trial, trial_at
 from cascada.study.state import Draft, State
+from cascada.study.validation import stage_name
 
 
 class Change:
@@ -94,7 +95,8 @@ class Change:
         if stage is None:
             data |= {"controls": rules.changed_controls(trial, controls)}
         else:
-            data |= {"stage": stage, "outputs": list(rules.outputs(number, stage, outputs))}
+            name = stage_name(stage)
+            data |= {"stage": name, "outputs": list(rules.outputs(number, name, outputs))}
         self.append("corrected", number, data)
         return self.trials[number]
 

@@ -123,8 +123,10 @@ class Study(Reader):
         """An independent study in memory with the same trials and the same model."""
         journal = MemoryJournal(shared=self._settings.shared)
         with journal.hold() as transaction:
-            for event in self._journal.events():
+            for event in self._journal.events()[: self._state.count]:
                 transaction.append(event)
+            for number, worker in self._state.holders.items():  # its trials are under way here, too
+                transaction.lease(number, worker, LONGEST_LEASE)
         other = Study.over(journal, self._state, self._settings, name=self.name, worker=self.worker)
         other._model = self._model.copy()
         return other

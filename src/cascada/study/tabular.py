@@ -25,11 +25,13 @@ Run = tuple[dict[str, float], dict[str, list[float]], str]
 
 def output_columns(network: Network) -> list[tuple[str, str, int]]:
     """Every output as a column: its heading, its stage, and its position there."""
-    return [
-        (node.stage.name if node.stage.name == output else f"{node.stage.name}.{output}", node.stage.name, j)
-        for node in network.nodes
-        for j, output in enumerate(node.stage.outputs)
-    ]
+    columns = []
+    for node in network.nodes:
+        name = node.stage.name
+        for j, output in enumerate(node.stage.outputs):
+            short = name == output and name not in network.domain.names  # else the heading is that of a control
+            columns.append((name if short else f"{name}.{output}", name, j))
+    return columns
 
 
 def trials_csv(network: Network, trials: Iterable[Trial]) -> str:
@@ -76,7 +78,7 @@ def read_runs(network: Network, lines: Iterable[str], *, ignore_unknown: bool = 
     decimal comma. Other columns are errors, unless `ignore_unknown`.
     """
     table = _Table.parsed(list(lines), network)
-    header = _header(table.rows[0][1], network, ignore_unknown)
+    header = _header(*table.rows[0], network, ignore_unknown)
     runs = [_run(header, cells, line, table.decimal_commas) for line, cells in table.rows[1:]]
     if not runs:
         raise ArgumentError("the file needs a header and at least one run. Nothing was added.")
@@ -92,8 +94,12 @@ class _Table:
     def parsed(cls, lines: list[str], network: Network) -> "_Table":
         names = {*network.domain.names, *_outputs(network)}
         first = next((line for line in lines if line.strip()), "").strip()
-        # The header decides: by the right delimiter most of its cells are names of controls and outputs.
-        delimiter = max(_DELIMITERS, key=lambda d: sum(cell.strip(' "') in names for cell in first.split(d)))
+
+        def fit(delimiter: str) -> tuple[int, int]:
+            cells = first.split(delimiter)
+            return sum(cell.strip(' "') in names for cell in cells), len(cells)
+
+        delimiter = max(_DELIMITERS, key=fit)  # by the right one most cells of the header are names that are known
         reader = csv.reader(lines, delimiter=delimiter)
         try:
             rows = [(reader.line_num, cells) for cells in reader if any(map(str.strip, cells))]
@@ -121,7 +127,7 @@ def _outputs(network: Network) -> dict[str, tuple[str, int]]:
     return places | {node.stage.name: (node.stage.name, 0) for node in network.nodes if len(node.stage.outputs) == 1}
 
 
-def _header(cells: Sequence[str], network: Network, ignore_unknown: bool) -> list[_Column]:
+def _header(line: int, cells: Sequence[str], network: Network, ignore_unknown: bool) -> list[_Column]:
     names, places, controls = [cell.strip() for cell in cells], _outputs(network), network.domain.names
     unknown = [name for name in names if name not in places and name not in controls]
     missing = [name for name in controls if name not in names]
@@ -130,14 +136,14 @@ def _header(cells: Sequence[str], network: Network, ignore_unknown: bool) -> lis
         wrong += [f"unknown column {_with_near(name, [*controls, *places])}" for name in unknown if not ignore_unknown]
         ignore = " To leave the unknown columns out, say --ignore-unknown." if unknown and not missing else ""
         raise ArgumentError(
-            f"line 1: {'; '.join(wrong)}. Columns are the controls {', '.join(sorted(controls))} and any of the "
+            f"line {line}: {'; '.join(wrong)}. Columns are the controls {', '.join(sorted(controls))} and any of the "
             f"outputs {', '.join(places)}; got {', '.join(names)}.{ignore} Nothing was added."
         )
     known = [name for name in names if name not in unknown]
     found = [name if name in controls else places[name] for name in known]
     if len(set(found)) != len(found):
         raise ArgumentError(
-            f"line 1: every column needs a name of its own, and two columns must not name the same output; got "
+            f"line {line}: every column needs a name of its own, and two columns must not name the same output; got "
             f"{', '.join(names)}. Nothing was added."
         )
     return [_Column(n, None if n in controls else places.get(n), ignored=n in unknown) for n in names]

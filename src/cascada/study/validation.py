@@ -11,7 +11,7 @@ from cascada.calibration import Calibration, calibrate
 from cascada.confidence import Boxes
 from cascada.errors import ArgumentError, ContradictionError
 from cascada.gp.rounding import SMALLEST_JITTER
-from cascada.network import Beliefs, Network, Outputs, prior_beliefs, run_values
+from cascada.network import Beliefs, Network, Node, Outputs, prior_beliefs, run_values
 from cascada.network.consistency import formula_outputs
 from cascada.network.formula import known_values
 from cascada.network.outputs import UnusableResult, as_outputs_of
@@ -87,20 +87,24 @@ class Rules:
         return replace(before, outputs=known, value=value, state="complete", reason=None)
 
     def corrected(self, trial: Trial, data: Mapping[str, Any]) -> Trial:
-        """The trial with corrected outputs of `data["stage"]`, or with corrected `data["controls"]`."""
+        """The trial with corrected outputs of `data["stage"]`, or with corrected `data["controls"]`.
+
+        Outputs of other stages that are copies of a corrected value follow it.
+        """
         measured = self._measured(trial)
         if "controls" in data:
             controls = self.changed_controls(trial, data["controls"])
             if controls == trial.controls:
                 raise ArgumentError(f"trial {trial.number} has these controls already: there is nothing to correct.")
-            return self._again(trial, controls, measured)
+            return self._again(trial, controls, self._with_copies(controls, measured))
         name = self._reported(trial, data["stage"], "correct")
         values = self.outputs(trial.number, name, data["outputs"])
         if values == trial.outputs[name]:
             raise ArgumentError(
                 f"trial {trial.number}: stage {name!r} is {values} already: there is nothing to correct."
             )
-        return self._again(trial, trial.controls, {**measured, name: values})
+        after = self._with_copies(trial.controls, {**measured, name: values})
+        return self._again(trial, trial.controls, {**after, name: values})  # its own copies are validated
 
     def retracted(self, trial: Trial, stage: Any) -> Trial:
         """The trial without the outputs of a stage; one that was complete runs again, without a lease."""
@@ -146,20 +150,36 @@ class Rules:
 
     def _check_copies(self, trial: Trial, outputs: Mapping[str, tuple[float, ...]]) -> None:
         """Raise `ContradictionError` if an output that a stage passes on differs from the input that it copies."""
-        network = self._network
         known = {("", name): float(value) for name, value in trial.controls.items()}
-        for node in network.nodes:
+        for node in self._network.nodes:
             for output, value in zip(node.stage.outputs, outputs.get(node.stage.name, ()), strict=False):
                 known[node.stage.name, output] = value
-        for node in network.nodes:
+        for node in self._network.nodes:
             for output in node.stage.passes:
-                owners = [p for p in node.parents if output in network.node(p).stage.outputs] or [""]
-                original, copy = known.get((owners[0], output)), known.get((node.stage.name, output))
+                original, copy = known.get(self._original(node, output)), known.get((node.stage.name, output))
                 if original is not None and copy is not None and original != copy:
                     raise ContradictionError(
                         f"trial {trial.number}: stage {node.stage.name!r} passes on {output!r}, which is "
                         f"{original:.17g}, but was told as {copy:.17g}."
                     )
+
+    def _with_copies(self, controls: Mapping[str, float | int], outputs: Outputs) -> Outputs:
+        """The outputs, with the present value of its original wherever a stage passes an input on."""
+        known = {("", name): float(value) for name, value in controls.items()}
+        found = dict(outputs)
+        for node in self._network.nodes:  # parents first
+            name, stage = node.stage.name, node.stage
+            if name in found:
+                named = dict(zip(stage.outputs, found[name], strict=True))
+                named |= {o: known.get(self._original(node, o), named[o]) for o in stage.passes}
+                known |= {(name, output): value for output, value in named.items()}
+                found[name] = tuple(named.values())
+        return found
+
+    def _original(self, node: Node, output: str) -> tuple[str, str]:
+        """The stage, "" for a control, and the name of the input that an output is a copy of."""
+        owners = [p for p in node.parents if output in self._network.node(p).stage.outputs] or [""]
+        return owners[0], output
 
     def _formula_values(self, trial: Trial, outputs: Mapping[str, tuple[float, ...]]) -> Outputs:
         """The formulas' own values of known stages that were reported and whose inputs are known: these are kept.

@@ -116,13 +116,14 @@ class View:
     def _update(self, follower: Follower) -> None:
         self._trouble = None
         self._version += 1
-        trials, before = follower.trials, len(self._trials)
+        trials, before, corrections = follower.trials, len(self._trials), follower.state.notes
         for i, trial in enumerate(trials):
             if i >= before:
-                self._rows.append(row(follower.network, trial))
+                self._rows.append(row(follower.network, trial, corrections.get(i, ())))
                 self._changed.append(self._version)
             elif trial is not self._trials[i]:
-                self._rows[i], self._changed[i] = row(follower.network, trial), self._version
+                self._rows[i] = row(follower.network, trial, corrections.get(i, ()))
+                self._changed[i] = self._version
         self._trials = trials
         self._quick = {
             "facts": facts_of_runs(follower.network, trials),

@@ -74,7 +74,7 @@ function escaped(text) { // plotly takes some of HTML for markup
 function historyNow() { // the figure, with the runs that came since it was computed
   if (!past || !about) return null;
   const figure = structuredClone(past.figure);
-  const complete = runs.filter((row) => row[1] === "complete" && row[about.objective] !== null);
+  const complete = runs.filter((row) => row[about.objective] !== null);
   const values = complete.map((row) => row[about.objective]);
   const x = complete.map((row) => row[0]);
   const names = about.columns.slice(2, 2 + about.controls);
