@@ -1,6 +1,6 @@
-"""A real browser: Debian's chromium, driven by playwright.
+"""A browser for tests: Chromium, driven by playwright.
 
-Without one of the two, tests that need it are skipped; but not under CI=true, where they fail.
+If one of the two is missing, tests that need them are skipped, or fail under CI=true.
 """
 
 import os
@@ -16,7 +16,7 @@ _LIMIT = 1000 * LONG  # milliseconds
 
 @contextmanager
 def chromium() -> Iterator[Any]:
-    """A browser that lasts as long as this."""
+    """Run a browser."""
     path = need_program("chromium", "chromium-browser", package="chromium")
     need_module("playwright", "dev")
     from playwright.sync_api import sync_playwright
@@ -31,19 +31,19 @@ def chromium() -> Iterator[Any]:
 
 
 def patient_page(browser: Any, **options: Any) -> Any:
-    """A new page, whose limits are those of a busy machine."""
+    """Return a new page with timeouts that suit a busy machine."""
     page = browser.new_page(**options)
     page.set_default_timeout(_LIMIT)
     return page
 
 
-def listened_to(browser: Any, **options: Any) -> tuple[Any, list[str], list[str]]:
-    """A page, with what it complains of and what it asks others for."""
+def recorded_page(browser: Any, **options: Any) -> tuple[Any, list[str], list[str]]:
+    """Return a new page, and lists of its errors and of the addresses it requests, which grow as it runs."""
     page = patient_page(browser, **options)
     errors: list[str] = []
-    asked: list[str] = []
+    requested: list[str] = []
     page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.on("dialog", lambda dialog: errors.append(f"dialog {dialog.message}"))
-    page.on("request", lambda request: asked.append(request.url))
-    return page, errors, asked
+    page.on("request", lambda request: requested.append(request.url))
+    return page, errors, requested

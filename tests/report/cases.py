@@ -1,4 +1,4 @@
-"""Studies to look at: of every structure, with and without norms, refuted, empty, with odd names."""
+"""Studies for tests of figures and pages: several structures, with and without norms, refuted, empty, odd names."""
 
 import math
 from collections.abc import Callable
@@ -45,7 +45,7 @@ def odd() -> Network:
 
 
 def ran(network: Network, runs: int = 9, **options: Any) -> Study:
-    """A study of so many runs."""
+    """Return a study with this many runs."""
     study = Study(network, algorithm="random_search" if not network.estimated else "auto", **options)
     if runs:
         study.optimise(budget=runs, progress=False)
@@ -54,7 +54,7 @@ def ran(network: Network, runs: int = 9, **options: Any) -> Study:
 
 @cache
 def finished(network: Callable[[], Network], runs: int = 9) -> Study:
-    """The same study for all tests that do nothing but look at it."""
+    """Return a study with this many runs, shared by all tests that do not change it."""
     return ran(network(), runs)
 
 

@@ -1,4 +1,4 @@
-"""What tests of pages share: one browser for all of them."""
+"""Fixture of all tests of pages: one browser."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -8,9 +8,9 @@ import pytest
 from tests.report.browser import chromium
 
 
-# Not for the whole session: while playwright is at work, no other test can run an event loop.
+# Not for the whole session: while playwright is running, no other test can run an event loop.
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Any]:
-    """A browser."""
+    """Yield a browser."""
     with chromium() as found:
         yield found

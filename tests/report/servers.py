@@ -1,4 +1,4 @@
-"""A live page of one's own: `cascada serve` as a process, ended by its pid; a browser that notes what goes wrong."""
+"""Helpers for tests of the live page: `cascada serve` as a process, and a page that records errors and requests."""
 
 import http.client
 import signal
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from tests.report.browser import listened_to
+from tests.report.browser import recorded_page
 from tests.starting import first_line, started
 from tests.waiting import LONG, wait_until
 
@@ -19,7 +19,7 @@ COMMAND = [sys.executable, "-c", "from cascada.cli.main import app; app()"]
 
 @dataclass
 class Server:
-    """The process, and the address that it printed."""
+    """A server process and the address that it printed."""
 
     process: "subprocess.Popen[str]"
     url: str
@@ -30,7 +30,7 @@ class Server:
 
     @contextmanager
     def answer(self, path: str = "/", method: str = "GET", **headers: str) -> Iterator[http.client.HTTPResponse]:
-        """An answer, which may be a stream without end; headers may be any, that of the host too."""
+        """Send a request and yield the response, which may be an endless stream; any header can be set, also host."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=LONG)
         try:
             connection.putrequest(method, path, skip_host=True)
@@ -43,16 +43,16 @@ class Server:
             connection.close()
 
     def status(self, path: str = "/", method: str = "GET", **headers: str) -> int:
-        """Of an answer."""
+        """Return the status code of the response to a request."""
         with self.answer(path, method, **headers) as response:
             return response.status
 
 
 @contextmanager
 def served(storage: str, *options: str, port: int = 0, ignoring: Sequence[signal.Signals] = ()) -> Iterator[Server]:
-    """A server that lasts as long as this, and ends as it should: at once, with 0, without a word.
+    """Run a server, and check that it ends at once, with exit code 0 and without output.
 
-    It may have said at the beginning that there is no store yet. It is started to ignore the signals `ignoring`.
+    It may print at the start that there is no store yet. It is started with the signals `ignoring` ignored.
     """
     command = [*COMMAND, "serve", "--storage", storage, "--port", str(port), *options]
     process = started(command, ignoring=ignoring)
@@ -61,12 +61,12 @@ def served(storage: str, *options: str, port: int = 0, ignoring: Sequence[signal
         assert "http://127.0.0.1:" in line, process.communicate(timeout=LONG)
         yield Server(process, "http" + line.partition("http")[2].split()[0])
     finally:
-        code, said = ended(process, signal.SIGTERM)
-    assert (code, [line for line in said.splitlines() if not line.endswith("the page waits for it.")]) == (0, [])
+        code, output = ended(process, signal.SIGTERM)
+    assert (code, [line for line in output.splitlines() if not line.endswith("the page waits for it.")]) == (0, [])
 
 
 def ended(process: "subprocess.Popen[str]", how: signal.Signals) -> tuple[int, str]:
-    """End a process: its exit code, and all that it said at the end."""
+    """End a process by a signal; return its exit code and its remaining output."""
     if process.poll() is None:
         process.send_signal(how)
     out, err = process.communicate(timeout=LONG)
@@ -75,41 +75,41 @@ def ended(process: "subprocess.Popen[str]", how: signal.Signals) -> tuple[int, s
 
 @dataclass
 class Page:
-    """A page in a browser, what it complained of, and what it asked for."""
+    """A page in a browser, the errors it reported, and the addresses it requested."""
 
     page: Any
     errors: list[str]
-    asked: list[str]
+    requested: list[str]
 
     def text(self, selector: str) -> str:
         return str(self.page.locator(selector).inner_text())
 
     def drawn(self, figure: str) -> str:
-        """All text of a figure."""
+        """Return all text of a figure."""
         return str(self.page.locator(f"figure[data-id={figure}]").text_content())
 
     def rows(self) -> int:
         return int(self.page.locator("#trials tbody tr").count())
 
     def sees(self, what: Callable[[], Any]) -> Any:
-        """Wait until a person sees something; what it is."""
+        """Wait until `what` returns something true, and return that."""
 
         def seen() -> Any:
-            return what() or self.page.wait_for_timeout(30)  # in which the browser's events are handled
+            return what() or self.page.wait_for_timeout(30)  # the browser handles its events meanwhile
 
         return wait_until(seen, lambda: f"it is seen; the page shows:\n{self.text('body')[:2000]}")
 
     def says(self, words: str) -> None:
-        """Wait until the status line says something."""
+        """Wait until the status line contains these words."""
         self.sees(lambda: words in self.text("#status"))
 
 
 @contextmanager
-def looked_at(browser: Any, url: str, **options: Any) -> Iterator[Page]:
-    """A page at an address."""
-    page, errors, asked = listened_to(browser, **options)
+def open_page(browser: Any, url: str, **options: Any) -> Iterator[Page]:
+    """Open a page at an address."""
+    page, errors, requested = recorded_page(browser, **options)
     page.goto(url)
     try:
-        yield Page(page, errors, asked)
+        yield Page(page, errors, requested)
     finally:
         page.close()

@@ -1,4 +1,4 @@
-"""Figures show what the study knows, for every kind of process, and never more."""
+"""Figures of every kind of study: their content, captions and layout."""
 
 import itertools
 import json
@@ -25,7 +25,7 @@ from cascada.report import (
     write_report,
 )
 from cascada.report.contributions import three_digits
-from cascada.report.history import looks_along
+from cascada.report.history import bound_history
 from cascada.report.payload import figures
 from cascada.space import Real
 from cascada.study import Study
@@ -47,39 +47,39 @@ def texts(shown: Any) -> str:
 
 
 def captions(study: Study) -> dict[str, str]:
-    return {one["id"]: one["alt"] for one in figures(study, looks_along(study), gap_contributions(study))}
+    return {one["id"]: one["alt"] for one in figures(study, bound_history(study), gap_contributions(study))}
 
 
 @pytest.mark.parametrize("network", NETWORKS)
 @pytest.mark.parametrize("plot", FIGURES, ids=lambda plot: plot.__name__)
-def test_every_figure_of_every_process(plot: Callable[..., Any], network: str) -> None:
+def test_every_figure_can_be_drawn_for_every_network(plot: Callable[..., Any], network: str) -> None:
     for runs in (0, 1, 9):
         shown = plot(finished(NETWORKS[network], runs))
         assert json.loads(shown.to_json())["layout"]["title"]["text"]
-        assert "<script" not in texts(shown)  # plotly takes some of HTML for markup
+        assert "<script" not in texts(shown)  # plotly interprets some HTML tags
 
 
 @pytest.mark.parametrize("plot", FIGURES, ids=lambda plot: plot.__name__)
-def test_a_refuted_study_can_be_looked_at(plot: Callable[..., Any]) -> None:
+def test_every_figure_can_be_drawn_for_a_refuted_study(plot: Callable[..., Any]) -> None:
     assert json.loads(plot(refuted()).to_json())
 
 
-def test_the_history_closes_the_gap() -> None:
+def test_the_history_shows_runs_best_value_and_bound() -> None:
     study = finished(proven, 12)
     shown = plot_optimization_history(study)
     runs, best, bound = shown.data
-    assert list(runs.x) == list(best.x) == list(bound.x) == list(range(12))  # as the command line counts
+    assert list(runs.x) == list(best.x) == list(bound.x) == list(range(12))  # numbered as by the command line
     assert shown.layout.xaxis.title.text == "trial"
     values = [trial.value for trial in study.trials if trial.value is not None]
     assert list(runs.y) == values
     assert list(best.y) == np.maximum.accumulate(values).tolist()
-    assert list(bound.y) == sorted(bound.y, reverse=True)  # what was proven once holds
+    assert list(bound.y) == sorted(bound.y, reverse=True)  # a proven bound stays valid
     assert bound.y[-1] >= best.y[-1]
     assert "proven" in bound.name
     assert bound.y[-1] - best.y[-1] == pytest.approx(study.certificate(cells=2000).gap, rel=0.2)
 
 
-def test_the_history_of_a_process_to_be_minimised() -> None:
+def test_the_history_of_a_minimisation_has_a_lower_bound() -> None:
     study = finished(joint)
     runs, best, bound = plot_optimization_history(study).data
     assert list(best.y) == np.minimum.accumulate(runs.y).tolist()
@@ -87,45 +87,45 @@ def test_the_history_of_a_process_to_be_minimised() -> None:
 
 
 def test_no_bound_is_shown_where_there_is_none() -> None:
-    assert looks_along(finished(estimated, 3)) == []  # a gap from three runs would be a guess
-    assert looks_along(Study(proven())) == []
-    assert all(look.kind == "estimated" for look in looks_along(finished(estimated)))
+    assert bound_history(finished(estimated, 3)) == []  # a gap from three runs would be a guess
+    assert bound_history(Study(proven())) == []
+    assert all(point.kind == "estimated" for point in bound_history(finished(estimated)))
 
 
-def test_a_history_without_a_complete_run_says_so() -> None:
+def test_a_history_without_a_complete_run_has_a_note() -> None:
     study = Study(proven())
     study.begin_trial({"dose": 0.5, "heat": 1.0})
     shown = plot_optimization_history(study)
     assert [note.text for note in shown.layout.annotations] == ["no complete run yet"]
     assert not shown.layout.xaxis.visible
-    assert len(shown.data) == 2  # which the live page fills
+    assert len(shown.data) == 2  # the live page adds runs to these traces
     assert "bound" not in captions(study)["history"]
     assert not plot_optimization_history(ran(proven(), 1)).layout.annotations
 
 
-def test_nothing_is_called_proven_that_somebody_refuted() -> None:
+def test_the_history_of_a_refuted_study_has_no_proven_bound() -> None:
     study = ran(proven(), 5)
-    assert looks_along(study)
+    assert bound_history(study)
     study.refute("the furnace was replaced")
-    assert looks_along(study) == []
+    assert bound_history(study) == []
     assert "proven" not in texts(plot_optimization_history(study))
 
 
-def test_bounds_that_rested_on_a_refuted_norm_are_not_shown() -> None:
+def test_the_history_has_no_bound_after_a_norm_bound_was_raised() -> None:
     study = ran(proven(), 5, on_violation="enlarge")
     study.add_trial({"dose": 0.0, "heat": 1.0}, {"mix": 5.0, "cure": 1.0})
     assert study.certificate().kind == "estimated"
-    assert looks_along(study) == []
+    assert bound_history(study) == []
 
 
 def test_the_network_shows_the_values_of_the_best_run() -> None:
     study = ran(proven(), 5)
     best = study.best_trial
     assert best is not None
-    said = texts(plot_network(study))
+    text = texts(plot_network(study))
     for value in (*best.controls.values(), best.outputs["mix"][0], best.outputs["cure"][0]):
-        assert f"= {value:.5g}" in said
-    assert f"trial {best.number}" in said
+        assert f"= {value:.5g}" in text
+    assert f"trial {best.number}" in text
     assert "best run" in captions(study)["network"]
     assert "= " not in texts(plot_network(Study(proven())))
     assert "best run" not in captions(Study(proven()))["network"]
@@ -133,8 +133,8 @@ def test_the_network_shows_the_values_of_the_best_run() -> None:
 
 def _stage(name: str, controls: int, *parents: str) -> Stage:
     spaces = {f"{name}_control_{i}": Real(0, 1) for i in range(controls)}
-    given: Any = {"parents": parents, "kernel": SE, "norm_bound": 2.0}
-    return Stage(name, spaces, **given, function=lambda **inputs: 0.1234567 * sum(inputs.values()))
+    options: Any = {"parents": parents, "kernel": SE, "norm_bound": 2.0}
+    return Stage(name, spaces, **options, function=lambda **inputs: 0.1234567 * sum(inputs.values()))
 
 
 SHAPES = {
@@ -158,7 +158,7 @@ def test_arrows_lead_from_stage_to_stage_and_end_at_boxes(shape: str) -> None:
 
 
 def opened(browser: Any, folder: Path) -> Iterator[tuple[int, Any]]:
-    """A report in a narrow window and in a wide one, in which other figures can be drawn."""
+    """Yield a report in a narrow and in a wide window, in which other figures can be drawn."""
     write_report(Study(proven()), "empty", folder / "report.html")
     for width in (360, 1200):
         page = patient_page(browser, viewport={"width": width, "height": 800})
@@ -168,19 +168,19 @@ def opened(browser: Any, folder: Path) -> Iterator[tuple[int, Any]]:
 
 
 def payload(study: Study) -> list[dict[str, Any]]:
-    """All figures of a report."""
-    found: list[dict[str, Any]] = json.loads(json.dumps(figures(study, looks_along(study), gap_contributions(study))))
+    """Return all figures of a report."""
+    found: list[dict[str, Any]] = json.loads(json.dumps(figures(study, bound_history(study), gap_contributions(study))))
     return found
 
 
 def draw(page: Any, chosen: list[dict[str, Any]]) -> None:
-    """Draw other figures as a report draws its own."""
+    """Replace the figures of a report by others."""
     page.evaluate("all => { placeFigures([]); for (const plot of placeFigures(all)) drawPlot(plot); }", chosen)
     page.wait_for_function("document.querySelectorAll('figure:not(:has(.main-svg))').length === 0")
     assert page.locator("figure").count() == len(chosen)
 
 
-def test_nothing_in_the_network_lies_on_anything_else(browser: Any, tmp_path: Path) -> None:
+def test_texts_in_the_network_figure_do_not_overlap(browser: Any, tmp_path: Path) -> None:
     find = """() => {
       const plot = document.querySelector("[data-id=network] .main-svg").getBoundingClientRect();
       const found = [...document.querySelectorAll("[data-id=network] .annotation-text, [data-id=network] .gtitle")];
@@ -215,20 +215,20 @@ def test_a_stage_of_two_inputs_is_a_map_in_user_units() -> None:
     assert np.allclose(np.sort(data.y), np.sort([trial.controls["heat"] for trial in study.trials]))
 
 
-def test_a_stage_of_more_inputs_is_a_line_for_each() -> None:
+def test_a_stage_of_more_inputs_has_one_line_for_each() -> None:
     study = ran(estimated(), 9)
     shown = plot_stage(study, "cure")
     lines_ = [trace for trace in shown.data if trace.name]
     assert [trace.name for trace in lines_] == ["u", "v", "heat"]
     bands = [trace.fillcolor for trace in shown.data if trace.fill]
-    assert len(set(bands)) == len({trace.line.color for trace in lines_}) == 3  # each in its own colour
+    assert len(set(bands)) == len({trace.line.color for trace in lines_}) == 3  # one colour per input
     assert shown.layout.legend.traceorder == "normal"
 
 
-def test_captions_of_stages_say_what_is_drawn() -> None:
-    said = captions(finished(proven))
-    assert "bounds (band) and measured values (dots); green" in said["stage-0"]
-    assert "bounds" not in said["stage-1"]  # a map has none
+def test_captions_of_stages_describe_what_is_drawn() -> None:
+    found = captions(finished(proven))
+    assert "bounds (band) and measured values (dots); green" in found["stage-0"]
+    assert "bounds" not in found["stage-1"]  # a map has none
     more = captions(finished(estimated))["stage-2"]
     assert "the others as in the best run" in more
     assert "measured" not in more
@@ -253,7 +253,7 @@ def test_a_map_marks_the_best_run() -> None:
     assert (best.name, *best.x, *best.y) == ("best run", found.controls["dose"], found.controls["heat"])
 
 
-def test_a_map_that_would_be_one_colour_says_so() -> None:
+def test_a_map_of_a_constant_bound_is_replaced_by_a_note() -> None:
     controls = {"x": Real(0, 1), "y": Real(0.1, 10, log=True), "z": Real(0, 1)}
     kernel = SquaredExponential(0.01)
     rough = Stage("s", controls, kernel=kernel, norm_bound=140.0, function=lambda x, y, z: x * y * z)
@@ -261,7 +261,7 @@ def test_a_map_that_would_be_one_colour_says_so() -> None:
     shown = plot_acquisition(study)
     assert "about 140 wherever this map looks" in texts(shown)
     assert [trace.type for trace in shown.data] == ["scatter", "scatter"]
-    assert list(shown.layout.yaxis.range) == pytest.approx([-1, 1])  # by the logarithm
+    assert list(shown.layout.yaxis.range) == pytest.approx([-1, 1])  # in powers of ten
     best = study.best_trial
     assert best is not None
     assert f"over x and y, with z = {best.controls['z']:.5g}" in captions(study)["acquisition"]
@@ -271,21 +271,21 @@ def test_a_map_that_would_be_one_colour_says_so() -> None:
 def test_contributions_are_not_called_shares() -> None:
     study = ran(proven(), 4)
     found = gap_contributions(study)
-    said = captions(study)["contributions"]
-    assert "neither add up to it nor stay below it" in said
+    caption = captions(study)["contributions"]
+    assert "neither add up to it nor stay below it" in caption
     bars = plot_gap_contributions(study, found).data[0]
     assert set(bars.text) == {three_digits(value) for value in found.values()}
-    assert all(text in said for text in bars.text)
+    assert all(text in caption for text in bars.text)
 
 
-def test_three_digits_always() -> None:
+def test_three_digits_keeps_exactly_three_significant_digits() -> None:
     values = [0, 9.57e-6, 0.0032, 2, 99.97, 1490, 2e5]
     assert [three_digits(value) for value in values] == ["0", "9.57e-06", "0.00320", "2.00", "100", "1490", "2.00e+05"]
 
 
-def test_the_stage_that_is_not_known_adds_most() -> None:
+def test_an_unobserved_stage_contributes_most() -> None:
     study = Study(proven())
-    for dose in np.linspace(-2, 2, 15):  # all is known of the first stage, nothing of the second
+    for dose in np.linspace(-2, 2, 15):  # many observations of the first stage, none of the second
         trial = study.begin_trial({"dose": float(dose), "heat": 1.0})
         study.tell_stage(trial, "mix", 1.5 * math.exp(-0.5 * (float(dose) - 0.4) ** 2))
         study.abandon(trial)
@@ -312,33 +312,33 @@ def test_every_complete_run_is_a_line_and_the_best_is_on_top() -> None:
     assert lines(best)[found.number][3] == 1.0  # the objective
 
 
-def test_the_lowest_are_the_best_of_a_process_to_be_minimised() -> None:
+def test_the_best_runs_of_a_minimisation_are_the_lowest() -> None:
     study = ran(joint(), 6)
     *groups, best = plot_parallel_coordinate(study).data
     assert list(lines(best)) == [study.best_trial.number] if study.best_trial else False
     assert set(lines(best)) <= set(lines(groups[-1]))
 
 
-def test_what_was_not_observed_is_a_gap() -> None:
+def test_a_missing_output_interrupts_the_line_of_a_run() -> None:
     study = ran(estimated(), 0)
     for dose in (-1.0, 0.5):
         study.add_trial({"dose": dose, "n": 2, "heat": 0.5}, {"mix": [dose, 1.0], "cure": 3.0})
     study.add_trial({"dose": 1.0, "n": 2, "heat": 0.5}, {"cure": 5.0})
     best = plot_parallel_coordinate(study).data[-1]
-    assert lines(best)[2] == [1.0, 0.5, 0.5, None, None, 1.0]  # an axis of one value is passed in the middle
+    assert lines(best)[2] == [1.0, 0.5, 0.5, None, None, 1.0]  # an axis with a single value has it in the middle
 
 
 def test_axes_show_plain_numbers() -> None:
     study = ran(proven(), 0)
     for value in (1490.26, 250000.0, -12345.6):
         study.add_trial({"dose": 0.5, "heat": 1.0}, {"cure": value})
-    said = [note.text for note in plot_parallel_coordinate(study).layout.annotations]
-    assert said[-2:] == ["-12346", "2.5e+05"]
+    notes = [note.text for note in plot_parallel_coordinate(study).layout.annotations]
+    assert notes[-2:] == ["-12346", "2.5e+05"]
     assert "1490" in [trace.name for trace in plot_parallel_coordinate(study).data]
 
 
 def lines(trace: Any) -> dict[int, list[float | None]]:
-    """The heights of the runs of a trace, by their numbers; a run ends with a gap."""
+    """Return the heights of the runs of a trace, by their numbers."""
     found: dict[int, list[float | None]] = {}
     for y, number in zip(trace.y, trace.customdata, strict=True):
         if number is not None:
@@ -346,7 +346,7 @@ def lines(trace: Any) -> dict[int, list[float | None]]:
     return found
 
 
-def test_regret_curves() -> None:
+def test_regret_curves_are_medians_of_runs_of_equal_length() -> None:
     shown = plot_regret({"ours": [[3.0, 2.0, 1.0], [3.0, 1.0, 0.0]], ODD: [[4.0, 4.0, 4.0]]})
     assert list(shown.data[0].y) == [3.0, 1.5, 0.5]
     assert "<script" not in texts(shown)
@@ -363,7 +363,9 @@ def test_regret_curves() -> None:
         (lambda study: plot_acquisition(study, []), "one or two of the controls"),
     ],
 )
-def test_what_is_not_there_cannot_be_drawn(call: Callable[[Study], Any], message: str) -> None:
+def test_unknown_stages_outputs_and_controls_raise_an_argument_error(
+    call: Callable[[Study], Any], message: str
+) -> None:
     with pytest.raises(ArgumentError, match=message):
         call(ran(proven(), 2))
 
@@ -377,13 +379,13 @@ def test_a_stored_study_is_drawn_like_one_in_memory(tmp_path: Any) -> None:
         assert plot(stored).to_json() == plot(memory).to_json()
 
 
-def test_the_bound_goes_forward_though_runs_end_in_another_order() -> None:
+def test_the_bound_history_is_ordered_by_trial_even_if_runs_end_in_another_order() -> None:
     study = Study(proven())
     trials = [study.begin_trial({"dose": dose, "heat": 1.0}) for dose in (-1.5, -0.5, 0.5, 1.5)]
     for i in (0, 3, 1, 2):
         study.tell(trials[i], {"mix": 0.1 * i, "cure": 0.2})
-    looks = looks_along(study)
-    numbers = [look.trial for look in looks]
+    bounds = bound_history(study)
+    numbers = [point.trial for point in bounds]
     assert numbers == sorted(numbers)
     assert len(numbers) == 4
 

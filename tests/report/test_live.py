@@ -1,4 +1,4 @@
-"""What goes to a page, message by message; and the process that computes what takes long, should it die."""
+"""Messages to a live page, and the process that computes its figures."""
 
 import json
 import os
@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from cascada.network import chain
-from cascada.report.live.computing import Computer, answers
+from cascada.report.live.figure_process import FigureProcess, answer_requests
 from cascada.report.live.view import Sent, View
 from cascada.store.database import Store
 from cascada.study import Study
@@ -28,17 +28,17 @@ def url(tmp_path: Path) -> str:
 
 
 def read(view: View, url: str) -> bool:
-    """Let a view follow the store; whether anything was new."""
+    """Update a view from the store; return whether anything changed."""
     store = Store(url, read_only=True)
-    change = view.read(store, store.heads().get(view.name), [])
-    if change is not None:
-        change()
-    return change is not None
+    update = view.read(store, store.heads().get(view.name), [])
+    if update is not None:
+        update()
+    return update is not None
 
 
 def sent(view: View, to: Sent) -> dict[str, Any]:
-    """What a page gets now, by kind."""
-    messages = [dict(line.split(": ", 1) for line in one.strip().split("\n")) for one in view.news(to)]
+    """Return the messages that a page receives now, by kind."""
+    messages = [dict(line.split(": ", 1) for line in one.strip().split("\n")) for one in view.updates(to)]
     return {one["event"]: json.loads(one["data"]) | ({"id": one["id"]} if "id" in one else {}) for one in messages}
 
 
@@ -66,34 +66,34 @@ def test_only_rows_that_changed_are_sent(url: str) -> None:
         assert len(sent(view, Sent.resumed(strange))["runs"]["rows"]) == 4
 
 
-def test_what_was_computed_for_another_study_is_not_shown(url: str, tmp_path: Path) -> None:
+def test_figures_of_a_deleted_study_of_the_same_name_are_not_shown(url: str, tmp_path: Path) -> None:
     Study.open(url, "lab", proven(), algorithm="random_search").optimise(budget=1, progress=False)
     view, page = View("lab"), Sent()
-    view.lookers = 1
+    view.viewers = 1
     read(view, url)
     sent(view, page)
     about = part_of(url)
-    assert view.wants
+    assert view.needs_figures
     view.computed(about, '{"after": 1}')
-    assert not view.wants
+    assert not view.needs_figures
     assert sent(view, page) == {"figures": {"after": 1}}
     for file in tmp_path.iterdir():
         file.unlink()
     Study.open(url, "lab", proven(), algorithm="random_search").optimise(budget=2, progress=False)
     read(view, url)
-    assert view.wants
-    view.computed(about, '{"after": 1}')  # it was under way
-    assert view.wants
+    assert view.needs_figures
+    view.computed(about, '{"after": 1}')  # requested before the study was replaced
+    assert view.needs_figures
     assert list(sent(view, page)) == ["runs"]
 
 
 def part_of(url: str, changes: int = 99, described: int = 0) -> dict[str, Any]:
-    """What is said of a part that was computed from the present study."""
+    """Return the description of a part that was computed from the present study."""
     created = Store(url, read_only=True).heads()["lab"].created
     return {"kind": "figures", "created": created, "described": described, "changes": changes}
 
 
-def test_a_gap_of_other_assumptions_is_not_shown(url: str) -> None:
+def test_figures_computed_under_earlier_assumptions_are_not_shown(url: str) -> None:
     Study.open(url, "lab", proven(), algorithm="random_search").optimise(budget=1, progress=False)
     view, page = View("lab"), Sent()
     read(view, url)
@@ -101,16 +101,16 @@ def test_a_gap_of_other_assumptions_is_not_shown(url: str) -> None:
     stages = [stage.assuming(np.array([50.0]), stage.lipschitz) for stage in proven().stages]
     amended = Study.open(url, "lab", chain(*stages), algorithm="random_search", amend=True)
     read(view, url)
-    view.computed(part_of(url), '{"after": 1}')  # the view knows already that it is outdated
+    view.computed(part_of(url), '{"after": 1}')  # the follower is already marked as outdated
     assert "figures" not in sent(view, page)
     read(view, url)
-    view.computed(part_of(url), '{"after": 1}')  # it was under way
+    view.computed(part_of(url), '{"after": 1}')  # requested before the amendment
     assert "figures" not in sent(view, page)
     view.computed(part_of(url, described=amended.events[-1].number), '{"after": 1}')
     assert "figures" in sent(view, page)
 
 
-def test_what_is_refuted_is_not_called_proven_any_longer(url: str) -> None:
+def test_a_refutation_removes_proven_results_at_once(url: str) -> None:
     study = Study.open(url, "lab", proven(), algorithm="random_search")
     study.optimise(budget=1, progress=False)
     view, page = View("lab"), Sent()
@@ -119,15 +119,15 @@ def test_what_is_refuted_is_not_called_proven_any_longer(url: str) -> None:
     assert "figures" in sent(view, page)
     study.refute("the furnace was replaced")
     read(view, url)
-    said = sent(view, page)["runs"]
-    assert said["refuted"]
-    assert ["the gap is", "refuted"] in said["facts"]
-    view.computed(part_of(url, changes=1), '{"after": 1}')  # it was under way
+    update = sent(view, page)["runs"]
+    assert update["refuted"]
+    assert ["the gap is", "refuted"] in update["facts"]
+    view.computed(part_of(url, changes=1), '{"after": 1}')  # requested before the refutation
     assert sent(view, page) == {}
     assert "figures" not in sent(view, Sent())
 
 
-def test_a_damaged_study_is_in_trouble_alone(url: str, tmp_path: Path) -> None:
+def test_a_damaged_study_has_an_error_message(url: str, tmp_path: Path) -> None:
     Study.open(url, "lab", proven(), algorithm="random_search").optimise(budget=1, progress=False)
     with sqlite3.connect(tmp_path / "lab.db") as connection:
         (data,) = connection.execute("SELECT data FROM cascada_events WHERE number = 0").fetchone()
@@ -141,25 +141,25 @@ def test_a_damaged_study_is_in_trouble_alone(url: str, tmp_path: Path) -> None:
 
 
 class Lines:
-    """What is asked, and what is answered."""
+    """A stream that records the JSON lines written to it."""
 
     def __init__(self) -> None:
-        self.said: list[dict[str, Any]] = []
+        self.written: list[dict[str, Any]] = []
 
     def write(self, text: str) -> int:
-        self.said.append(json.loads(text))
+        self.written.append(json.loads(text))
         return len(text)
 
     def flush(self) -> None: ...
 
 
-def test_figures_are_computed_from_what_is_stored(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_requests_are_answered_from_the_stored_study(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     study = Study.open(url, "lab", proven(), algorithm="random_search")
     out = Lines()
     lowered: list[int] = []
-    monkeypatch.setattr(os, "nice", lowered.append)  # else all later tests of this process would wait for others
+    monkeypatch.setattr(os, "nice", lowered.append)  # otherwise this process would keep the low priority
 
-    def asked() -> Any:
+    def requests() -> Any:
         study.optimise(budget=2, progress=False)
         yield '{"study": "lab"}'
         study.optimise(budget=4, progress=False)
@@ -168,33 +168,33 @@ def test_figures_are_computed_from_what_is_stored(url: str, monkeypatch: pytest.
         study.refute("the furnace was replaced")
         yield '{"study": "lab"}'
 
-    answers(asked(), out, url, list)  # type: ignore[arg-type]
+    answer_requests(requests(), out, url, list)  # type: ignore[arg-type]
     assert lowered == [10]
-    kinds = [one["kind"] for one in out.said[::2]]
+    kinds = [one["kind"] for one in out.written[::2]]
     assert kinds == ["judged", "figures", "judged", "figures", "failed", "judged", "figures"]
-    assert [one.get("after") for one in out.said[1::2]] == [2, 2, 4, 4, None, 4, 4]
-    judged = out.said[5]
+    assert [one.get("after") for one in out.written[1::2]] == [2, 2, 4, 4, None, 4, 4]
+    judged = out.written[5]
     assert "proven" in json.dumps(judged["facts"])
-    assert "there is no study named 'none'" in out.said[9]["message"]
-    bounds = [len(one["figures"][0]["figure"]["data"]) for one in out.said[3::4] if "figures" in one]
-    assert bounds[0] == 3  # with a line of the bound
-    assert "refuted" in json.dumps(out.said[11]["facts"])
-    assert len(out.said[13]["figures"][0]["figure"]["data"]) == 2  # and without: it does not hold any more
+    assert "there is no study named 'none'" in out.written[9]["message"]
+    bounds = [len(one["figures"][0]["figure"]["data"]) for one in out.written[3::4] if "figures" in one]
+    assert bounds[0] == 3  # the bound is drawn
+    assert "refuted" in json.dumps(out.written[11]["facts"])
+    assert len(out.written[13]["figures"][0]["figure"]["data"]) == 2  # the bound is not drawn after the refutation
 
 
-def test_a_process_that_dies_is_started_again() -> None:
-    heard: SimpleQueue[dict[str, Any]] = SimpleQueue()
-    code = "told, asked = input(), input(); '3' in asked and input(); print(told); print(asked, flush=True)"
-    computer = Computer(
-        [sys.executable, "-c", code], {"kind": "told"}, lambda about, part: heard.put(about | {"part": part})
+def test_a_figure_process_that_dies_is_started_again() -> None:
+    received: SimpleQueue[dict[str, Any]] = SimpleQueue()
+    code = "first, second = input(), input(); '3' in second and input(); print(first); print(second, flush=True)"
+    process = FigureProcess(
+        [sys.executable, "-c", code], {"kind": "settings"}, lambda about, part: received.put(about | {"part": part})
     )
     for name in ("study 1", "study 2"):
-        computer.ask(name)
-        assert heard.get(timeout=LONG) == {"kind": "told", "part": json.dumps({"study": name})}
-        assert heard.get(timeout=LONG) == {"kind": "ended", "part": ""}
-    computer.ask("study 3")
-    computer.stop()
-    computer.stop()
+        process.request(name)
+        assert received.get(timeout=LONG) == {"kind": "settings", "part": json.dumps({"study": name})}
+        assert received.get(timeout=LONG) == {"kind": "ended", "part": ""}
+    process.request("study 3")
+    process.stop()
+    process.stop()
     listening = [thread for thread in threading.enumerate() if thread.name == "cascada figures"]
     wait_until(lambda: not any(thread.is_alive() for thread in listening), "all listening threads have ended")
-    assert heard.empty()
+    assert received.empty()

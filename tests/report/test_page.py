@@ -1,4 +1,4 @@
-"""The report: one file, the same in every browser, that shows what the study found and loads nothing."""
+"""The report: one self-contained file, its content and its appearance in a browser."""
 
 import json
 import re
@@ -14,7 +14,7 @@ from cascada.outwards import no_better
 from cascada.report import report_html, write_report
 from cascada.store.address import printable_url
 from cascada.study import Study
-from tests.report.browser import listened_to
+from tests.report.browser import recorded_page
 from tests.report.cases import ODD, estimated, finished, joint, odd, proven, refuted
 
 STUDIES: dict[str, Callable[[], Study]] = {
@@ -42,7 +42,7 @@ def embedded(page: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("case", STUDIES)
-def test_a_report_says_what_the_study_knows(case: str) -> None:
+def test_a_report_contains_the_results_of_the_study(case: str) -> None:
     study = STUDIES[case]()
     page = report_html(study, ODD)
     assert len(page.encode()) < 6e6
@@ -58,7 +58,7 @@ def test_a_report_says_what_the_study_knows(case: str) -> None:
     assert ("refute" in words) == (certificate.kind == "refuted")
 
 
-def test_the_command_writes_a_report(tmp_path: Path) -> None:
+def test_cascada_report_writes_a_report(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/alloy.db"
     Study.open(url, "alloy", proven(), algorithm="random_search").optimise(budget=3, progress=False)
     out = tmp_path / "alloy.html"
@@ -80,7 +80,7 @@ def test_the_only_study_of_a_store_needs_no_name(tmp_path: Path) -> None:
     assert "alloy, another" in result.stderr
 
 
-def test_the_command_on_the_page_has_no_password(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_shown_in_a_report_has_no_password(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert printable_url("postgresql://lab:secret@db/studies") == "postgresql://lab:***@db/studies"
     url = f"sqlite:///{tmp_path}/alloy.db"
     Study.open(url, "an alloy", proven(), algorithm="random_search").optimise(budget=1, progress=False)
@@ -95,19 +95,19 @@ def test_the_command_on_the_page_has_no_password(tmp_path: Path, monkeypatch: py
 
 
 def opened(browser: Any, path: Path, **options: Any) -> tuple[Any, list[str], list[str]]:
-    """A page that shows a file, with what it complained of and what it asked others for."""
-    page, errors, asked = listened_to(browser, **options)
+    """Return a page that shows a file, its errors and the addresses it requested."""
+    page, errors, requested = recorded_page(browser, **options)
     page.goto(path.as_uri())
     page.wait_for_function("document.querySelectorAll('.plot .main-svg').length > 0")
-    return page, errors, asked
+    return page, errors, requested
 
 
 @pytest.mark.parametrize(("case", "scheme"), [*((case, "light") for case in STUDIES), ("proven", "dark")])
-def test_a_person_sees_it(browser: Any, tmp_path: Path, case: str, scheme: str) -> None:
+def test_a_browser_shows_the_whole_report(browser: Any, tmp_path: Path, case: str, scheme: str) -> None:
     study = STUDIES[case]()
     path = tmp_path / "report.html"
     write_report(study, ODD, path)
-    page, errors, asked = opened(browser, path, color_scheme=scheme)
+    page, errors, requested = opened(browser, path, color_scheme=scheme)
     assert page.inner_text("h1") == ODD
     assert page.title() == f"{ODD} · cascada"
     best = study.best_trial
@@ -120,11 +120,11 @@ def test_a_person_sees_it(browser: Any, tmp_path: Path, case: str, scheme: str) 
     )
     assert page.locator(".plot:not([aria-label])").count() == 0
     assert errors == []
-    assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
+    assert [url for url in requested if not url.startswith(("file:", "data:", "blob:"))] == []
     page.close()
 
 
-def test_nothing_is_wider_than_the_window(browser: Any, tmp_path: Path) -> None:
+def test_a_report_is_never_wider_than_the_window(browser: Any, tmp_path: Path) -> None:
     path = tmp_path / "report.html"
     write_report(finished(estimated), "a name that is long " * 8, path)
     for width in (360, 1200):

@@ -1,4 +1,4 @@
-"""The live page: what a person sees while runs arrive, whatever happens to the store or to the server."""
+"""The live page in a browser while runs arrive, also when the store or the server fails; and access to its server."""
 
 import json
 import signal
@@ -21,11 +21,11 @@ from cascada.problems import by_name
 from cascada.study import Study
 from tests.report.browser import patient_page
 from tests.report.cases import ODD, odd, proven
-from tests.report.servers import COMMAND, Page, ended, looked_at, served
+from tests.report.servers import COMMAND, Page, ended, open_page, served
 from tests.starting import first_line, started
 from tests.waiting import LONG, wait_until
 
-# A run in another process, which waits for a line of its standard input after every run.
+# An optimisation in another process, which waits for a line of its standard input after every run.
 RUNNING = """
 import sys
 from cascada.study import Study
@@ -34,7 +34,7 @@ study = Study.open(sys.argv[1], "alloy", proven(), algorithm="random_search")
 study.optimise(budget=int(sys.argv[2]), progress=False, callbacks=[lambda _: sys.stdin.readline() == ""])
 """
 
-# A process for `run`, with a formula, of which the store knows nothing.
+# A process for `cascada run` with a known stage, whose formula the store does not contain.
 SLOW = """
 import math, time
 import cascada as cd
@@ -53,21 +53,21 @@ def url(tmp_path: Path) -> str:
 
 
 def run(url: str, budget: int, name: str = "alloy", network: Any = None) -> None:
-    """A study with so many runs."""
+    """Optimise a stored study until it has this many runs."""
     study = Study.open(url, name, network or proven(), algorithm="random_search")
     study.optimise(budget=budget, progress=False)
     study.close()
 
 
-def well(page: Page, server_url: str) -> None:
-    """Nobody complained, and nobody else was asked for anything."""
+def check_page(page: Page, server_url: str) -> None:
+    """Check that the page reported no errors and requested nothing from other servers."""
     assert page.errors == []
-    assert [one for one in page.asked if not one.startswith((server_url, "data:", "blob:"))] == []
+    assert [one for one in page.requested if not one.startswith((server_url, "data:", "blob:"))] == []
 
 
-def test_a_person_sees_runs_arrive(browser: Any, url: str) -> None:
+def test_the_page_shows_runs_as_they_arrive(browser: Any, url: str) -> None:
     run(url, 2)
-    with served(url) as server, looked_at(browser, server.url) as page:
+    with served(url) as server, open_page(browser, server.url) as page:
         page.sees(lambda: page.rows() == 2)  # the only study is shown at once
         assert page.text("h1") == "alloy"
         running = started([sys.executable, "-c", RUNNING, url, "9"], stdin=PIPE)
@@ -75,7 +75,7 @@ def test_a_person_sees_runs_arrive(browser: Any, url: str) -> None:
         gaps = set()
         for count in range(3, 10):
             page.sees(lambda count=count: page.rows() == count)  # type: ignore[misc]
-            if count in (3, 6, 9):  # runs are shown at once, a gap when it is computed: it says from how many runs
+            if count in (3, 6, 9):  # a run is shown at once; a gap when it is computed, with its number of runs
                 label = f"gap, from {count} complete runs"
                 page.sees(lambda label=label: page.text("[data-label=gap] dt") == label)  # type: ignore[misc]
                 gaps.add(page.text("[data-fact=gap]"))
@@ -94,19 +94,19 @@ def test_a_person_sees_runs_arrive(browser: Any, url: str) -> None:
         assert page.text("[data-fact=gap]") == shown.gap
         assert page.text("tr.best td >> nth=0") == str(best.number)
         assert len(gaps) > 1
-        page.page.evaluate("window.dispatchEvent(new Event('beforeprint'))")  # prints all of them
+        page.page.evaluate("window.dispatchEvent(new Event('beforeprint'))")  # draws all figures
         figures = page.page.locator("#figures figure").count()
         assert page.page.locator("figure:has(.main-svg)").count() == figures > 4
         assert "no setting gives more (proven)" in page.drawn("history")
         assert page.text("#status") == "Live."
-        well(page, server.url)
+        check_page(page, server.url)
 
 
-def test_names_are_nothing_but_names(browser: Any, url: str) -> None:
+def test_names_are_never_interpreted_as_markup_or_as_addresses(browser: Any, url: str) -> None:
     names = [ODD, "a/b?c=%41&study=x#d + é 漢", "."]
     for name in names:
         run(url, 2, name, odd())
-    with served(url) as server, looked_at(browser, server.url) as page:
+    with served(url) as server, open_page(browser, server.url) as page:
         page.sees(lambda: page.page.locator("#studies a").count() == len(names))
         for i, name in enumerate(names):
             page.page.goto(server.url)
@@ -118,16 +118,16 @@ def test_names_are_nothing_but_names(browser: Any, url: str) -> None:
         assert ODD in page.text("#trials")
         page.page.goto(f"{server.url}?study=")
         page.says("There is no study named ''")
-        well(page, server.url)
+        check_page(page, server.url)
 
 
-def test_studies_that_come_later_are_listed(browser: Any, url: str) -> None:
+def test_a_new_study_appears_in_the_list_of_open_pages(browser: Any, url: str) -> None:
     run(url, 2, "first")
     run(url, 2, "second")
     with (
         served(url) as server,
-        looked_at(browser, server.url) as index,
-        looked_at(browser, f"{server.url}?study=third") as third,
+        open_page(browser, server.url) as index,
+        open_page(browser, f"{server.url}?study=third") as third,
     ):
         index.sees(lambda: index.page.locator("#studies a").all_inner_texts() == ["first", "second"])
         third.says("There is no study named 'third' in this store (yet).")
@@ -138,11 +138,11 @@ def test_studies_that_come_later_are_listed(browser: Any, url: str) -> None:
         third.sees(lambda: third.rows() == 3)
         third.says("Live.")
         assert third.text("#studies a[aria-current]") == "third"
-        well(index, server.url)
-        well(third, server.url)
+        check_page(index, server.url)
+        check_page(third, server.url)
 
 
-def test_the_page_comes_back_with_the_server(browser: Any, url: str) -> None:
+def test_the_page_reconnects_to_a_restarted_server(browser: Any, url: str) -> None:
     run(url, 2)
     with served(url) as server:
         port = server.port
@@ -158,15 +158,15 @@ def test_the_page_comes_back_with_the_server(browser: Any, url: str) -> None:
     page.close()
 
 
-def test_trouble_with_the_store_is_said_and_passes(browser: Any, url: str, tmp_path: Path) -> None:
+def test_errors_of_the_store_are_shown_until_they_are_resolved(browser: Any, url: str, tmp_path: Path) -> None:
     file = tmp_path / "lab.db"
-    with served(url) as server, looked_at(browser, f"{server.url}?study=alloy") as page:
+    with served(url) as server, open_page(browser, f"{server.url}?study=alloy") as page:
         page.says("there is no file")
         assert not page.page.locator("#command").is_visible()
-        with looked_at(browser, server.url) as index:
+        with open_page(browser, server.url) as index:
             index.says("there is no file")
             assert (index.text("h1"), index.page.locator("main").is_visible()) == ("cascada", False)
-        assert not file.exists()  # whoever looks creates nothing
+        assert not file.exists()  # the live page creates nothing
         run(url, 3)
         page.sees(lambda: page.rows() == 3)
         page.says("Live.")
@@ -195,33 +195,33 @@ def test_trouble_with_the_store_is_said_and_passes(browser: Any, url: str, tmp_p
         page.sees(lambda: page.rows() == 1)
         damaged = sqlite3.connect(file)
         damaged.execute("UPDATE cascada_events SET data = '{\"outputs\": 1}' WHERE kind = 'told'")
-        damaged.execute("UPDATE cascada_events SET at = at + 1 WHERE number = 0")  # so that it is read anew
+        damaged.execute("UPDATE cascada_events SET at = at + 1 WHERE number = 0")  # so that the log is read again
         damaged.commit()
         damaged.close()
         page.says("cannot follow")
-        well(page, server.url)
+        check_page(page, server.url)
 
 
-def test_a_page_that_nobody_sees_lets_go_and_goes_on_where_it_was(browser: Any, url: str) -> None:
+def test_a_hidden_page_disconnects_and_resumes_when_visible(browser: Any, url: str) -> None:
     run(url, 3)
     hide = "is => { Object.defineProperty(document, 'hidden', { value: is, configurable: true }); watch(); }"
-    with served(url) as server, looked_at(browser, server.url) as page:
+    with served(url) as server, open_page(browser, server.url) as page:
         page.sees(lambda: "from 3 complete runs" in page.text("#computed"))
-        page.page.evaluate("begun = []; beginTable = say = (...all) => begun.push(lost, all)")
+        page.page.evaluate("begun = []; beginTable = showStatus = (...all) => begun.push(lost, all)")
         page.page.evaluate(hide, True)
         page.sees(lambda: page.page.evaluate("source === null"))
         run(url, 5)
         assert page.rows() == 3
         page.page.evaluate(hide, False)
         page.sees(lambda: page.rows() == 5)
-        assert page.text("[data-fact=gap]") != "…"  # nothing is begun anew
-        assert not any(page.page.evaluate("begun.flat(2)"))  # nor said to be lost
+        assert page.text("[data-fact=gap]") != "…"  # the page was not reset
+        assert not any(page.page.evaluate("begun.flat(2)"))  # nor was the connection reported as lost
 
 
 def test_runs_are_shown_before_figures(browser: Any, url: str) -> None:
     run(url, 2)
-    with served(url) as server, looked_at(browser, server.url) as page:
-        page.sees(page.page.locator(".main-svg").count)  # nothing is under way
+    with served(url) as server, open_page(browser, server.url) as page:
+        page.sees(page.page.locator(".main-svg").count)  # plotly is loaded, so that its request is not under way
         held: list[Any] = []
         page.page.route("**/plotly.min.js*", lambda route: held.extend([route]))
         page.page.reload()
@@ -229,7 +229,7 @@ def test_runs_are_shown_before_figures(browser: Any, url: str) -> None:
         page.page.evaluate("window.dispatchEvent(new Event('beforeprint'))")  # too early
         held[0].continue_()
         page.sees(lambda: page.page.locator("figure:not(:has(.main-svg))").count() == 0)
-        page.page.evaluate("""draws = [];  // which take long, and fifty messages a second
+        page.page.evaluate("""draws = [];  // slow drawings, and fifty messages a second
             Plotly.react = (plot) => {
                 const begun = performance.now();
                 while (performance.now() < begun + 100);
@@ -238,29 +238,29 @@ def test_runs_are_shown_before_figures(browser: Any, url: str) -> None:
             for (let n = 2; n < 52; n += 1) setTimeout(() => RECEIVE.runs(
                 { facts: [], best: 1, rows: [[n, "complete", 0, 1, 1, 1]] }), 20 * n);""")
         page.sees(lambda: page.rows() == 52)
-        page.sees(lambda: page.page.evaluate("given.get(holderOf('history').firstChild).data[0].x.length") == 52)
+        page.sees(lambda: page.page.evaluate("figureOf.get(holderOf('history').firstChild).data[0].x.length") == 52)
         draws = page.sees(lambda: page.page.evaluate("draws"))
         took = [ended - begun for begun, ended in draws]
-        # Most of the time nothing is drawn; a drawing that was due before another had begun may follow it at once.
+        # At least half of the time nothing is drawn. A drawing scheduled before another began may follow it at once.
         assert sum(took) <= 0.5 * (draws[-1][1] - draws[0][0]) + 1.1 * max(took)
         page.page.evaluate("RECEIVE.runs({ facts: [['gap', 'none']], best: 1, rows: [], refuted: true })")
         assert (page.text("[data-label=gap]"), page.text("#words")) == ("gap\nnone", "")  # at once
         assert page.page.evaluate("historyNow().figure.data.length") == 2  # no bound
 
 
-def test_a_formula_needs_its_process(browser: Any, url: str) -> None:
+def test_a_study_with_a_known_stage_needs_the_spec_option(browser: Any, url: str) -> None:
     run(url, 3, "sum", by_name("certified-known").network)
-    with served(url) as server, looked_at(browser, server.url) as page:
+    with served(url) as server, open_page(browser, server.url) as page:
         page.says("Start `cascada serve` with --spec SPEC.")
-        well(page, server.url)  # with it: see the page beside a run
+        check_page(page, server.url)  # with --spec: see test_a_run_with_serve_shows_a_page
 
 
-def test_nothing_is_wider_than_the_window(browser: Any, url: str) -> None:
+def test_the_page_is_never_wider_than_the_window(browser: Any, url: str) -> None:
     run(url, 3, "a name that is long " * 9 + "!")
     run(url, 1, "b" * 200)
     with served(url) as server:
         for address, width in ((server.url, 360), (f"{server.url}?study={'b' * 200}", 360), (server.url, 1200)):
-            with looked_at(browser, address, viewport={"width": width, "height": 800}) as page:
+            with open_page(browser, address, viewport={"width": width, "height": 800}) as page:
                 page.sees(lambda: page.page.locator("#studies a").count() == 2)
                 assert page.page.evaluate("document.documentElement.scrollWidth") <= width
 
@@ -268,7 +268,7 @@ def test_nothing_is_wider_than_the_window(browser: Any, url: str) -> None:
 # ---- without a browser
 
 
-def test_only_this_machine_may_look_and_only_look(url: str, tmp_path: Path) -> None:
+def test_the_server_is_read_only_and_answers_this_machine_only(url: str, tmp_path: Path) -> None:
     run(url, 2)
     before = (tmp_path / "lab.db").read_bytes()
     with served(url) as server:
@@ -300,20 +300,20 @@ def test_only_this_machine_may_look_and_only_look(url: str, tmp_path: Path) -> N
         for site in ("cross-site", "same-site"):
             assert server.status("/events", sec_fetch_site=site) == 403
             assert server.status("/page.js", sec_fetch_site=site) == 403
-            assert server.status("/", sec_fetch_site=site) == 200  # a link to it may be anywhere
+            assert server.status("/", sec_fetch_site=site) == 200  # other sites may link to the page
         assert server.status("/events?study=alloy", sec_fetch_site="same-origin") == 200
         assert server.status("/page.py") == 404
         assert server.status("/../../etc/passwd") == 404
-        with pytest.raises(ConnectionRefusedError):  # other addresses of this machine are not listened on
+        with pytest.raises(ConnectionRefusedError):  # the server listens on 127.0.0.1 only
             socket.create_connection((_address(), port), timeout=LONG).close()
         with server.answer("/events?study=alloy") as stream:
-            _read_until(stream, b"event: figures")  # it has read all of the store
+            _read_until(stream, b"event: figures")  # the whole store has been read
     assert (tmp_path / "lab.db").read_bytes() == before
     assert [path.name for path in tmp_path.iterdir()] == ["lab.db"]
 
 
 def _address() -> str:
-    """An address of this machine that is not 127.0.0.1."""
+    """Return an address of this machine other than 127.0.0.1."""
     try:
         found = socket.gethostbyname(socket.gethostname())
     except OSError:
@@ -327,16 +327,16 @@ def _read_until(stream: HTTPResponse, words: bytes) -> None:
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGHUP])
-def test_it_ends_cleanly_though_a_page_is_open(url: str, how: signal.Signals) -> None:
+def test_a_signal_ends_the_server_cleanly_while_a_page_is_open(url: str, how: signal.Signals) -> None:
     run(url, 2)
     with served(url) as server, server.answer("/events?study=alloy") as stream:
         assert stream.headers["content-type"].startswith("text/event-stream")
         _read_until(stream, b"event: runs")
-        assert ended(server.process, how) == (0, "")  # all others are ended by SIGTERM
+        assert ended(server.process, how) == (0, "")  # SIGTERM ends the servers of all other tests
 
 
-def test_it_goes_on_when_a_signal_comes_that_it_was_started_to_ignore(url: str) -> None:
-    """As with `nohup cascada serve ... &` in a script, once the terminal is closed."""
+def test_the_server_continues_after_a_signal_that_it_was_started_to_ignore(url: str) -> None:
+    """As with `nohup cascada serve ... &` in a script after the terminal is closed."""
     run(url, 2)
     with (
         served(url, ignoring=[signal.SIGINT, signal.SIGHUP]) as server,
@@ -350,7 +350,9 @@ def test_it_goes_on_when_a_signal_comes_that_it_was_started_to_ignore(url: str) 
             _read_until(stream, b"event: runs")
 
 
-def test_wrong_calls(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_calls_fail_with_one_line_and_create_nothing(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("CASCADA_STORAGE", raising=False)
     call = partial(CliRunner().invoke, app)
     with socket.socket() as taken:
@@ -373,14 +375,14 @@ def test_wrong_calls(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_page_beside_a_run(browser: Any, url: str, tmp_path: Path) -> None:
+def test_a_run_with_serve_shows_a_page(browser: Any, url: str, tmp_path: Path) -> None:
     (tmp_path / "slow.py").write_text(SLOW)
     command = [*COMMAND, "run", f"{tmp_path}/slow.py:network", "--storage", url, "--study", ODD, "--budget", "99999"]
     running = started([*command, "--serve", "--json"])
     try:
-        said = first_line(running, running.stderr)
-        address = next(word for word in said.split() if word.startswith("http://127.0.0.1:"))
-        with looked_at(browser, address) as page:
+        line = first_line(running, running.stderr)
+        address = next(word for word in line.split() if word.startswith("http://127.0.0.1:"))
+        with open_page(browser, address) as page:
             page.sees(lambda: page.text("h1") == ODD and page.rows() > 0)
             page.sees(lambda: page.page.locator("[data-label=gap]").get_by_text("gap, from").count())
             running.send_signal(signal.SIGINT)
@@ -393,10 +395,10 @@ def test_a_page_beside_a_run(browser: Any, url: str, tmp_path: Path) -> None:
         ended(running, signal.SIGKILL)
 
 
-def test_a_page_ends_with_a_run_that_is_killed(url: str) -> None:
+def test_the_page_of_a_run_ends_when_the_run_is_killed(url: str) -> None:
     command = [*COMMAND, "run", "ageing", "--storage", url, "--budget", "500", "--serve"]
     with socket.socket() as taken:
-        held = taken.connect_ex(("127.0.0.1", PORT)) != 0  # else another test has it at the moment
+        held = taken.connect_ex(("127.0.0.1", PORT)) != 0  # otherwise another test is using it
     with socket.socket() as taken:
         if held:
             taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -406,7 +408,7 @@ def test_a_page_ends_with_a_run_that_is_killed(url: str) -> None:
         try:
             address = next(word for word in first_line(running).split() if word.startswith("http://127.0.0.1:"))
             port = int(address.split(":")[2].split("/")[0])
-            assert port != PORT or not held  # any other will do
+            assert port != PORT or not held  # a taken port is replaced by a free one
             assert _answers(port)
         finally:
             ended(running, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""What a study found, in sentences: the advice fits what is known."""
+"""The summary of a study in sentences: its advice fits the study."""
 
 import pytest
 
@@ -11,20 +11,20 @@ from tests.report.cases import estimated, proven, ran
     ("network", "part", "word"),
     [
         (proven(), 0.9, "a smaller norm bound"),
-        (proven(), 0.001, None),  # the stages are known well enough: the gap is the search's
+        (proven(), 0.001, None),  # the stages are known well enough: the gap comes from the search
         (estimated(), 0.9, "a kernel and a norm bound"),
     ],
 )
-def test_a_stage_is_named_only_where_it_matters(network: Network, part: float, word: str | None) -> None:
+def test_a_stage_is_named_only_if_it_dominates_the_gap(network: Network, part: float, word: str | None) -> None:
     study = ran(network, 16 if network.estimated else 9)
     certificate = study.certificate()
     assert certificate.gap is not None
-    said = summary(study, certificate, {"mix": 0.0, "cure": part * certificate.gap})[-1]
-    assert ("'cure'" in said) == (word is not None)
-    assert word is None or word in said
+    advice = summary(study, certificate, {"mix": 0.0, "cure": part * certificate.gap})[-1]
+    assert ("'cure'" in advice) == (word is not None)
+    assert word is None or word in advice
 
 
-def test_an_estimated_gap_that_was_not_tested_is_not_told() -> None:
+def test_the_summary_omits_an_estimated_gap_that_is_not_tested_yet() -> None:
     study = ran(estimated(), 9)  # a design of eight, and one run
     found = summary(study, study.certificate(), {})
     assert found[1] == (

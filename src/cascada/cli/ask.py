@@ -1,4 +1,4 @@
-"""`cascada ask`: the next trial to run, written down in the store before it is printed."""
+"""`cascada ask`: print the next trial to run, after it is stored."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -17,18 +17,18 @@ def ask(
     lease: Annotated[
         float | None,
         typer.Option(
-            metavar="SECONDS", help="After this long without a result, the trial is given to the next to ask."
+            metavar="SECONDS", help="After this long without a result, the next `ask` returns the trial again."
         ),
     ] = None,
     count: Annotated[
-        int | None, typer.Option("-n", metavar="COUNT", help="So many trials, to be run side by side.", min=1)
+        int | None, typer.Option("-n", metavar="COUNT", help="Number of trials, to be run in parallel.", min=1)
     ] = None,
     json_output: Json = False,
 ) -> None:
     """Ask for a trial to run: print its number and its controls.
 
-    With --spec, a study that is not there yet is created. Trials that wait come first: enqueued ones, and ones whose
-    lease ran out. --json prints one trial, or null when no point is worth a run; with -n an array of trials.
+    With --spec, the study is created if it does not exist yet. Waiting trials come first: enqueued ones, and ones whose
+    lease expired. --json prints one trial, or null when no point is worth a run; with -n an array of trials.
 
     For example: cascada ask --storage sqlite:///alloy.db --study alloy --spec alloy.py:network
     """

@@ -1,4 +1,4 @@
-"""`cascada bench`: algorithms, ours and others', on built-in problems with the same seeds."""
+"""`cascada bench`: compare algorithms of this and other libraries on built-in problems with the same seeds."""
 
 import json
 import sys
@@ -17,22 +17,24 @@ from cascada.experiments.peers import PEERS
 from cascada.experiments.pool import cores
 
 _ALGORITHMS = (
-    f"By commas: {', '.join(NAMES)}, module:Class, or a peer ({', '.join(PEERS)}). All are compared with the first."
+    f"Separated by commas: {', '.join(NAMES)}, module:Class, or a peer ({', '.join(PEERS)}). "
+    f"All are compared with the first."
 )
 
 
 def bench(
-    problems: Annotated[str, typer.Option(help="Built-in problems (see `cascada problems`), by commas.")],
+    problems: Annotated[str, typer.Option(help="Built-in problems (see `cascada problems`), separated by commas.")],
     algorithms: Annotated[str, typer.Option(help=_ALGORITHMS)],
     out: Annotated[Path, typer.Option(help="The folder for everything that is written.")],
-    seeds: Annotated[int, typer.Option(help="So many seeds: 0, 1, …", min=1)] = 10,
+    seeds: Annotated[int, typer.Option(help="Number of seeds: 0, 1, …", min=1)] = 10,
     budget: Annotated[int, typer.Option(help="Evaluations after the initial design.", min=1)] = 50,
     initial: Annotated[
-        int | None, typer.Option(help="Random evaluations before; by default 2(d + 1) of d controls.", min=1)
+        int | None,
+        typer.Option(help="Evaluations in the random initial design; by default 2(d + 1) for d controls.", min=1),
     ] = None,
     gaps: Annotated[bool, typer.Option("--gaps", help="Compute gaps at checkpoints too; this may be slow.")] = False,
-    jobs: Annotated[int | None, typer.Option(help="Processes at once; by default one a core.", min=1)] = None,
-    retry: Annotated[bool, typer.Option("--retry", help="Do runs again that failed before.")] = False,
+    jobs: Annotated[int | None, typer.Option(help="Processes at once; by default one per core.", min=1)] = None,
+    retry: Annotated[bool, typer.Option("--retry", help="Repeat runs that failed before.")] = False,
     plots: Annotated[bool, typer.Option("--plots/--no-plots", help="Draw the regrets (needs matplotlib).")] = True,
     json_output: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
@@ -43,7 +45,8 @@ def bench(
 
     For example: cascada bench --problems certified-chain --algorithms auto,cei,random_search --out build/bench
     """
-    sys.path.insert(0, str(Path.cwd()))  # an algorithm "module:Class" may live here, and worker processes look here too
+    # An algorithm "module:Class" may be in this folder. Worker processes inherit the path.
+    sys.path.insert(0, str(Path.cwd()))
     plan = Plan(_names(problems), _names(algorithms), seeds, BenchSettings(budget, initial, gaps))
     with progress(not json_output) as report:
         done = run_benchmark(plan, out, cores() if jobs is None else jobs, report, retry=retry, plots=plots)

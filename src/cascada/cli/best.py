@@ -1,4 +1,4 @@
-"""`cascada best`: the best run of a study."""
+"""`cascada best`: print the best run of a study."""
 
 import typer
 
@@ -8,7 +8,7 @@ from cascada.errors import StoreError
 
 
 def best(study: StudyName, storage: Storage = None, spec: Spec = None, json_output: Json = False) -> None:
-    """Print the best complete run: its value, controls and outputs. How good that is, `cascada status` says.
+    """Print the best complete run: its value, controls and outputs. `cascada status` prints its gap.
 
     The exit code is 1 when no run is complete yet.
     """

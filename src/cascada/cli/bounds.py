@@ -1,4 +1,4 @@
-"""`cascada bounds`: what the theory promises for a network."""
+"""`cascada bounds`: print the regret bounds that the theory gives for a network."""
 
 import math
 from collections.abc import Sequence
@@ -24,10 +24,10 @@ def bounds(
     ] = None,
     structure: Annotated[str | None, typer.Option(help=f"One of {', '.join(get_args(Structure))}.")] = None,
     dims: Annotated[str | None, typer.Option(help="Inputs of every layer, such as 2,1,1.")] = None,
-    norm_bound: Annotated[str | None, typer.Option(help="B: one number, or one a layer.")] = None,
-    lipschitz: Annotated[str | None, typer.Option(help="L (ℓ2): one number, or one a layer.")] = None,
+    norm_bound: Annotated[str | None, typer.Option(help="B: one number, or one per layer.")] = None,
+    lipschitz: Annotated[str | None, typer.Option(help="L (ℓ2): one number, or one per layer.")] = None,
     nu: Annotated[float | None, typer.Option(help="ν of the Matérn kernel.")] = None,
-    lengthscale: Annotated[float | None, typer.Option(help="Of the Matérn kernel; 1 by default.")] = None,
+    lengthscale: Annotated[float | None, typer.Option(help="Lengthscale of the Matérn kernel; 1 by default.")] = None,
     horizon: Annotated[int, typer.Option(help="T, the number of rounds.")] = 200,
     points: Annotated[int, typer.Option(help="Size of the grid in each layer's domain that Σ_T is bounded by.")] = 2500,
     json_output: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
@@ -37,33 +37,36 @@ def bounds(
 
     Without SPEC the domain is [0, 1]^d, as in the paper.
     """
-    given = dict(zip(_NEEDED, (structure, dims, norm_bound, lipschitz, nu), strict=True))
+    options = dict(zip(_NEEDED, (structure, dims, norm_bound, lipschitz, nu), strict=True))
     if json_output and markdown:
         raise ArgumentError("--json and --markdown are two ways to print; give one of them.")
     if spec is not None:
-        stray = [f"--{name}" for name, value in (given | {"lengthscale": lengthscale}).items() if value is not None]
+        stray = [f"--{name}" for name, value in (options | {"lengthscale": lengthscale}).items() if value is not None]
         if stray:
-            raise ArgumentError(f"SPEC says all of the network: leave out {', '.join(stray)}, or leave out {spec}.")
+            raise ArgumentError(
+                f"SPEC describes the whole network, so no option may describe it too; got {spec} and "
+                f"{', '.join(stray)}. Either leave out {', '.join(stray)}, or leave out {spec}."
+            )
         from cascada.specs.spec import load
 
         if spec == "sampled-chain":
             raise ArgumentError(
-                "the stages of sampled-chain are paths of Gaussian processes, which have no norm: its B is a width, "
-                "and the theory promises nothing. Take a certified problem."
+                "the stages of sampled-chain are paths of Gaussian processes, which have no norm. Its B is a width, "
+                "so the theory gives no bound. Use a certified problem."
             )
         result = promise(load(spec), horizon, points)
     else:
-        missing = [f"--{name}" for name, value in given.items() if value is None]
+        missing = [f"--{name}" for name, value in options.items() if value is None]
         if missing:
             raise ArgumentError(
-                f"give a SPEC, or say what the network is: {', '.join(missing)} missing. For example: cascada bounds "
+                f"give a SPEC, or describe the network: {', '.join(missing)} missing. For example: cascada bounds "
                 f"--structure chain --dims 2,1,1 --norm-bound 2 --lipschitz 2 --nu 2.5."
             )
-        assert structure is not None, "it is not missing"
-        assert dims is not None, "it is not missing"
-        assert norm_bound is not None, "it is not missing"
-        assert lipschitz is not None, "it is not missing"
-        assert nu is not None, "it is not missing"
+        assert structure is not None, "missing options are an error above"
+        assert dims is not None, "missing options are an error above"
+        assert norm_bound is not None, "missing options are an error above"
+        assert lipschitz is not None, "missing options are an error above"
+        assert nu is not None, "missing options are an error above"
         kernel = Matern(nu, 1.0 if lengthscale is None else lengthscale)
         result = _of_options(structure, dims, norm_bound, lipschitz, kernel, horizon, points)
     if json_output:
@@ -79,7 +82,7 @@ def _of_options(
     if any(size != int(size) for size in sizes if math.isfinite(size)):
         raise ArgumentError(f"--dims must be whole numbers, such as 2,1,1; got {dims!r}.")
     layers = Layers(
-        cast(Structure, structure),  # Layers checks it
+        cast(Structure, structure),  # Layers validates it
         [int(size) if math.isfinite(size) else 0 for size in sizes],
         _one_or_more(norm_bound, "--norm-bound"),
         _one_or_more(lipschitz, "--lipschitz"),

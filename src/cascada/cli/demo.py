@@ -1,4 +1,4 @@
-"""`cascada demo`: the main job on a built-in process, run by run, down to the proven gap."""
+"""`cascada demo`: optimise a built-in process and print every run with its proven gap."""
 
 import json
 import tempfile
@@ -18,7 +18,7 @@ from cascada.study import Study
 def demo(
     budget: Annotated[int, typer.Option(help="At most this many runs of the process.", min=1)] = 40,
     tolerance: Annotated[float, typer.Option(help="Stop when the proven gap is at most this.")] = 0.01,
-    seed: Annotated[int, typer.Option(help="Which random process.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the random process.")] = 0,
     out: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Where the store and the report go.", show_default="a temporary folder"),
@@ -28,7 +28,7 @@ def demo(
     """Maximise a three-stage process with a control at every stage, and prove how good the answer is."""
     problem = certified("controls", seed)
 
-    folder = _emptied(out)
+    folder = _empty_folder(out)
     study = Study.open(f"sqlite:///{folder / 'demo.db'}", "demo", problem.network, seed=seed, tolerance=tolerance)
 
     def show(study: Study) -> None:
@@ -49,7 +49,7 @@ def demo(
         typer.echo(json.dumps(as_json(result) | {"report": page, "store": str(folder / "demo.db")}))
         return
     regret = problem.optimum[1] - (result.best.value if result.best and result.best.value is not None else 0.0)
-    away = rounded_down(regret, 3)  # not more than the gap, if both are the same number
+    away = rounded_down(regret, 3)  # rounded down, so that it never exceeds the printed gap
     typer.echo(
         f"\n{summary(result)}\n\nThe truth, from a dense search that the optimiser never saw: {away} away.\n\n"
         f"All runs are in {folder / 'demo.db'}; "
@@ -57,8 +57,8 @@ def demo(
     )
 
 
-def _emptied(out: Path | None) -> Path:
-    """A folder for the demo, without what an earlier one left there."""
+def _empty_folder(out: Path | None) -> Path:
+    """Return a folder for the demo, without the store of an earlier one; `ArgumentError` if it cannot be written."""
     if out is None:
         return Path(tempfile.mkdtemp(prefix="cascada-demo-"))
     try:

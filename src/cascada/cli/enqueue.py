@@ -1,4 +1,4 @@
-"""`cascada enqueue`: a trial at controls of one's own choice, the next to be asked for."""
+"""`cascada enqueue`: add a trial at chosen controls, which the next `ask` returns."""
 
 import json
 from typing import Annotated
@@ -17,14 +17,16 @@ def enqueue(
     spec: Spec = None,
     json_output: Json = False,
 ) -> None:
-    """Let the next who asks get a trial at these controls.
+    """Add a trial at these controls; the next `ask` returns it.
 
     For example: cascada enqueue --storage sqlite:///alloy.db --study alloy '{"dose": 0.5, "heat": -0.3}'
     """
     try:
         wanted = json.loads(controls)
     except ValueError as error:
-        raise ArgumentError(f'the controls must be a JSON object, {{"name": number}}: {error}.') from None
+        raise ArgumentError(
+            f'the controls must be a JSON object, {{"name": number}}; got {controls!r:.300}: {error}.'
+        ) from None
     trial = opened(storage, study, spec).enqueue_trial(wanted)
     if json_output:
         print_json(trial_json(trial))

@@ -1,4 +1,4 @@
-"""`cascada export`: the whole log of a study as JSON lines."""
+"""`cascada export`: print the whole log of a study as JSON lines."""
 
 import json
 from pathlib import Path
@@ -17,9 +17,9 @@ def export(
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write to this file instead.")] = None,
     json_output: Json = False,
 ) -> None:
-    """Print the log of a study, one JSON object a line; `cascada import` makes a study of it again, anywhere.
+    """Print the log of a study, one JSON object per line; `cascada import` recreates the study from it in any store.
 
-    --json prints the lines as one array, or, with --out, how many there are.
+    --json prints the lines as one array or, with --out, their number.
     """
     from cascada.study.log_file import exported
 

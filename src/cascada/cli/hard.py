@@ -40,7 +40,7 @@ def hard(
     figure: Annotated[Path | None, typer.Option(help="Draw the amplifiers into this .pdf, .png or .svg.")] = None,
     json_output: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Build the paper's hard functions, with every constant, and say what no algorithm can do better.
+    """Build the paper's hard functions, with every constant, and print lower bounds on the regret of any algorithm.
 
     Each of M networks hides a needle of height 2ε in a cell of its own; all layers have norm exactly B.
     """
@@ -59,7 +59,7 @@ def hard(
         dims=dims,
         u=u,
         u_tilde=u_tilde,
-        structure=cast(Structure, structure),  # checked above
+        structure=cast(Structure, structure),  # validated above
     )
     rounds = max(0, longest_horizon(family)) if horizon is None else horizon
     content = _content(family, rounds)

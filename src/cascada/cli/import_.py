@@ -1,4 +1,4 @@
-"""`cascada import`: a study from an exported log."""
+"""`cascada import`: recreate a study from an exported log."""
 
 from pathlib import Path
 from typing import Annotated
@@ -13,21 +13,21 @@ from cascada.errors import ArgumentError
 def import_(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="What `cascada export` wrote; - reads standard input.")],
     study: Annotated[
-        str | None, typer.Option("--study", metavar="NAME", help="Its name here; by default that of the file.")
+        str | None, typer.Option("--study", metavar="NAME", help="The study's name; by default that of the file.")
     ] = None,
     storage: Storage = None,
     spec: Spec = None,
     json_output: Json = False,
 ) -> None:
-    """Make a study of an exported log, all of it or, if a line is wrong, nothing; it goes on as the old one would.
+    """Recreate a study from an exported log; it continues exactly as the exported study would.
 
-    The store is created if it is not there.
+    If any line is invalid, nothing is imported. The store is created if it does not exist.
     """
     from cascada.store.database import checked_name
     from cascada.study.log_file import import_log
 
     if study is None and str(file) == "-":
-        raise ArgumentError("give --study NAME: standard input has no name.")
+        raise ArgumentError("standard input has no name to give to the study; give --study NAME.")
     name = checked_name(file.stem if study is None else study)
     network = None if spec is None else network_of(spec)
     lines = text_of(file).splitlines()

@@ -1,4 +1,4 @@
-"""The live page from the command line: here until it is ended, or beside a run; and the process that draws figures."""
+"""The live page from the command line: in this process or in the background of a run, and the process for figures."""
 
 import json
 import os
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from cascada.network import Network
 
 _NEEDED = ("plotly", "starlette", "uvicorn")
-_STARTED = 30.0  # seconds for the page beside a run to say where it is
+_START_TIMEOUT = 30.0  # seconds for the background page to report its address
 
 
 def serve_here(
@@ -31,61 +31,64 @@ def serve_here(
     ready: Callable[[str], None],
     ended: Callable[[], object] | None = None,
 ) -> None:
-    """Serve a store until a signal comes or `ended` returns; `ready` is called with the address."""
+    """Serve a store until a signal arrives or `ended` returns; `ready` is called with the address.
+
+    Raises `CascadaError` if a package is missing, the port is taken, or the URL or SPEC is invalid.
+    """
     check_installed()
-    from cascada.report.live.serving import listening, serve_store  # what figures need is imported after it listens
+    from cascada.report.live.server import listening_socket, serve_store  # imports optional packages
     from cascada.store.address import checked_url
 
     checked_url(storage)
     networks = _networks(spec)
-    networks()  # a SPEC that is none is said at once
-    made, told = listening(port), {"storage": storage, "spec": spec}
-    serve_store(made, storage, networks, _process("draw"), told, ready, ended)
+    networks()  # raises now if SPEC is invalid
+    settings = {"storage": storage, "spec": spec}
+    serve_store(listening_socket(port), storage, networks, _python_command("compute_figures"), settings, ready, ended)
 
 
 def check_installed() -> None:
-    """Say how to install what the page needs."""
+    """Raise `CascadaError`, with the command that installs them, if packages of the live page are missing."""
     missing = [name for name in _NEEDED if find_spec(name) is None]
     if missing:
         raise CascadaError(f"the live page needs {', '.join(missing)}: pip install 'cascada[report]'.")
 
 
 @contextmanager
-def page_beside(storage: str, spec: str, study: str, port: int, *, quiet: bool) -> Iterator[Callable[[], None]]:
-    """A live page in a process of its own while this lasts, whatever ends it; to be called to say where it is.
+def background_page(storage: str, spec: str, study: str, port: int, *, quiet: bool) -> Iterator[Callable[[], None]]:
+    """Run a live page in a child process; yield a function that prints its address.
 
-    In a process of its own, as a run may keep this one busy. It hears of the end by its standard input, so it ends with
-    this process even if that is killed.
+    It needs a process of its own because a run may keep this one busy. The child ends when its standard input is
+    closed, so it ends with this process even if this process is killed.
     """
     process = subprocess.Popen(
-        _process("beside"),
+        _python_command("serve_in_background"),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
         encoding="ascii",
-        start_new_session=True,  # Ctrl-C is for the run
+        start_new_session=True,  # Ctrl-C interrupts the run only
     )
     assert process.stdin is not None
     assert process.stdout is not None
-    told = {"storage": storage, "spec": spec, "port": port}  # not as arguments: a URL may hold a password
+    settings = {"storage": storage, "spec": spec, "port": port}  # not as arguments: a URL may contain a password
     with suppress(OSError):
-        process.stdin.write(json.dumps(told) + "\n")
+        process.stdin.write(json.dumps(settings) + "\n")
         process.stdin.flush()
 
     def announce() -> None:
-        late = threading.Timer(_STARTED, process.kill)
-        late.daemon = True  # nobody waits for it who is interrupted
-        late.start()
+        timeout = threading.Timer(_START_TIMEOUT, process.kill)
+        timeout.daemon = True  # so that an interrupted process can exit before the timeout
+        timeout.start()
         try:
             line = process.stdout.readline() if process.stdout is not None else ""
         finally:
-            late.cancel()
-        said = json.loads(line) if line else {"error": "it did not start"}
-        if "url" not in said:
-            typer.echo(f"The live page cannot be shown, and the run goes on without: {said['error']}", err=True)
+            timeout.cancel()
+        reply = json.loads(line) if line else {"error": "it did not start"}
+        if "url" not in reply:
+            typer.echo(f"The live page cannot be shown; the run continues without it: {reply['error']}", err=True)
             return
-        address = f"{said['url']}?{urlencode({'study': study})}"
+        address = f"{reply['url']}?{urlencode({'study': study})}"
         typer.echo(f"The live page is at {address} while this runs.", err=quiet)
         if not quiet and sys.stdout.isatty() and _has_display():
             threading.Thread(target=_open, args=(address,), daemon=True).start()
@@ -104,44 +107,44 @@ def page_beside(storage: str, spec: str, study: str, port: int, *, quiet: bool) 
 
 
 def _has_display() -> bool:
-    """Whether a browser would have a window: one for terminals would take over this one."""
+    """Return whether a browser can open a window; a text browser would take over this terminal."""
     return sys.platform in ("win32", "darwin") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
 def _open(address: str) -> None:
-    with suppress(Exception):  # no browser, and nobody's fault: the address was printed
+    with suppress(Exception):  # without a browser the printed address is enough
         webbrowser.open(address)
 
 
 def _networks(spec: str | None) -> Callable[[], Sequence["Network"]]:
-    """The process that a SPEC names, loaded when it is first needed."""
+    """Return a function that returns the network of a SPEC, loaded at the first call, or nothing without a SPEC."""
     found: list[Network] = []
 
     def networks() -> Sequence["Network"]:
         if spec is not None and not found:
             from cascada.cli.stored import network_of
 
-            sys.path.insert(0, "")  # a SPEC may live in this folder
+            sys.path.insert(0, "")  # a SPEC may be in this folder
             found.append(network_of(spec))
         return found
 
     return networks
 
 
-# ---- other processes
+# ---- entry points of child processes
 
 
-def _process(what: str) -> list[str]:
-    """A command that runs a part of this module, with the path of this process: the same cascada."""
-    code = f"import sys; sys.path[:] = {sys.path!r}; from cascada.cli.live import {what}; {what}()"
+def _python_command(function: str) -> list[str]:
+    """Return a command that calls a function of this module, with the path of this process: the same cascada."""
+    code = f"import sys; sys.path[:] = {sys.path!r}; from cascada.cli.live import {function}; {function}()"
     return [sys.executable, "-c", code]
 
 
-def draw() -> None:
-    """Compute what takes long, for a server that asks by standard input; ends with it, whatever it is at."""
-    from cascada.report.live.computing import answers
+def compute_figures() -> None:
+    """Compute figures for a server that sends requests to standard input; exit as soon as that is closed."""
+    from cascada.report.live.figure_process import answer_requests
 
-    out, lines = _apart(), SimpleQueue[str]()
+    out, lines = _private_stdout(), SimpleQueue[str]()
 
     def listen() -> None:
         for line in sys.stdin:
@@ -149,36 +152,36 @@ def draw() -> None:
         os._exit(0)
 
     threading.Thread(target=listen, daemon=True).start()
-    told = json.loads(lines.get())
-    answers(iter(lines.get, None), out, told["storage"], _networks(told["spec"]))
+    settings = json.loads(lines.get())
+    answer_requests(iter(lines.get, None), out, settings["storage"], _networks(settings["spec"]))
 
 
-def beside() -> None:
-    """Serve beside a run, until standard input ends; the first line of it says what."""
-    out, told = _apart(), json.loads(sys.stdin.readline())
+def serve_in_background() -> None:
+    """Serve the live page of a run until standard input is closed; its first line holds the settings."""
+    out, settings = _private_stdout(), json.loads(sys.stdin.readline())
 
-    def say(said: dict[str, str]) -> None:
-        out.write(json.dumps(said) + "\n")
+    def reply(content: dict[str, str]) -> None:
+        out.write(json.dumps(content) + "\n")
         out.flush()
 
     def serve(port: int) -> None:
-        serve_here(told["storage"], told["spec"], port, lambda address: say({"url": address}), _parent_gone)
+        serve_here(settings["storage"], settings["spec"], port, lambda url: reply({"url": url}), _wait_for_parent)
 
     try:
         try:
-            serve(told["port"])
+            serve(settings["port"])
         except CascadaError as error:
             if isinstance(error, ArgumentError):
                 raise
-            serve(0)  # that port is taken: any other will do
-    except Exception as error:  # whatever it is, the run goes on
+            serve(0)  # the port is taken: use any free one
+    except Exception as error:  # the run continues whatever happens to its page
         with suppress(OSError):
-            say({"error": str(error)})
-    os._exit(0)  # whatever threads a SPEC may have started
+            reply({"error": str(error)})
+    os._exit(0)  # do not wait for threads that a SPEC may have started
 
 
-def _parent_gone() -> None:
-    """Return when the run ends: when it closes our standard input, or, as a child of its may hold that open, dies."""
+def _wait_for_parent() -> None:
+    """Return when the run ends: when it closes our standard input or, as a child may hold that open, when it dies."""
     parent, closed = os.getppid(), threading.Event()
 
     def listen() -> None:
@@ -190,8 +193,8 @@ def _parent_gone() -> None:
         pass
 
 
-def _apart() -> IO[str]:
-    """Standard output for the other process alone: what a SPEC prints goes where errors go."""
+def _private_stdout() -> IO[str]:
+    """Return standard output for messages alone; redirect what a SPEC prints to standard error."""
     out = os.fdopen(os.dup(1), "w", encoding="ascii")
     os.dup2(2, 1)
     return out

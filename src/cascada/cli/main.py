@@ -1,9 +1,9 @@
 """The ``cascada`` command.
 
-Each command is a function in a file of its own, named in :data:`COMMANDS` and imported only when it
-is called (or listed by ``--help``), so that no command waits for what another one needs.
+Each command is a function in a file of its own, listed in :data:`COMMANDS` and imported only when it
+is called (or listed by ``--help``), so that no command waits for the imports of another one.
 
-Exit codes: 0 it worked, 1 it failed, 2 it was called wrongly.
+Exit codes: 0 success, 1 failure, 2 invalid arguments.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ __all__ = ["COMMANDS", "app"]
 
 #: Name of a command → ``module:function``; the function's signature is the command's options.
 COMMANDS: Mapping[str, str] = {
-    "abandon": "cascada.cli.ending:abandon",
+    "abandon": "cascada.cli.fail:abandon",
     "add": "cascada.cli.add:add",
     "ask": "cascada.cli.ask:ask",
     "bench": "cascada.cli.bench:bench",
@@ -31,7 +31,7 @@ COMMANDS: Mapping[str, str] = {
     "demo": "cascada.cli.demo:demo",
     "enqueue": "cascada.cli.enqueue:enqueue",
     "export": "cascada.cli.export:export",
-    "fail": "cascada.cli.ending:fail",
+    "fail": "cascada.cli.fail:fail",
     "hard": "cascada.cli.hard:hard",
     "import": "cascada.cli.import_:import_",
     "new": "cascada.cli.new:new",
@@ -54,26 +54,26 @@ COMMANDS: Mapping[str, str] = {
 _TAKES_NUMBERS = ("correct", "tell-stage")
 
 
-# The signatures are click's; typer types them by a copy of click of its own, which mypy takes for another class.
+# The signatures are click's. Typer annotates them with its own copy of click, which mypy treats as other classes.
 class LazyCommands(TyperGroup):
     """A group that imports a command when it is needed and reports a :class:`CascadaError` in one line."""
 
     def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]  # noqa: ARG002
-        """The names of all commands, in the order of :data:`COMMANDS`."""
+        """Return the names of all commands, in the order of :data:`COMMANDS`."""
         return list(COMMANDS)
 
     def get_command(self, ctx: typer.Context, cmd_name: str) -> Any:  # type: ignore[override]  # noqa: ARG002
-        """The command of that name, imported now, or None when there is none."""
+        """Import and return the command of that name; return None if there is none."""
         if cmd_name not in COMMANDS:
             return None
         module, function = COMMANDS[cmd_name].split(":")
         command = typer.Typer(add_completion=False)
-        strange = {"ignore_unknown_options": cmd_name in _TAKES_NUMBERS}
-        command.command(cmd_name, context_settings=strange)(getattr(import_module(module), function))
+        context = {"ignore_unknown_options": cmd_name in _TAKES_NUMBERS}
+        command.command(cmd_name, context_settings=context)(getattr(import_module(module), function))
         return typer.main.get_command(command)
 
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
-        """Run the chosen command; an error that cascada raises on purpose needs no traceback."""
+        """Run the chosen command; print a `CascadaError` as one line, without a traceback, and exit with 1 or 2."""
         try:
             return super().invoke(ctx)
         except CascadaError as error:

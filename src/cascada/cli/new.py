@@ -1,4 +1,4 @@
-"""`cascada new FILE.toml`: a file to start from."""
+"""`cascada new FILE.toml`: write a template of a process description."""
 
 import shlex
 from importlib.resources import files
@@ -16,19 +16,19 @@ def new(
     file: Annotated[Path, typer.Argument(metavar="FILE.toml", help="The file to write; it must not be there yet.")],
     json_output: Json = False,
 ) -> None:
-    """Write a description of a process to start from: two stages that are commands, with what each line means.
+    """Write a template of a process description: two stages that are commands, with a comment on every line.
 
-    It runs as it is; put your own commands, controls and outputs in. --json prints the path.
+    It runs as it is; replace its commands, controls and outputs by your own. --json prints the path.
 
     For example: cascada new process.toml
     """
     if file.suffix.lower() != ".toml":
         raise ArgumentError(
-            f"FILE.toml must end with .toml, so that `cascada run` knows what it is; got {str(file)!r}."
+            f"FILE.toml must end with .toml, so that `cascada run` recognises its format; got {str(file)!r}."
         )
     text = files("cascada.cli").joinpath("new.toml").read_text(encoding="utf-8")
     try:
-        with file.open("x", encoding="utf-8") as new_file:  # x: only if there is nothing of this name
+        with file.open("x", encoding="utf-8") as new_file:  # x: fails if the file exists
             new_file.write(text.replace("FILE.toml", file.name))
     except FileExistsError:
         raise ArgumentError(f"{file} is already there, and is not overwritten. Give another name.") from None

@@ -1,4 +1,4 @@
-"""How results are printed: a few lines for people, JSON for programs."""
+"""Output of results: a few lines of text for people, JSON for programs."""
 
 import json
 import math
@@ -15,17 +15,17 @@ from cascada.study.result import SENTENCES
 
 
 def summary(result: Result) -> str:
-    """A few lines for people."""
+    """Return a result as a few lines of text."""
     if result.best is None:
         reasons = [trial.reason for trial in result.trials if trial.reason]
         return "\n".join([f"{SENTENCES[result.status]} No run was completed.", *reasons[-1:]])
-    others = ("failed", "abandoned", "running", "waiting")  # the last three only in a store
+    others = ("failed", "abandoned", "running", "waiting")  # the last three occur only in a store
     counts = {state: sum(trial.state == state for trial in result.trials) for state in others}
-    said = ", ".join(f"{count} {state}" for state, count in counts.items() if count)
+    incomplete = ", ".join(f"{count} {state}" for state, count in counts.items() if count)
     assert result.best.value is not None, "the best run is complete"
     lines = [SENTENCES[result.status], f"best value  {number_text(result.best.value)}", "best settings"]
     lines += [f"  {name:<12} {value:.8g}" for name, value in result.best.controls.items()]
-    lines += [f"runs        {len(result.trials)}" + (f" ({said})" if said else "")]
+    lines += [f"runs        {len(result.trials)}" + (f" ({incomplete})" if incomplete else "")]
     shown = result.certificate.shown
     if shown is not None:
         lines += [f"gap         {shown.gap} ({result.gap_kind})"]
@@ -36,7 +36,7 @@ def summary(result: Result) -> str:
 
 
 def as_json(result: Result) -> dict[str, Any]:
-    """All of a result."""
+    """Return a whole result as the content of a JSON object."""
     return {
         "status": result.status,
         "best": None if result.best is None else trial_json(result.best),
@@ -50,7 +50,7 @@ def as_json(result: Result) -> dict[str, Any]:
 
 
 def trial_json(trial: Trial) -> dict[str, Any]:
-    """One trial."""
+    """Return a trial as the content of a JSON object."""
     return {
         "number": trial.number,
         "state": trial.state,
@@ -62,7 +62,7 @@ def trial_json(trial: Trial) -> dict[str, Any]:
 
 
 def print_json(content: Any) -> None:
-    """One JSON document; what is no number there (an infinite bound) is null."""
+    """Print one JSON document; infinite numbers and NaN, which JSON lacks, become null."""
     typer.echo(json.dumps(_finite(content), allow_nan=False))
 
 
@@ -77,7 +77,7 @@ def _finite(content: Any) -> Any:
 
 
 def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """A table as wide as it needs to be, or, on a terminal, as that is."""
+    """Print a table; on a terminal no wider than the terminal, otherwise as wide as its content."""
     from rich.console import Console
     from rich.table import Table
 
@@ -91,22 +91,22 @@ def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 def settings(controls: Mapping[str, float | int]) -> str:
-    """Controls to be set, a line each, with every digit: a run at rounded settings is another run."""
+    """Return controls, one per line, with all digits: a run at rounded settings is a different run."""
     return "\n".join(f"  {name:<12} {number_text(value)}" for name, value in controls.items())
 
 
 def number_text(value: float) -> str:
-    """A number with every digit."""
+    """Return a number with all its digits."""
     return repr(value)
 
 
 def rounded(value: float | None) -> str:
-    """A number with as many digits as a reader of a table wants."""
+    """Return a number with six digits, for tables; an empty text for None."""
     return "" if value is None else f"{value:.6g}"
 
 
 def outcome(trial: Trial, network: Network) -> str:
-    """The state of a trial after a change, in a sentence."""
+    """Return a sentence about the state of a trial after a change."""
     if trial.value is not None:
         return f"Trial {trial.number} is complete: {network.objective[1]} = {number_text(trial.value)}."
     missing = [stage.name for stage in network.stages if stage.name not in trial.outputs]

@@ -1,4 +1,4 @@
-"""`cascada problems`: the built-in problems."""
+"""`cascada problems`: list the built-in problems."""
 
 import json
 import sys
@@ -10,9 +10,9 @@ from cascada.problems import PROBLEMS, by_name
 
 
 def problems(
-    json_output: Annotated[bool, typer.Option("--json", help="Print one JSON object a problem, as a list.")] = False,
+    json_output: Annotated[bool, typer.Option("--json", help="Print a JSON list with one object per problem.")] = False,
 ) -> None:
-    """List the built-in problems: structure, dimension, and the best value with how it is known."""
+    """List the built-in problems: structure, dimension, and the best value with the source that it is known from."""
     rows = []
     for name in PROBLEMS:
         problem = by_name(name)

@@ -1,4 +1,4 @@
-"""How commands with many runs show that they move."""
+"""Progress display of commands with many runs."""
 
 import sys
 from collections.abc import Iterator
@@ -11,12 +11,15 @@ from cascada.experiments.pool import Report
 
 @contextmanager
 def progress(wanted: bool) -> Iterator[Report]:
-    """A function to call after every run: a bar on a terminal, else a line now and then; nothing if not wanted."""
+    """Yield a function to call after every run: it shows a bar on a terminal, else up to twenty lines.
+
+    If not wanted, the function does nothing.
+    """
     if not wanted:
         yield lambda _done, _total: None
         return
     if not sys.stderr.isatty():
-        yield _line_now_and_then
+        yield _occasional_line
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -27,7 +30,7 @@ def progress(wanted: bool) -> Iterator[Report]:
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
-def _line_now_and_then(done: int, total: int) -> None:
-    """Twenty lines in all, so that a log shows that it moves."""
+def _occasional_line(done: int, total: int) -> None:
+    """Print at most twenty lines in all, so that a log file shows progress but stays short."""
     if done and done * 20 // total > (done - 1) * 20 // total:
         typer.echo(f"{done} of {total} runs", err=True)

@@ -1,4 +1,4 @@
-"""`cascada report`: a study as one page that needs nothing else, for people who were not there."""
+"""`cascada report`: write a study as one self-contained HTML page."""
 
 import shlex
 from pathlib import Path

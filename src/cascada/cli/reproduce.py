@@ -1,4 +1,4 @@
-"""`cascada reproduce`: the paper's experiments, with its figures and what became of its claims."""
+"""`cascada reproduce`: run the paper's experiments, draw its figures and check its claims."""
 
 import json
 from dataclasses import replace
@@ -18,7 +18,7 @@ from cascada.experiments.reproduce import reproduce as reproduce_paper
 def reproduce(
     out: Annotated[Path, typer.Option(help="The folder for everything that is written.")],
     quick: Annotated[bool, typer.Option("--quick", help="Fewer and shorter trials: about a minute.")] = False,
-    jobs: Annotated[int | None, typer.Option(help="Processes at once; by default one a core.", min=1)] = None,
+    jobs: Annotated[int | None, typer.Option(help="Processes at once; by default one per core.", min=1)] = None,
     seed: Annotated[int, typer.Option(help="Seed of the algorithms' random choices.", min=0)] = 0,
     json_output: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
@@ -27,7 +27,7 @@ def reproduce(
     Every finished run is kept: the same command continues after an interrupt.
     """
     try:
-        import_module("matplotlib")  # before hours of computing, not after
+        import_module("matplotlib")  # fail now rather than after hours of computing
     except ImportError as error:
         raise ArgumentError(f'the figures need matplotlib ({error}). Run: pip install "cascada[paper]".') from error
     settings = replace(QUICK if quick else Settings(), seed=seed)

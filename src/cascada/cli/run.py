@@ -1,4 +1,4 @@
-"""`cascada run SPEC`: optimise a process and print the best run, its gap and what it rests on."""
+"""`cascada run SPEC`: optimise a process and print the best run, its gap and the assumptions behind it."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from cascada.algorithms import NAMES
-from cascada.cli.running import Dask, Jobs, at_work, print_result
+from cascada.cli.execution import Dask, Jobs, execution_options, print_result
 from cascada.cli.stored import Json, Storage, given, process_of, store_at
 from cascada.errors import ArgumentError
 from cascada.study import maximise
@@ -29,7 +29,8 @@ def run(
     ] = 100,
     tolerance: Annotated[float | None, typer.Option(help="Stop when the proven gap is at most this.")] = None,
     stop_on_estimated: Annotated[
-        bool, typer.Option("--stop-on-estimated", help="Stop on an estimated gap, too: kernels or norms are not known.")
+        bool,
+        typer.Option("--stop-on-estimated", help="Stop on an estimated gap, too: if kernels or norms are not known."),
     ] = False,
     seed: Annotated[
         int | None,
@@ -44,20 +45,20 @@ def run(
         typer.Option(metavar="NAME", help="The study's name in the store; by default that of the problem or file."),
     ] = None,
     worker: Annotated[
-        str, typer.Option(metavar="NAME", help="Who runs, in the store; processes side by side need a name each.")
+        str, typer.Option(metavar="NAME", help="This worker's name in the store; each parallel process needs its own.")
     ] = "main",
     amend: Annotated[
-        bool, typer.Option("--amend", help="Go on with other kernels, norm bounds or offsets than the stored ones.")
+        bool, typer.Option("--amend", help="Continue with other kernels, norm bounds or offsets than the stored ones.")
     ] = False,
     serve: Annotated[
         bool, typer.Option("--serve", help="Show a live page while this runs (with --storage; needs the extra report).")
     ] = False,
     json_output: Json = False,
 ) -> None:
-    """Optimise a process: print the best run, how far from the best possible it can be, and why that is so.
+    """Optimise a process: print the best run, how far from the best possible it can be, and why.
 
-    With --storage every run is kept: the same command goes on after an interrupt, and one with a larger budget does
-    more runs. With --serve as well, a page shows them as they arrive; `cascada serve` shows it afterwards.
+    With --storage every run is kept: the same command continues after an interrupt, and one with a larger budget adds
+    runs. With --serve as well, a live page shows runs as they arrive; `cascada serve` shows it afterwards.
 
     For example: cascada run my_process.py:network --tolerance 0.01 --jobs 4
     """
@@ -66,9 +67,9 @@ def run(
     if minimize and network.sign > 0:
         network = network.mirrored()
     if serve and storage is None:
-        raise ArgumentError("a live page shows what is in a store: give --storage URL, as in sqlite:///alloy.db.")
-    with at_work(jobs, dask) as workers, ExitStack() as beside:
-        options = workers | {"budget": budget, "progress": not json_output}
+        raise ArgumentError("--serve needs a store, and got none; give --storage URL, as in sqlite:///alloy.db.")
+    with execution_options(jobs, dask) as execution, ExitStack() as stack:
+        options = execution | {"budget": budget, "progress": not json_output}
         if storage is None:
             if study is not None:
                 given(storage)
@@ -84,14 +85,14 @@ def run(
             print_result(found, None, json_output)
             return
         name = study or _name(spec)
-        announce = beside.enter_context(_page(storage, spec, name, json_output)) if serve else None
+        announce = stack.enter_context(_page(storage, spec, name, json_output)) if serve else None
         opened = open_study(
             store_at(storage, create=True),
             name,
             network,
             algorithm=algorithm,
             seed=seed,
-            planned=budget,  # a later budget may be larger: the first one stays
+            planned=budget,  # stored by the first call only; a later call may have a larger budget
             tolerance=tolerance,
             stop_on_estimated=stop_on_estimated,
             worker=worker,
@@ -103,18 +104,18 @@ def run(
 
 
 def _page(storage: str, spec: str, name: str, quiet: bool) -> AbstractContextManager[Callable[[], None]]:
-    """The live page beside this; started before the study is opened, as both take a second."""
-    from cascada.cli.live import check_installed, page_beside
+    """Start the live page in the background; before the study is opened, as each of the two takes a second."""
+    from cascada.cli.live import background_page, check_installed
     from cascada.cli.serve import PORT
     from cascada.store.address import checked_url
 
     check_installed()
     checked_url(storage)
-    return page_beside(storage, spec, name, PORT, quiet=quiet)
+    return background_page(storage, spec, name, PORT, quiet=quiet)
 
 
 def _name(spec: str) -> str:
-    """The name of a study of which only the process is given: the problem's, or that of the file or module."""
+    """Return the default name of a study: that of its problem, file or module."""
     place, colon, _ = spec.rpartition(":")
     if not colon:
         return PurePath(spec).stem if spec.endswith(".toml") else spec

@@ -1,4 +1,4 @@
-"""`cascada serve`: the studies of a store as a live page on this machine."""
+"""`cascada serve`: show the studies of a store as a live page on this machine."""
 
 from typing import Annotated
 
@@ -13,15 +13,15 @@ PORT = 8765
 def serve(
     storage: Storage = None,
     port: Annotated[
-        int, typer.Option(min=0, max=65535, metavar="PORT", help="The page's port; 0 is any that is free.")
+        int, typer.Option(min=0, max=65535, metavar="PORT", help="The page's port; 0 means any free port.")
     ] = PORT,
     spec: Spec = None,
     json_output: Json = False,
 ) -> None:
     """Show the studies of a store as a live page, until Ctrl-C.
 
-    The page is that of `cascada report`, and changes as runs arrive. It is for browsers on this machine alone, and
-    nothing can be changed by it. Needs the extra `report`.
+    The page is that of `cascada report`, updated as runs arrive. It is read-only, and only browsers on this machine can
+    reach it. Needs the extra `report`.
 
     For example: cascada serve --storage sqlite:///alloy.db
     """

@@ -1,4 +1,4 @@
-"""`cascada status`: the studies of a store, or how one of them stands."""
+"""`cascada status`: list the studies of a store, or print the state of one."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,9 +22,9 @@ STATES: tuple[TrialState, ...] = get_args(TrialState)
 
 
 def status(study: OneOrAll = None, storage: Storage = None, spec: Spec = None, json_output: Json = False) -> None:
-    """Print the studies of a store, or how one of them stands.
+    """List the studies of a store, or print the state of one.
 
-    Of one study: trials by state, the best run, its gap and what that rests on, open trials with their controls.
+    Of one study: trials by state, the best run, its gap and the assumptions behind it, open trials with their controls.
     """
     if study is None:
         store = store_at(storage)
@@ -44,7 +44,7 @@ def status(study: OneOrAll = None, storage: Storage = None, spec: Spec = None, j
 
 
 def _listed(name: str, events: "Sequence[Event]") -> dict[str, Any]:
-    """A row of the list; from the log alone, for studies whose formulas are not at hand."""
+    """Return a row of the list. It is read from the log alone, so the formulas of known stages are not needed."""
     found = summarised(name, events)
     return {
         "study": name,

@@ -1,4 +1,4 @@
-"""`cascada worker`: one of any number of processes, on any number of machines, that run one study."""
+"""`cascada worker`: one of several processes, possibly on several machines, that run one study."""
 
 import os
 import socket
@@ -6,23 +6,23 @@ from typing import Annotated
 
 import typer
 
-from cascada.cli.running import Dask, Jobs, at_work, print_result
+from cascada.cli.execution import Dask, Jobs, execution_options, print_result
 from cascada.cli.stored import Json, Storage, StudyName, process_of, store_at
 from cascada.study.catalogue import open_study
 
-_BUDGET = 100  # as that of `cascada run`
+_BUDGET = 100  # the default of `cascada run`
 
 
 def worker(
     spec: Annotated[
-        str, typer.Argument(metavar="SPEC", help="The process, as for `cascada run`; here, where the worker runs.")
+        str, typer.Argument(metavar="SPEC", help="The process, as for `cascada run`; it runs on this machine.")
     ],
     study: StudyName,
     storage: Storage = None,
     budget: Annotated[
         int | None,
         typer.Option(
-            min=1, help="Stop when the study has so many runs.", show_default="what the study was created for, or 100"
+            min=1, help="Stop when the study has this many runs.", show_default="what the study was created for, or 100"
         ),
     ] = None,
     jobs: Jobs = None,
@@ -32,7 +32,7 @@ def worker(
         typer.Option(
             "--worker",
             metavar="NAME",
-            help="Its name in the store: one that is started again under its name first ends its open runs.",
+            help="The worker's name in the store: a worker restarted under its name first resumes its open runs.",
             show_default="host and process id",
         ),
     ] = None,
@@ -40,8 +40,8 @@ def worker(
 ) -> None:
     """Run trials of a study until it has enough of them; start as many workers as there are machines and cores.
 
-    All take part in one study: no point is run twice, and the runs of a worker that dies are taken over by others after
-    a minute. A study that is not there yet is created.
+    All workers share one study: no point is run twice, and others take over the runs of a dead worker after a minute.
+    The study is created if it does not exist yet.
 
     For example: cascada worker process.toml --storage postgresql://lab/studies --study alloy
     """
@@ -54,6 +54,6 @@ def worker(
         any_sense=True,
         planned=budget or _BUDGET,
     )
-    with at_work(jobs, dask) as workers:
+    with execution_options(jobs, dask) as options:
         budget = budget or found.horizon or _BUDGET
-        print_result(found.optimise(process, budget=budget, progress=not json_output, **workers), study, json_output)
+        print_result(found.optimise(process, budget=budget, progress=not json_output, **options), study, json_output)

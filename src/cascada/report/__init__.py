@@ -1,4 +1,4 @@
-"""Pictures of a study: figures for notebooks, and one self-contained page. Needs the extra `report` (plotly)."""
+"""Reports of a study: figures for notebooks, and one self-contained page. Needs the extra `report` (plotly)."""
 
 from cascada.report.acquisition import plot_acquisition
 from cascada.report.contributions import gap_contributions, plot_gap_contributions

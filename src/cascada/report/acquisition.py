@@ -1,4 +1,4 @@
-"""What the objective is believed to be, and can be, over one or two controls: where the next run may pay."""
+"""The figure of the objective's mean and bound over one or two controls, which shows where the next run may pay."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,20 +8,21 @@ import numpy as np
 from cascada.arrays import Array
 from cascada.errors import ArgumentError
 from cascada.outwards import rounded_down, rounded_up
-from cascada.report.promising import coordinates_of, optimistic, promising_point
+from cascada.report.promising_point import coordinates_of, optimistic, promising_point
 from cascada.report.theme import BLUE, ORANGE, SCALE, escaped, figure, number, plotly_objects
 from cascada.store.trial import Trial
 from cascada.study.reader import Reader
 
 _LINE, _SIDE = 201, 41
-_DIGITS = 5  # of a bound that is pointed at
-_FLAT = 0.02  # of what the bound is above the best run: less than that from place to place says nothing
+_DIGITS = 5  # of a bound in a hover text
+_FLAT = 0.02  # a bound that varies by less than this fraction of its distance to the best run counts as constant
 
 
 def plot_acquisition(study: Reader, controls: Sequence[str] | None = None) -> Any:
-    """The mean of the objective and the best it can be, over one control, or the latter over two.
+    """Plot the mean and the bound of the objective over one control, or the bound over two.
 
-    The other controls are as in the best run, or before it where the objective may be best.
+    The other controls are those of the best run or, before there is one, those of the most promising point. Raises
+    `ArgumentError` if `controls` are not one or two controls of the network.
     """
     names, domain = _chosen(study, controls), study.network.domain
     columns = [domain.names.index(name) for name in names]
@@ -46,15 +47,15 @@ def plot_acquisition(study: Reader, controls: Sequence[str] | None = None) -> An
 
 
 def caption_of_acquisition(study: Reader) -> str:
-    """What the figure shows if nobody chose controls: over which, and what the others are."""
+    """Return the caption of the figure with default controls: which they are, and the values of the others."""
     names, domain = _chosen(study, None), study.network.domain
     values = domain.decode(_middle(study)[None])[0]
     others = [f"{name} = {number(values[i])}" for i, name in enumerate(domain.names) if name not in names]
     at = f", with {', '.join(others)}" if others else ""
-    said = f"The best that the objective can be over {' and '.join(names)}{at}"
+    bound = f"The best that the objective can be over {' and '.join(names)}{at}"
     if len(names) == 1:
-        return f"{said} (dotted), and what is expected of it (line)."
-    return f"{said}. Dots are runs, whatever their other controls were, and the star is the best run."
+        return f"{bound} (dotted), and what is expected of it (line)."
+    return f"{bound}. Dots are runs, whatever their other controls were, and the star is the best run."
 
 
 def _chosen(study: Reader, controls: Sequence[str] | None) -> tuple[str, ...]:
@@ -66,7 +67,7 @@ def _chosen(study: Reader, controls: Sequence[str] | None) -> tuple[str, ...]:
 
 
 def _middle(study: Reader) -> Array:
-    """Coordinates (d,) of the point that the figure goes through."""
+    """Return the coordinates (d,) of the point that the figure passes through."""
     best, domain = study.best_trial, study.network.domain
     middle = promising_point(study) if best is None else coordinates_of(study, best.controls)[0]
     return (domain.lower + domain.upper) / 2 if middle is None else middle
@@ -82,12 +83,12 @@ def _add_lines(shown: Any, study: Reader, x: Array, mean: Array, upper: Array) -
 
 
 def _add_map(shown: Any, study: Reader, names: Sequence[str], axes: Sequence[Array], upper: Array) -> None:
-    """Colours, unless they are all the same; the runs, and the best of them."""
+    """Add a map of the bound, unless it is nearly constant; then the runs and the best run."""
     go, best = plotly_objects(), study.best_trial
     if flat(upper, None if best is None else best.value):
-        said = f"about {upper.mean():.3g} wherever this map looks:<br>none of it is ruled out yet"
+        note = f"about {upper.mean():.3g} wherever this map looks:<br>none of it is ruled out yet"
         where = {"x": 0.5, "y": 1, "xref": "paper", "yref": "paper", "yanchor": "bottom"}
-        shown.add_annotation(**where, text=said, showarrow=False)
+        shown.add_annotation(**where, text=note, showarrow=False)
         shown.update_layout(margin={"t": 90}, title={"y": 0.96, "yanchor": "top"})
         edges = [
             np.log10(axis[[0, -1]]) if study.network.domain.controls[n].log else axis[[0, -1]]
@@ -95,7 +96,7 @@ def _add_map(shown: Any, study: Reader, names: Sequence[str], axes: Sequence[Arr
         ]
         shown.update_layout(xaxis={"range": edges[0].tolist()}, yaxis={"range": edges[1].tolist()})
     else:
-        # Lines between the colours would be speckles where the bound is nearly the same over a part of the map.
+        # No contour lines: they become speckles where the bound is nearly constant.
         scale = {"colorscale": SCALE, "reversescale": study.network.sign < 0}
         colours = {"contours": {"coloring": "heatmap"}, "line": {"width": 0}, **scale}
         over = {"text": [_outwards(study, row) for row in upper], "hovertemplate": "%{x}, %{y}: %{text}"}
@@ -109,12 +110,12 @@ def _add_map(shown: Any, study: Reader, names: Sequence[str], axes: Sequence[Arr
 
 
 def _outwards(study: Reader, bounds: Array) -> list[str]:
-    """The best that the objective can be at points (n,), as texts to be shown where they are pointed at."""
+    """Return bounds (n,) as hover texts, rounded so that they remain bounds."""
     return [(rounded_up if study.network.sign > 0 else rounded_down)(bound, _DIGITS) for bound in bounds]
 
 
 def flat(upper: Array, best: float | None) -> bool:
-    """Whether a bound is so much the same at all points of a map, seen from the best run, that it rules out none."""
+    """Return whether a bound is so nearly constant over a map that it rules out no part of it."""
     spread = float(np.ptp(upper))
     above = float(np.abs(upper).max() if best is None else np.abs(upper - best).max())
     return spread <= _FLAT * above

@@ -1,7 +1,7 @@
-"""The network as a drawing: stages from top to bottom, their controls and outputs beside them, values of the best run.
+"""The drawing of a network: stages from top to bottom, with their controls, outputs and the values of a trial.
 
-The page may be as wide as a desk or as narrow as a phone, and the figure is made before anybody knows. So heights are
-counted in pixels, and what is written has to fit into the narrowest page, whatever the width.
+The width of the page is unknown when the figure is made: it may be a wide screen or a phone. So heights are in pixels,
+and all text has to fit into the narrowest page.
 """
 
 from collections.abc import Sequence
@@ -15,71 +15,71 @@ from cascada.store.trial import Trial
 from cascada.study.reader import Reader
 
 # In pixels.
-_NARROW = 296  # what a page of 360 leaves for a drawing
+_NARROW = 296  # width of the drawing on a page of 360 pixels
 _TOP, _SIDE, _BOTTOM = 56, 8, 16  # margins
 _BOX, _BETWEEN, _REACH, _GAP = 28, 34, 24, 8  # a box's height, from row to row, arrows from controls, and to outputs
-_SMALL, _LARGE, _NAME = 8, 11, 12  # letters; of names in boxes at most the last
-_ASPECT, _BOLD = 0.62, 0.68  # how wide a letter is, as part of its height: rather too much
-_SPACING = 1.35  # from line to line, as part of the letters' height
-_PASSING = 0.35  # of a stage's width, for a value that only passes by
+_SMALL, _LARGE, _NAME = 8, 11, 12  # font sizes: smallest, largest, and largest of names in boxes
+_ASPECT, _BOLD = 0.62, 0.68  # width of a letter as a fraction of the font size, normal and bold; overestimates
+_SPACING = 1.35  # line height as a multiple of the font size
+_PASSING = 0.35  # width of a value that passes by, as a fraction of a stage's width
 
 _ARROW = {"showarrow": True, "arrowhead": 2, "arrowwidth": 1.5}
 
 
 @dataclass(frozen=True)
 class _Drawn:
-    """A stage in its row: what is written, and its width and place; lengths in pixels, x as part of the width."""
+    """A stage in its row: its text, width in pixels, and position x as a fraction of the figure's width."""
 
     node: Node
     x: float
     width: float
     name: str
-    letters: float  # of the name
+    letters: float  # font size of the name
     controls: tuple[str, ...]
     outputs: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class _Row:
-    """Stages side by side, and the places of all that arrows lead to or that passes by."""
+    """Stages side by side, and the positions of all stages and passing values in the row."""
 
     places: dict[str, float]
     stages: tuple[_Drawn, ...]
-    letters: float
-    beside: bool  # whether controls and outputs are to the left and to the right of the box, else above and below
-    first: bool  # nothing leads to its stages, so that there is room above them
+    letters: float  # font size
+    sideways: bool  # whether controls and outputs are to the left and to the right of the box, else above and below
+    first: bool  # no arrows lead to its stages, so that there is room above them
 
     @property
     def above(self) -> float:
-        """From the top of the row to the boxes."""
-        if self.beside:
+        """Distance from the top of the row to the boxes."""
+        if self.sideways:
             return (self.height - _BOX) / 2
         return max(self.upper(stage) for stage in self.stages)
 
     @property
     def height(self) -> float:
-        """Of everything in it."""
-        if self.beside:
+        """Height of the row with all its text."""
+        if self.sideways:
             return max(_BOX, *(self.tall(max(len(s.controls), len(s.outputs))) for s in self.stages))
         return self.above + _BOX + max(self.lower(stage) for stage in self.stages)
 
     def tall(self, lines: int) -> float:
-        """So many lines."""
+        """Return the height of this many lines of text."""
         return lines * _SPACING * self.letters + 4 * bool(lines)
 
     def upper(self, stage: _Drawn) -> float:
-        """What is above the box: the controls, with an arrow."""
-        return self.tall(len(stage.controls)) + _REACH if self.first and stage.controls and not self.beside else 0.0
+        """Return the height of the text above the box: the controls, with an arrow."""
+        return self.tall(len(stage.controls)) + _REACH if self.first and stage.controls and not self.sideways else 0.0
 
     def lower(self, stage: _Drawn) -> float:
-        """What is below the box."""
-        if self.beside:
+        """Return the height of the text below the box."""
+        if self.sideways:
             return 0.0
         return self.tall(len(stage.outputs)) + (0.0 if self.first else self.tall(len(stage.controls)))
 
 
 def plot_network(study: Reader, trial: Trial | None = None) -> Any:
-    """Stages from top to bottom, with the values of a trial, by default of the best."""
+    """Draw the stages from top to bottom, with the values of a trial, by default of the best."""
     trial = study.best_trial if trial is None else trial
     rows = _rows(study.network, trial)
     high = sum(row.height for row in rows) + _BETWEEN * (len(rows) - 1)
@@ -90,7 +90,7 @@ def plot_network(study: Reader, trial: Trial | None = None) -> Any:
         showlegend=False,
         dragmode=False,
     )
-    # One unit upright is one pixel, as long as nobody zooms.
+    # One vertical unit is one pixel, as zooming is disabled.
     shown.update_xaxes(visible=False, range=[0, 1], fixedrange=True)
     shown.update_yaxes(visible=False, range=[high, 0], fixedrange=True)
     top = 0.0
@@ -103,13 +103,13 @@ def plot_network(study: Reader, trial: Trial | None = None) -> Any:
     return shown
 
 
-# ---- where everything is
+# ---- layout
 
 
 def _rows(network: Network, trial: Trial | None) -> list[_Row]:
-    """A stage is as far down as the longest way to it."""
+    """Return the rows; the row of a stage is the length of the longest path to it."""
     depth: dict[str, int] = {}
-    until: dict[str, int] = {}  # the row of the last stage that it leads to
+    until: dict[str, int] = {}  # the row of a stage's last child
     for node in network.nodes:
         depth[node.stage.name] = row = 1 + max((depth[parent] for parent in node.parents), default=-1)
         until |= {parent: max(row, until.get(parent, 0)) for parent in node.parents}
@@ -123,7 +123,10 @@ def _rows(network: Network, trial: Trial | None) -> list[_Row]:
 
 
 def _places(nodes: Sequence[Node], passing: Sequence[str], before: dict[str, float]) -> dict[str, float]:
-    """In the order of what leads to them, so that few arrows cross; where a value passes by needs little width."""
+    """Return the positions in a row, ordered by those of the parents so that few arrows cross.
+
+    A passing value needs less width than a stage.
+    """
     wanted = {name: before[name] for name in passing}
     for node in nodes:
         above = [before[parent] for parent in node.parents]
@@ -137,16 +140,16 @@ def _places(nodes: Sequence[Node], passing: Sequence[str], before: dict[str, flo
 
 
 def _row(nodes: Sequence[Node], places: dict[str, float], trial: Trial | None, first: bool) -> _Row:
-    """What is written, in letters that let it fit."""
+    """Return a row with its text, in a font size that lets the text fit."""
     share = _NARROW / (len(nodes) + _PASSING * (len(places) - len(nodes)))
     drawn = [_drawn(node, places[node.stage.name], trial, share) for node in nodes]
     wide = max(max(map(len, (*stage.controls, *stage.outputs))) for stage in drawn)
-    beside = len(places) == 1 and _fits_beside(drawn[0])
-    letters = _LARGE if beside else min(max((share - _GAP) / (_ASPECT * wide), _SMALL), _LARGE)
-    return _Row(places, tuple(drawn), letters, beside, first)
+    sideways = len(places) == 1 and _fits_sideways(drawn[0])
+    letters = _LARGE if sideways else min(max((share - _GAP) / (_ASPECT * wide), _SMALL), _LARGE)
+    return _Row(places, tuple(drawn), letters, sideways, first)
 
 
-def _fits_beside(stage: _Drawn) -> bool:
+def _fits_sideways(stage: _Drawn) -> bool:
     half = (_NARROW - stage.width) / 2
     left, right = (_ASPECT * _LARGE * max(map(len, lines), default=0) for lines in (stage.controls, stage.outputs))
     return left + _REACH <= half and right + _GAP <= half
@@ -166,10 +169,10 @@ def _drawn(node: Node, x: float, trial: Trial | None, share: float) -> _Drawn:
 
 
 def _lines(name: str, value: float | None, room: int) -> list[str]:
-    """A name and its value: in two lines if one has no room for them, and the name cut if it is too long even so."""
-    said = "" if value is None else f"= {number(value)}"
-    together = f"{name} {said}".strip()
-    return [together] if len(together) <= room else [line for line in (_cut(name, room), said) if line]
+    """Return a name and its value as one line, or as two if one is too long; a name that is still too long is cut."""
+    equals = "" if value is None else f"= {number(value)}"
+    line = f"{name} {equals}".strip()
+    return [line] if len(line) <= room else [part for part in (_cut(name, room), equals) if part]
 
 
 def _cut(name: str, room: int) -> str:
@@ -184,19 +187,19 @@ def _draw_row(shown: Any, row: _Row, top: float) -> None:
     y = top + row.above
     for stage in row.stages:
         _draw_box(shown, stage, y)
-        (_draw_beside if row.beside else _draw_around)(shown, row, stage, y)
+        (_draw_sideways if row.sideways else _draw_around)(shown, row, stage, y)
 
 
 def _draw_box(shown: Any, stage: _Drawn, y: float) -> None:
     font = {"color": "#FFFFFF", "size": stage.letters}
-    box = {"bgcolor": BLUE, "width": stage.width, "height": _BOX - 2, "font": font}  # plotly adds a pixel all around
+    box = {"bgcolor": BLUE, "width": stage.width, "height": _BOX - 2, "font": font}  # plotly adds a pixel on each side
     if stage.name != stage.node.stage.name:
         box["hovertext"] = escaped(stage.node.stage.name)
     _write(shown, stage.x, y + _BOX / 2, [f"<b>{escaped(stage.name)}</b>"], box)
 
 
-def _draw_beside(shown: Any, row: _Row, stage: _Drawn, y: float) -> None:
-    """Controls to the left of a box that begins at y, with an arrow to it, and outputs to the right."""
+def _draw_sideways(shown: Any, row: _Row, stage: _Drawn, y: float) -> None:
+    """Draw controls to the left of a box with top y, with an arrow to it, and outputs to the right."""
     half = stage.width / 2
     left = {"ax": -_REACH, "ay": 0, "xshift": -half, "xanchor": "right", "align": "right"}
     right = {"xshift": half + _GAP, "xanchor": "left", "align": "left"}
@@ -205,7 +208,7 @@ def _draw_beside(shown: Any, row: _Row, stage: _Drawn, y: float) -> None:
 
 
 def _draw_around(shown: Any, row: _Row, stage: _Drawn, y: float) -> None:
-    """Outputs below a box that begins at y, and controls above, or below too where other arrows come from above."""
+    """Draw outputs below a box with top y; controls above it in the first row, else also below, under the arrows."""
     controls, below = _escaped(stage.controls), y + _BOX
     if row.first:
         down = {"ax": 0, "ay": -_REACH, "yanchor": "bottom"}
@@ -217,7 +220,7 @@ def _draw_around(shown: Any, row: _Row, stage: _Drawn, y: float) -> None:
 
 
 def _draw_edges(shown: Any, before: _Row, row: _Row, top: float) -> None:
-    """Arrows to the boxes, and lines to where values go on."""
+    """Draw arrows to the boxes of a row, and lines for the values that pass through it."""
     start = top - _BETWEEN
     for stage in before.stages:
         leads = any(stage.node.stage.name in child.node.parents for child in row.stages)
@@ -229,7 +232,9 @@ def _draw_edges(shown: Any, before: _Row, row: _Row, top: float) -> None:
             x, y = before.places[parent], top + row.above
             ends = {"x": stage.x, "y": y, "ax": x, "ay": start, "axref": "x", "ayref": "y"}
             shown.add_annotation(**_ARROW | ends, arrowcolor=GREY, text="")
-            _draw_line(shown, (x, start), ((x + stage.x) / 2, (start + y) / 2))  # an arrow begins a bit late
+            _draw_line(
+                shown, (x, start), ((x + stage.x) / 2, (start + y) / 2)
+            )  # plotly's arrow begins late, which leaves a hole
     for name in row.places.keys() & before.places.keys():
         _draw_line(shown, (before.places[name], start), (row.places[name], top))
 

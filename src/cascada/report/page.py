@@ -1,4 +1,4 @@
-"""One self-contained HTML file: the page, its style and script, plotly, and what they show."""
+"""The report: one self-contained HTML file with its style, scripts, plotly and data."""
 
 import json
 from importlib.resources import files
@@ -11,8 +11,8 @@ from cascada.study.reader import Reader
 
 
 def report_html(study: Reader, name: str, command: str | None = None) -> str:
-    """A page that needs nothing else: it can be mailed, printed, and opened in ten years."""
-    plotly_objects()  # says how to install it
+    """Return the report of a study as one HTML page that loads nothing; `CascadaError` if plotly is not installed."""
+    plotly_objects()  # raises if plotly is missing
     import plotly  # type: ignore[import-untyped, unused-ignore]
 
     library = files(plotly).joinpath("package_data", "plotly.min.js").read_text(encoding="utf-8")
@@ -23,16 +23,16 @@ def report_html(study: Reader, name: str, command: str | None = None) -> str:
 
 
 def write_report(study: Reader, name: str, path: Path, command: str | None = None) -> None:
-    """Write the page to a file."""
+    """Write the report of a study to a file."""
     path.write_text(report_html(study, name, command), encoding="utf-8")
 
 
 def inert(data: dict[str, Any]) -> str:
-    """JSON that can stand inside of HTML: whatever a study is called, no tag begins or ends in it."""
+    """Return JSON that can be embedded in HTML: names of any kind cannot begin or end a tag."""
     text = json.dumps(data, ensure_ascii=True, allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def static(name: str) -> str:
-    """A file that is part of the page."""
+    """Return the text of a static file of the page."""
     return files("cascada.report").joinpath("static", name).read_text(encoding="utf-8")

@@ -1,7 +1,7 @@
-"""All runs at once, as lines through their controls and outputs.
+"""The parallel-coordinates figure: all runs as lines through their controls and outputs.
 
-Drawn with plain lines: plotly's own parallel coordinates need WebGL, and make code out of text, which the live page
-forbids.
+It is drawn with plain lines. Plotly's own parallel coordinates need WebGL and execute text as code, which the policy of
+the live page forbids.
 """
 
 import math
@@ -16,30 +16,30 @@ from cascada.report.theme import GREY, ORANGE, escaped, figure, plotly_objects
 from cascada.store.trial import Trial, best_of
 from cascada.study.reader import Reader
 
-# From the worst fifth to the best: to be told apart on light and on dark paper, in the order of their lightness.
+# From the worst fifth to the best: distinct on light and dark pages, and ordered by lightness.
 _COLOURS = ("#77779A", "#3B6FB0", "#1F9E89", "#6CBF4B", "#D0A700")
-_CROWDED = 6  # axes; numbers beside each other need two rows if there are more
+_CROWDED = 6  # with more axes, their numbers alternate between two rows
 
 
 @dataclass(frozen=True)
 class _Axis:
-    """One of the upright lines: a value of every run, NaN where it was not observed, and where it is, from 0 to 1."""
+    """A vertical axis: the value of every run, NaN if not observed, and its height from 0 to 1."""
 
     name: str
     log: bool
     values: tuple[float, ...]
-    heights: tuple[float | None, ...]  # None is a gap
+    heights: tuple[float | None, ...]  # None interrupts the line
     ends: tuple[float, float]
 
     @classmethod
     def of(cls, name: str, values: Sequence[float], log: bool = False) -> "_Axis":
-        """From the values, at least one of which was observed."""
+        """Return the axis of these values, at least one of which was observed."""
         seen = [value for value in values if math.isfinite(value)]
         low, high = min(seen), max(seen)
         scaled = np.log if log else np.asarray
         bottom, top = float(scaled(low)), float(scaled(high))
         heights = (scaled(values) - bottom) / (top - bottom) if top > bottom else 0.5 + 0.0 * scaled(values)
-        # Four digits are finer than a pixel, and a report has to be mailed.
+        # Four digits are finer than a pixel and keep the report small enough to mail.
         return cls(
             name,
             log,
@@ -50,7 +50,7 @@ class _Axis:
 
 
 def plot_parallel_coordinate(study: Reader) -> Any:
-    """One line for every complete run, coloured by its objective, from controls to outputs; the best on top."""
+    """Plot one line per complete run from controls to outputs, coloured by its objective; the best run is on top."""
     go, network = plotly_objects(), study.network
     complete = [trial for trial in study.trials if trial.value is not None]
     shown = figure("Runs, from controls to objective")
@@ -73,7 +73,7 @@ def plot_parallel_coordinate(study: Reader) -> Any:
 
 
 def _axes(network: Network, complete: Sequence[Trial]) -> list[_Axis]:
-    """Controls, then outputs that were observed; an output that is passed on is that of an earlier stage."""
+    """Return the axes: controls, then observed outputs without those that a stage passes on from an earlier one."""
     axes = [
         _Axis.of(name, [float(trial.controls[name]) for trial in complete], control.log)
         for name, control in network.domain.controls.items()
@@ -88,7 +88,7 @@ def _axes(network: Network, complete: Sequence[Trial]) -> list[_Axis]:
 
 
 def _lines(axes: Sequence[_Axis], complete: Sequence[Trial], runs: Sequence[int]) -> dict[str, Any]:
-    """Runs as one broken line: a gap after each."""
+    """Return several runs as one trace, with an interruption after each."""
     x: list[int | None] = []
     y: list[float | None] = []
     values: list[str | None] = []
@@ -117,7 +117,7 @@ def _draw_axes(shown: Any, axes: Sequence[_Axis]) -> None:
         tickvals=list(range(len(axes))), ticktext=names, range=[-edge, len(axes) - 1 + edge], showgrid=False, ticks=""
     )
     shown.update_yaxes(visible=False, range=[-0.16, 1.16], fixedrange=True)
-    # Names may be upright, and long: the legend is at the edge, where plotly keeps room for it below them.
+    # Axis names may be long and vertical. At the container's edge, plotly leaves room for the legend below them.
     below = {"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom"}
     room = {"l": 20, "r": 20, "t": 50, "b": 50}
     shown.update_layout(margin=room, height=460, hovermode="closest", legend=below)
@@ -128,5 +128,5 @@ def _between(low: float, high: float) -> str:
 
 
 def _plain(value: float, digits: int) -> str:
-    """So many digits, and powers of ten only where there would be a row of zeros."""
+    """Return a number with this many digits; in scientific notation only if very large or small."""
     return f"{value:.0f}" if 10 ** (digits - 1) <= abs(value) < 1e5 else f"{value:.{digits}g}"

@@ -1,4 +1,4 @@
-"""Everything that a page shows of a study, as plain JSON: words, figures, tables."""
+"""The content of a report as JSON: text, figures and tables."""
 
 import json
 import platform
@@ -10,7 +10,7 @@ from cascada import __version__
 from cascada.report.acquisition import caption_of_acquisition, plot_acquisition
 from cascada.report.contributions import caption_of_contributions, gap_contributions, plot_gap_contributions
 from cascada.report.graph import plot_network
-from cascada.report.history import Look, looks_along, plot_optimization_history
+from cascada.report.history import BoundAfter, bound_history, plot_optimization_history
 from cascada.report.parallel import plot_parallel_coordinate
 from cascada.report.runs import facts_of_runs, table
 from cascada.report.stages import caption_of_stage, figures_of_stages
@@ -21,26 +21,31 @@ _VERSIONS = ("numpy", "scipy", "plotly")
 
 
 def payload(study: Reader, name: str, command: str | None = None) -> dict[str, Any]:
-    """What `page.js` shows."""
+    """Return all data that `page.js` shows."""
     contributions = gap_contributions(study)
     judged = judgement(study, contributions)
     return judged | {
         "name": name,
         "facts": facts_of_runs(study.network, study.trials) + judged["facts"],
+<<<<<<< HEAD
         "figures": figures(study, looks_along(study), contributions),
         "trials": table(study.network, study.trials, study.state.notes),
+=======
+        "figures": figures(study, bound_history(study), contributions),
+        "trials": table(study.network, study.trials),
+>>>>>>> words
         "versions": versions(),
         "command": command,
     }
 
 
 def versions() -> dict[str, str]:
-    """What it was made with."""
+    """Return the versions of the software that made the page."""
     return {"cascada": __version__, "Python": platform.python_version()} | {name: version(name) for name in _VERSIONS}
 
 
 def judgement(study: Reader, contributions: dict[str, float]) -> dict[str, Any]:
-    """How good the best run is, in numbers and in words, and what that rests on."""
+    """Return the gap of the best run, in numbers and in words, with its assumptions and evidence."""
     certificate = study.certificate()
     shown, known = certificate.shown, certificate.gap is not None or certificate.kind == "refuted"
     return {
@@ -54,27 +59,27 @@ def judgement(study: Reader, contributions: dict[str, float]) -> dict[str, Any]:
     }
 
 
-def figures(study: Reader, looks: Sequence[Look], contributions: Mapping[str, float]) -> list[dict[str, Any]]:
-    """Figures with an id, and a text that says what is to be seen for those who cannot see it."""
-    some = any(trial.value is not None for trial in study.trials)
+def figures(study: Reader, bounds: Sequence[BoundAfter], contributions: Mapping[str, float]) -> list[dict[str, Any]]:
+    """Return all figures, each with an id and a caption that also serves as its alternative text."""
+    complete = any(trial.value is not None for trial in study.trials)
     history = "Every run and the best value so far."
-    if looks:
+    if bounds:
         history = "Every run, the best value so far, and the bound that no setting can beat."
     values = ", with the values of the best run" if study.best_trial is not None else ""
     found = [
-        ("history", history, plot_optimization_history(study, looks)),
+        ("history", history, plot_optimization_history(study, bounds)),
         ("network", f"The stages, their controls (green) and outputs{values}.", plot_network(study)),
     ]
-    if some and any(contributions.values()):
+    if complete and any(contributions.values()):
         bars = plot_gap_contributions(study, contributions)
         found.append(("contributions", caption_of_contributions(contributions), bars))
-    if some:
+    if complete:
         found.append(("acquisition", caption_of_acquisition(study), plot_acquisition(study)))
         text = (
             "All complete runs as lines through controls and outputs, each from its smallest to its largest value; "
             "colours are fifths by the objective, and the best run stands out."
         )
         found.append(("parallel", text, plot_parallel_coordinate(study)))
-    for i, (stage, output, figure) in enumerate(figures_of_stages(study) if some else ()):
+    for i, (stage, output, figure) in enumerate(figures_of_stages(study) if complete else ()):
         found.append((f"stage-{i}", caption_of_stage(study, stage, output, figure), figure))
     return [{"id": id_, "alt": alt, "figure": json.loads(figure.to_json())} for id_, alt, figure in found]

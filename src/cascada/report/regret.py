@@ -1,4 +1,4 @@
-"""Regret curves of benchmarks: the median over seeds, with bars from the first to the third quartile."""
+"""The figure of benchmark regret: the median over seeds, with bars from the first to the third quartile."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,7 +12,10 @@ _BARS = 10  # on every curve
 
 
 def plot_regret(curves: Mapping[str, Sequence[Sequence[float]]], title: str = "Simple regret") -> Any:
-    """Curves by the name of the algorithm: each a list of runs, which are lists of regrets, one for each evaluation."""
+    """Plot regret curves by algorithm: each a list of runs, and each run a list of regrets, one per evaluation.
+
+    Raises `ArgumentError` if the runs of an algorithm differ in length, or there are none.
+    """
     go, shown = plotly_objects(), figure(title, "evaluations", "regret", height=460)
     for name, runs in curves.items():
         if not runs or len({len(run) for run in runs}) != 1 or not len(runs[0]):

@@ -1,4 +1,4 @@
-"""The runs of a study as a table, and what is known of them at once: nothing here computes a bound."""
+"""The table of a study's runs, and the facts about them that need no bound."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,16 +9,21 @@ from cascada.store.trial import Trial, best_of
 
 
 def columns(network: Network) -> list[str]:
-    """What the table shows of every run."""
+    """Return the column names of the table."""
     outputs = [(node.stage.name, output) for node in network.nodes for output in node.stage.outputs]
     return ["trial", "state", *network.controls, *(o if o == s else f"{s}.{o}" for s, o in outputs)]
 
 
+<<<<<<< HEAD
 def row(network: Network, trial: Trial, corrections: Sequence[str] = ()) -> list[Any]:
     """One run, in the order of the columns; None for what was not observed.
 
     Its state says why it failed, and what was corrected.
     """
+=======
+def row(network: Network, trial: Trial) -> list[Any]:
+    """Return one run in the order of the columns: None for missing outputs; the state of a failed run has a reason."""
+>>>>>>> words
     outputs = [
         trial.outputs[node.stage.name][j] if node.stage.name in trial.outputs else None
         for node in network.nodes
@@ -29,25 +34,31 @@ def row(network: Network, trial: Trial, corrections: Sequence[str] = ()) -> list
 
 
 def objective_at(network: Network) -> int:
-    """The place of the objective in a row."""
+    """Return the index of the objective in a row."""
     outputs = [(node.stage.name, output) for node in network.nodes for output in node.stage.outputs]
     return 2 + len(network.controls) + outputs.index(network.objective)
 
 
+<<<<<<< HEAD
 def table(network: Network, trials: Sequence[Trial], corrections: Mapping[int, Sequence[str]]) -> dict[str, Any]:
     """All runs, with their `corrections` by number, and which is the best."""
     rows = [row(network, trial, corrections.get(trial.number, ())) for trial in trials]
+=======
+def table(network: Network, trials: Sequence[Trial]) -> dict[str, Any]:
+    """Return the table: its columns, all rows and the number of the best run."""
+    rows = [row(network, trial) for trial in trials]
+>>>>>>> words
     return {"columns": columns(network), "rows": rows, "best": best_number(network, trials)}
 
 
 def best_number(network: Network, trials: Sequence[Trial]) -> int | None:
-    """The number of the best run; None if there is none."""
+    """Return the number of the best run; None if no run is complete."""
     best = best_of(trials, network.sign)
     return None if best is None else best.number
 
 
 def facts_of_runs(network: Network, trials: Sequence[Trial]) -> list[list[str]]:
-    """What a reader looks for first: a label and a value each."""
+    """Return the facts at the top of the page, each a label and a value."""
     best = best_of(trials, network.sign)
     complete = sum(trial.value is not None for trial in trials)
     return [

@@ -1,4 +1,4 @@
-"""What is believed of one output of a stage: mean, bounds and data, over one input, two, or one after the other."""
+"""The figure of one output of a stage: mean, bounds and data over one input, two inputs, or each of several inputs."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,24 +9,24 @@ from cascada.arrays import Array
 from cascada.confidence import Belief, Boxes
 from cascada.errors import ArgumentError, RefutedError
 from cascada.network import StageBelief, enclose_network
-from cascada.report.promising import coordinates_of, promising_point
+from cascada.report.promising_point import coordinates_of, promising_point
 from cascada.report.theme import BAND, BLUE, GREEN, ORANGE, PURPLE, SCALE, SKY, escaped, figure, plotly_objects
 from cascada.study.reader import Reader
 
 _LINE, _SIDE = 201, 61  # points of a line, and of the side of a map
-_MARGIN = 0.1  # of what was seen of a parent's output, beyond it
+_MARGIN = 0.1  # added on both sides of an observed range of a parent's output, as a fraction of the range
 _COLOURS = (BLUE, ORANGE, GREEN, PURPLE, SKY)  # of lines, one for each input
 
 
 def plot_stage(study: Reader, stage: str, output: str | None = None, at: Mapping[str, Any] | None = None) -> Any:
-    """Mean, bounds and data of an output; the region that its inputs may fall into at some controls is marked.
+    """Plot the mean, bounds and data of an output, and mark the possible inputs of the stage at the controls `at`.
 
-    `at` is by default where the objective may be best. With one input a line, with two a map, with more one line for
-    each of them through the best run.
+    By default, `at` is the point where the objective may be best. The figure is a line for one input, a map for two,
+    and for more inputs one line each through the best run. Raises `ArgumentError` if there is no such modelled output.
     """
     part, j = _part(study, stage, output)
     belief = part.per_output
-    assert belief is not None, "parts without one are refused"
+    assert belief is not None, "_part raises if there is none"
     data = belief.posterior.inputs, belief.posterior.outputs[:, j] + part.node.stage.offset[j]
     title = f"{stage}" if output is None or output == stage else f"{stage}: {output}"
     names, ranges = part.node.input_names, _ranges(study, part, data[0])
@@ -48,22 +48,22 @@ def plot_stage(study: Reader, stage: str, output: str | None = None, at: Mapping
         if region is not None:
             x0, x1 = _shown(study, names[0], region[:, 0])
             shown.add_vrect(x0=x0, x1=x1, fillcolor=GREEN, opacity=0.25, line={"width": 1, "color": GREEN})
-            if at is not None:  # else it is said below the figure
+            if at is not None:  # otherwise the caption explains it
                 note = {"text": "green: the input at the chosen setting", "showarrow": False}
                 shown.add_annotation(x=0.5, xref="paper", y=1.06, yref="paper", **note)
     else:
         shown.update_xaxes(title={"text": "inputs, smallest to largest"}, showticklabels=False)
-        shown.update_layout(legend={"traceorder": "normal"})  # not reversed, as it is for bands
+        shown.update_layout(legend={"traceorder": "normal"})  # plotly reverses the legend of bands
     return shown
 
 
 def caption_of_stage(study: Reader, stage: str, output: str, shown: Any) -> str:
-    """What the figure of an output shows, and no more."""
+    """Return the caption of an output's figure `shown`, which mentions only what is drawn."""
     part, _ = _part(study, stage, output)
     inputs, believed = len(part.node.input_names), f"What is believed of {output} of {stage}"
     if inputs == 2:
         return f"{believed}: the mean as colours, and the runs it was measured in as dots."
-    bounds = any(trace.fill for trace in shown.data)  # not where the data refute what they rest on
+    bounds = any(trace.fill for trace in shown.data)  # no band if the data refute its assumptions
     if inputs > 2:
         drawn = "mean (lines) and bounds (bands)" if bounds else "the mean"
         others = "in the middle" if study.best_trial is None else "as in the best run"
@@ -74,7 +74,7 @@ def caption_of_stage(study: Reader, stage: str, output: str, shown: Any) -> str:
 
 
 def figures_of_stages(study: Reader) -> list[tuple[str, str, Any]]:
-    """Stage, output and figure of all that is modelled."""
+    """Return stage, output and figure of every modelled output with data."""
     found = []
     for node in study.network.nodes:
         for output in node.stage.modelled:
@@ -95,12 +95,17 @@ def _part(study: Reader, stage: str, output: str | None) -> tuple[StageBelief, i
         )
     found = _found(study, stage, modelled[0] if output is None else output)
     if found is None or found[0].per_output is None:
-        raise ArgumentError(f"stage {stage!r} has a kernel whose outputs cannot be looked at one by one.")
+        raise ArgumentError(
+            f"stage {stage!r} has one kernel for all outputs, so single outputs have no figure; choose another stage."
+        )
     return found
 
 
 def _found(study: Reader, stage: str, output: str) -> tuple[StageBelief, int] | None:
-    """The belief that an output belongs to, and its place there; a calibrated stage has one for every output."""
+    """Return the belief that contains an output, and the output's index in it, or None.
+
+    A calibrated stage has a belief of its own for every output.
+    """
     node = study.network.node(stage)
     column = node.columns[node.stage.outputs.index(output)]
     for part in study.beliefs.stages:
@@ -132,7 +137,7 @@ def _ranges(study: Reader, part: StageBelief, inputs: Array) -> list[tuple[float
 
 
 def _middle(study: Reader, part: StageBelief, ranges: list[tuple[float, float]]) -> Array:
-    """The stage's inputs (d,) in the best run, or in the middle."""
+    """Return the stage's inputs (d,) in the best run, or the middle of their ranges before there is one."""
     best = study.best_trial
     values = [sum(r) / 2 for r in ranges]
     if best is not None and all(parent in best.outputs for parent in part.node.parents):
@@ -144,7 +149,7 @@ def _middle(study: Reader, part: StageBelief, ranges: list[tuple[float, float]])
 
 
 def _region(study: Reader, part: StageBelief, at: Mapping[str, Any] | None) -> Array | None:
-    """What the inputs of a stage can be at some controls, (2, d)."""
+    """Return lower and upper bounds (2, d) of the inputs of a stage at the controls `at`, or None if refuted."""
     point = promising_point(study) if at is None else coordinates_of(study, at)[0]
     if point is None:
         return None
@@ -159,7 +164,7 @@ def _region(study: Reader, part: StageBelief, at: Mapping[str, Any] | None) -> A
 def _add_line(
     shown: Any, belief: Belief, j: int, offset: float, points: Array, x: Array, place: int | None, name: str
 ) -> None:
-    """Mean and bounds along one input; `place` among several inputs decides how they look."""
+    """Add mean and bounds along one input; `place`, its index among several inputs, selects colour and dash."""
     go = plotly_objects()
     colour = BLUE if place is None else _COLOURS[place % len(_COLOURS)]
     mean = belief.posterior.predict(points).mean[:, j] + offset
@@ -172,13 +177,13 @@ def _add_line(
     except RefutedError:
         pass
     dashes = ("solid", "dot", "dash", "dashdot")
-    dash = dashes[(place or 0) // len(_COLOURS) % len(dashes)]  # where colours are used again
+    dash = dashes[(place or 0) // len(_COLOURS) % len(dashes)]  # a new dash whenever colours repeat
     line = {"color": colour, "width": 2, "dash": dash}
     shown.add_trace(go.Scatter(x=x, y=mean, mode="lines", line=line, name="mean" if place is None else escaped(name)))
 
 
 def _transparent(colour: str) -> str:
-    """A colour of bands that others can be seen through."""
+    """Return a colour as a transparent one, for overlapping bands."""
     red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
     return f"rgba({red}, {green}, {blue}, 0.12)"
 

@@ -1,10 +1,10 @@
-"""What all figures share: colours that everybody can tell apart, on light and on dark paper, and plotly itself."""
+"""The common style of all figures: a palette for light and dark pages, an empty figure, formats of text and numbers."""
 
 from typing import Any
 
 from cascada.errors import CascadaError
 
-# Okabe and Ito's colours, which the colour-blind can tell apart.
+# Okabe and Ito's colours, which colour-blind readers can distinguish.
 BLUE, ORANGE, GREEN, PURPLE, SKY = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9"
 GREY = "#7F7F7F"
 SCALE = "Viridis"
@@ -12,7 +12,7 @@ BAND = "rgba(0, 114, 178, 0.18)"
 
 
 def plotly_objects() -> Any:
-    """`plotly.graph_objects`, imported where a figure is made."""
+    """Import and return `plotly.graph_objects`; `CascadaError` if plotly is not installed."""
     try:
         from plotly import graph_objects  # type: ignore[import-untyped, unused-ignore]
     except ImportError:
@@ -21,7 +21,7 @@ def plotly_objects() -> Any:
 
 
 def figure(title: str, x: str = "", y: str = "", **layout: Any) -> Any:
-    """An empty figure; its colours are those of the page that it stands in."""
+    """Return an empty figure with a transparent background, so that it has the colours of its page."""
     go = plotly_objects()
     return go.Figure(
         layout={
@@ -42,10 +42,10 @@ def figure(title: str, x: str = "", y: str = "", **layout: Any) -> Any:
 
 
 def escaped(text: object) -> str:
-    """A text as plotly shows it, which takes some of HTML for markup."""
+    """Return a text with HTML escaped, as plotly interprets some tags as markup."""
     return str(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def number(value: float) -> str:
-    """A number with as many digits as a reader wants."""
+    """Return a number with five digits."""
     return f"{value:.5g}"

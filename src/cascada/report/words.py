@@ -1,16 +1,17 @@
-"""What a study found, in sentences: what is best, how good that is, what it rests on, and what to do next."""
+"""The summary of a study in sentences: the best run, its gap, and what to do next."""
 
 from cascada.outwards import as_given
 from cascada.report.theme import number
 from cascada.study.certificate import Certificate
 from cascada.study.reader import Reader
 
-_DECISIVE = 2.0  # times as much as the next: then one stage is worth naming,
-_FAIR_PART = 0.2  # if it is so much of the gap
+# A stage is named if its contribution is this many times that of the next stage, and at least this part of the gap.
+_DECISIVE = 2.0
+_FAIR_PART = 0.2
 
 
 def summary(study: Reader, certificate: Certificate, contributions: dict[str, float]) -> list[str]:
-    """A few paragraphs."""
+    """Return the paragraphs of the summary."""
     best, stage, output = study.best_trial, *study.network.objective
     name = output if output == stage else f"{stage}.{output}"
     if best is None or best.value is None:
@@ -27,8 +28,8 @@ def summary(study: Reader, certificate: Certificate, contributions: dict[str, fl
 def _others(study: Reader) -> str:
     states = [trial.state for trial in study.trials]
     counts = {state: states.count(state) for state in ("failed", "abandoned", "running", "waiting")}
-    said = ", ".join(f"{count} {state}" for state, count in counts.items() if count)
-    return f" (besides {said})" if said else ""
+    others = ", ".join(f"{count} {state}" for state, count in counts.items() if count)
+    return f" (besides {others})" if others else ""
 
 
 def _gap(study: Reader, certificate: Certificate) -> str:
@@ -52,7 +53,7 @@ def _gap(study: Reader, certificate: Certificate) -> str:
 def _next(study: Reader, certificate: Certificate, contributions: dict[str, float]) -> str:
     if certificate.kind == "refuted":
         return (
-            "Next: look at the evidence below, then go on with a larger norm bound, another kernel, or a mended "
+            "Next: look at the evidence below, then continue with a larger norm bound, another kernel, or a corrected "
             "measurement; all runs are kept."
         )
     open_ = sum(trial.state in ("running", "waiting") for trial in study.trials)
@@ -66,14 +67,16 @@ def _next(study: Reader, certificate: Certificate, contributions: dict[str, floa
 
 
 def _stage_to_know(study: Reader, gap: float, contributions: dict[str, float]) -> str:
-    """Which stage to know better, if that is one, and what is not known of it is a fair part of the gap."""
+    """Return a sentence about the stage that contributes most to the gap, or an empty text if none stands out."""
     ranked = sorted(contributions, key=contributions.__getitem__, reverse=True)
     if len(ranked) < 2 or contributions[ranked[0]] <= _DECISIVE * contributions[ranked[1]]:
         return ""
     if contributions[ranked[0]] < _FAIR_PART * gap:
         return ""
-    given = not study.network.estimated
-    helps = "a smaller norm bound that holds" if given else "a kernel and a norm bound that you vouch for"
+    if study.network.estimated:
+        helps = "a kernel and a norm bound that you vouch for"
+    else:
+        helps = "a smaller norm bound that holds"
     return (
         f" Most of what is not known of the objective comes from the stage {ranked[0]!r}: past runs of it, or {helps}, "
         f"help most."

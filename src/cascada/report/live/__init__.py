@@ -1,1 +1,1 @@
-"""The live page: a server on this machine that shows the studies of a store as they go on, and changes nothing."""
+"""The live page: a read-only local server that shows the studies of a store and updates them as runs arrive."""

@@ -1,4 +1,4 @@
-"""The addresses of the live page: the page, its parts, and the stream of what is new."""
+"""The routes of the live page: the page, its static files, and the stream of updates."""
 
 import asyncio
 import hashlib
@@ -14,27 +14,27 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from cascada.errors import CascadaError
-from cascada.report.live.guarding import Guard
+from cascada.report.live.guard import Guard
 from cascada.report.live.view import Sent, message
-from cascada.report.live.watching import Watch
+from cascada.report.live.watch import Watch
 from cascada.report.page import static
 
-ALIVE = 5.0  # seconds between two signs of life: a page that hears nothing for long connects again
+ALIVE = 5.0  # seconds between two heartbeats: a page that receives nothing for long reconnects
 _STYLE_IDS = re.compile(r'getElementById\("([0-9a-f]{64})"\)')
-_RETRY = 500  # milliseconds before a page that lost the connection tries again
+_RETRY = 500  # milliseconds before a page that lost the connection reconnects
 
 
 class Page:
-    """The page for whoever asks, and news for those who look at it."""
+    """The streams of updates to all open pages."""
 
     def __init__(self) -> None:
         self.watch: Watch | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._asleep: set[asyncio.Event] = set()  # one for every stream
+        self._sleeping: set[asyncio.Event] = set()  # one for every stream
         self._closed = False
 
     def changed(self) -> None:
-        """Wake all streams; from any thread."""
+        """Wake all streams; may be called from any thread."""
         if self._loop is not None:
             with suppress(RuntimeError):  # the server has ended
                 self._loop.call_soon_threadsafe(self._wake)
@@ -45,15 +45,15 @@ class Page:
         self._wake()
 
     def _wake(self) -> None:
-        for event in self._asleep:
+        for event in self._sleeping:
             event.set()
 
     async def events(self, request: Request) -> Response:
-        """What is new, as long as somebody looks."""
+        """Return a stream of updates, which lasts as long as the page is open."""
         kind = "text/event-stream"
         if request.method == "HEAD":
             return Response(media_type=kind)
-        # A browser sends the header where it lost the connection itself; a page that let go of it can only ask.
+        # A browser sends the header after it lost the connection; a page that closed it must use the query.
         sent = Sent.resumed(request.headers.get("last-event-id") or request.query_params.get("last"))
         return StreamingResponse(self._stream(request.query_params.get("study"), sent), media_type=kind)
 
@@ -61,32 +61,32 @@ class Page:
         assert self.watch is not None
         self._loop = asyncio.get_running_loop()
         woken = asyncio.Event()
-        self._asleep.add(woken)
+        self._sleeping.add(woken)
         try:
-            with self.watch.looked_at(study):
+            with self.watch.viewed(study):
                 yield f"retry: {_RETRY}\n\n" + message("alive", "null")
                 while not self._closed:
                     woken.clear()
-                    for text in self.watch.news(study, sent):
+                    for text in self.watch.updates(study, sent):
                         yield text
                     try:
                         await asyncio.wait_for(woken.wait(), ALIVE)
                     except TimeoutError:
                         yield message("alive", "null")
         finally:
-            self._asleep.discard(woken)
+            self._sleeping.discard(woken)
 
 
 def application(page: Page, port: int) -> ASGIApp:
-    """The page and its parts, guarded."""
+    """Return the application: the page and its static files behind a `Guard`."""
     parts = {"/page.css": ("text/css", _style), "/page.js": _code("page.js"), "/live.js": _code("live.js")}
     parts["/plotly.min.js"] = ("text/javascript", _plotly)
     stored = {path: (kind, read()) for path, (kind, read) in parts.items()}
     address = {path: f"{path}?v={hashlib.sha256(data).hexdigest()[:16]}" for path, (_, data) in stored.items()}
     html = static("page.html").replace("<body>", f'<body data-plotly="{address["/plotly.min.js"]}">')
-    # Where plotly finds an element of this name it puts its styles there: see the policy in `guarding`.
+    # Plotly adds its styles to an element with this id if there is one. The policy in `guard` allows no other place.
     style = f'<link id="plotly.js-style-global" rel="stylesheet" href="{address["/page.css"]}">'
-    # And where it finds these it does without the styles of maps, which would be an element that is not allowed here.
+    # If elements with these ids exist, plotly does not add styles for maps, which the policy would block.
     style += "".join(f'<meta id="{id_}">' for id_ in set(_STYLE_IDS.findall(stored["/plotly.min.js"][1].decode())))
     scripts = "\n".join(f'<script defer src="{address[path]}"></script>' for path in ("/page.js", "/live.js"))
     html = html.replace("<!-- style -->", style).replace("<!-- scripts -->", scripts)
@@ -101,17 +101,17 @@ def application(page: Page, port: int) -> ASGIApp:
         return Response(data, media_type=f"{kind}; charset=utf-8", headers=caching)
 
     routes = [Route("/", index), Route("/events", page.events), *(Route(path, part) for path in parts)]
-    app = Starlette(routes=routes, exception_handlers={404: _nothing, Exception: _failed})
+    app = Starlette(routes=routes, exception_handlers={404: _not_found, Exception: _failed})
     names = ["127.0.0.1", "localhost", "[::1]"]
     return Guard(app, [f"{name}:{port}" for name in names] + (names if port == 80 else []), ["/"])
 
 
-def _nothing(_: Request, __: Exception) -> Response:
+def _not_found(_: Request, __: Exception) -> Response:
     return PlainTextResponse("There is no such page here; the live page is at /.\n", 404)
 
 
 def _failed(_: Request, error: Exception) -> Response:
-    return PlainTextResponse(f"This went wrong, which it should not: {type(error).__name__}.\n", 500)
+    return PlainTextResponse(f"The server failed with an unexpected error: {type(error).__name__}.\n", 500)
 
 
 def _style() -> bytes:

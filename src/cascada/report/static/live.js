@@ -1,36 +1,35 @@
-// The live page: what the server sends as runs arrive. Runs are shown at once; what takes long to compute says from
-// how many of them it was computed.
+// The live page: shows what the server sends as runs arrive. Runs are shown at once; gap and figures, which take longer
+// to compute, are labelled with the number of runs they include.
 "use strict";
 
-const PATIENCE = 15000; // milliseconds without a sign of life, of which the server gives one every 5 seconds
-const AGAIN = 1000; // milliseconds before the next try, where the browser gives up trying
-// Milliseconds after which a page that nobody sees lets go of the server: browsers allow six connections to it, for all
-// pages together.
-const UNSEEN = 2000;
-const REST = 3; // times as long as drawing the history took, before it is drawn again: the page is for its reader
+const TIMEOUT = 15000; // milliseconds without a message before reconnecting; the server sends one every 5 seconds
+const RETRY = 1000; // milliseconds before a retry if the browser does not retry itself
+// Milliseconds after which a hidden page disconnects: browsers allow only six connections to a server over all pages.
+const HIDDEN_TIMEOUT = 2000;
+const REST = 3; // pause before the history is drawn again, as a multiple of the drawing time: keeps the page responsive
 
 const study = new URLSearchParams(window.location.search).get("study");
 const statusLine = document.getElementById("status");
 const computedLine = document.getElementById("computed");
 
 let source = null;
-let heard = 0; // when the server was last heard of
-let lost = false; // the connection; not when the page itself let go of it
-let last = ""; // the id of the last message that had one: what came before it need not come again
+let lastReceived = 0; // time of the last message
+let lost = false; // whether the connection was lost; false if the page itself closed it
+let last = ""; // id of the last message that had one: a new connection resumes after it
 let hiddenSince = null;
-let chosen = study; // or the only study of the store
-let about = null; // what the study is: columns, objective, sense
+let chosen = study; // null without one, until the store has exactly one
+let about = null; // description of the study: columns, objective, sense
 let runs = []; // all rows
-let past = null; // the history figure without later runs
+let past = null; // the history figure as computed, without later runs
 let state = { message: null, computing: false };
-let after = null; // so many complete runs the figures were computed from
+let after = null; // number of complete runs that the figures include
 const waiting = new Set(); // plots to be drawn
 
-// ---- figures, one after the other, so that runs that arrive meanwhile are shown meanwhile
+// ---- figures, drawn one by one, so that arriving runs are shown in between
 
 let busy = false;
-let due = null; // the timer that puts runs into the history
-let rested = 0; // when the history may be drawn again
+let due = null; // timer of the next history drawing
+let rested = 0; // time at which the history may be drawn again
 
 function drawSoon(plot, first) {
   if (first) {
@@ -63,15 +62,15 @@ function drawNext() {
 function loadPlotly() { // after the first paint: it is large
   const script = element("script", null, { src: document.body.dataset.plotly });
   script.addEventListener("load", () => { for (const plot of [...waiting]) drawSoon(plot); });
-  script.addEventListener("error", () => setTimeout(loadPlotly, AGAIN));
+  script.addEventListener("error", () => setTimeout(loadPlotly, RETRY));
   document.body.append(script);
 }
 
-function escaped(text) { // plotly takes some of HTML for markup
+function escaped(text) { // plotly interprets some HTML tags
   return String(text).replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }
 
-function historyNow() { // the figure, with the runs that came since it was computed
+function historyNow() { // the history figure with all runs, also those after it was computed
   if (!past || !about) return null;
   const figure = structuredClone(past.figure);
   const complete = runs.filter((row) => row[about.objective] !== null);
@@ -84,14 +83,14 @@ function historyNow() { // the figure, with the runs that came since it was comp
     best = best === null || about.sign * value > about.sign * best ? value : best;
     return best;
   });
-  if (values.length) { // the figure may be from before, and say that there is none
+  if (values.length) { // the figure may be older than the first run and have a note that there is none
     delete figure.layout.annotations;
     for (const axis of ["xaxis", "yaxis"]) figure.layout[axis] = { ...figure.layout[axis], visible: true };
   }
   Object.assign(figure.data[0], { x, y: values, text: complete.map(settings) });
   Object.assign(figure.data[1], { x, y: soFar });
   const range = figure.layout.yaxis.range;
-  if (range && values.length) { // runs outside of it came later
+  if (range && values.length) { // later runs may be outside of it
     const edge = 0.05 * (range[1] - range[0]);
     const [low, high] = values.reduce(([a, b], v) => [Math.min(a, v), Math.max(b, v)], [Infinity, -Infinity]);
     figure.layout.yaxis.range = [low < range[0] ? low - edge : range[0], high > range[1] ? high + edge : range[1]];
@@ -99,7 +98,7 @@ function historyNow() { // the figure, with the runs that came since it was comp
   return { ...past, figure };
 }
 
-function putHistory() { // the plot, to be drawn
+function putHistory() { // updates the history figure and returns its plot, which must be drawn
   clearTimeout(due);
   due = null;
   const now = historyNow();
@@ -107,26 +106,26 @@ function putHistory() { // the plot, to be drawn
   const plot = holder.firstChild;
   plot.setAttribute("aria-label", now.alt);
   write(holder.lastChild, now.alt);
-  given.set(plot, now.figure);
+  figureOf.set(plot, now.figure);
   return plot;
 }
 
-function drawHistory() { // with all runs that came until then
+function drawHistory() { // schedules a drawing of the history
   if (due !== null || !past || !about) return;
   due = setTimeout(() => drawSoon(putHistory(), true), Math.max(rested - performance.now(), 0));
 }
 
-function dropBound() { // all but the runs and the best of them; and the range that was chosen to show it
+function dropBound() { // removes the bound and the axis range that was chosen for it
   past = { ...past, figure: { ...past.figure, data: past.figure.data.slice(0, 2) } };
   const { range, ...yaxis } = past.figure.layout.yaxis;
   past.figure.layout = { ...past.figure.layout, yaxis };
 }
 
-// ---- what is said of all that
+// ---- status line
 
-function say() {
-  write(statusLine, lost && heard ? "Connection lost, trying again." : state.message || (heard ? "Live." : "Connecting."));
-  statusLine.classList.toggle("trouble", (lost && heard > 0) || Boolean(state.message));
+function showStatus() {
+  write(statusLine, lost && lastReceived ? "Connection lost, trying again." : state.message || (lastReceived ? "Live." : "Connecting."));
+  statusLine.classList.toggle("trouble", (lost && lastReceived > 0) || Boolean(state.message));
   if (chosen === null) return;
   const newer = state.computing ? (after === null ? "The gap and the figures are being computed." : " Newer ones are being computed.") : "";
   write(computedLine, (after === null ? "" : `Figures ${fromRuns(after)}.`) + newer);
@@ -141,7 +140,7 @@ function showStudies(studies) {
   document.body.classList.toggle("index", chosen === null);
   const wanted = new Set(studies);
   for (const link of [...nav.children]) if (!wanted.has(link.textContent)) link.remove();
-  studies.forEach((name, i) => { // links that are there stay: somebody may be about to follow one
+  studies.forEach((name, i) => { // existing links stay: the reader may be about to click one
     if (!nav.children[i] || nav.children[i].textContent !== name) {
       const link = element("a", name, { href: `/?${new URLSearchParams({ study: name })}` });
       nav.insertBefore(link, nav.children[i] || null);
@@ -152,7 +151,7 @@ function showStudies(studies) {
   nav.hidden = studies.length < 2 && chosen !== null;
   if (chosen === null) {
     named(studies.length ? "Studies in this store" : "No study in this store yet");
-    if (studies.length === 1) { // nothing to choose
+    if (studies.length === 1) { // show the only study at once
       [chosen] = studies;
       connect();
     }
@@ -181,7 +180,7 @@ const RECEIVE = {
     for (const row of data.rows) runs[row[0]] = row;
     showFacts(data.facts);
     if (data.about && !data.refuted) showFacts([["gap", "…"], ["the gap is", "…"]]);
-    if (data.refuted) { // what was computed before does not hold
+    if (data.refuted) { // earlier results are invalid
       fill("words", []);
       dropBound();
     }
@@ -212,43 +211,43 @@ function connect() {
   const mine = new EventSource(`/events?${query}`);
   source = mine;
   mine.addEventListener("open", () => {
-    heard = Date.now();
+    lastReceived = Date.now();
     lost = false;
-    say();
+    showStatus();
   });
   mine.addEventListener("error", () => {
     if (mine !== source) return;
     lost = true;
-    say();
-    if (mine.readyState === EventSource.CLOSED) setTimeout(() => { if (mine === source) connect(); }, AGAIN);
+    showStatus();
+    if (mine.readyState === EventSource.CLOSED) setTimeout(() => { if (mine === source) connect(); }, RETRY);
   });
   for (const [kind, receive] of Object.entries(RECEIVE)) {
     mine.addEventListener(kind, (event) => {
       if (mine !== source) return;
-      heard = Date.now();
+      lastReceived = Date.now();
       receive(JSON.parse(event.data));
       last = event.lastEventId || last;
-      say();
+      showStatus();
     });
   }
 }
 
-function watch() { // a laptop that slept may wait for an answer for hours
+function watch() { // reconnects when needed: a laptop that slept may have a dead connection
   if (document.hidden) hiddenSince = hiddenSince || Date.now();
   else hiddenSince = null;
-  if (hiddenSince && source && Date.now() - hiddenSince > UNSEEN) {
+  if (hiddenSince && source && Date.now() - hiddenSince > HIDDEN_TIMEOUT) {
     source.close();
     source = null;
-  } else if (!hiddenSince && (source === null || (heard && Date.now() - heard > PATIENCE))) {
+  } else if (!hiddenSince && (source === null || (lastReceived && Date.now() - lastReceived > TIMEOUT))) {
     lost = lost || source !== null;
-    heard = heard && Date.now();
+    lastReceived = lastReceived && Date.now();
     connect();
-    say();
+    showStatus();
   }
 }
 
 window.addEventListener("beforeprint", () => {
-  if (!window.Plotly) return; // all of them are still to be drawn
+  if (!window.Plotly) return; // nothing can be drawn yet
   if (due !== null) putHistory();
   waiting.clear();
 }, true); // before page.js draws everything
@@ -256,6 +255,6 @@ document.addEventListener("visibilitychange", watch);
 window.addEventListener("online", watch);
 setInterval(watch, 1000);
 document.body.classList.toggle("index", chosen === null);
-say();
+showStatus();
 connect();
 requestAnimationFrame(() => setTimeout(loadPlotly));

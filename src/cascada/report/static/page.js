@@ -1,4 +1,4 @@
-// Shows what a study found. Text goes in as text, never as markup: names may be anything.
+// The page of a report and of the live page. Text is inserted as text, never as markup: names may be anything.
 "use strict";
 
 const WIDE = new Set(["history", "network", "parallel"]);
@@ -18,7 +18,7 @@ function fill(id, children) {
   document.getElementById(id).replaceChildren(...children);
 }
 
-function write(node, text) { // only what differs: everything else stays as it is laid out
+function write(node, text) { // only if it differs, which avoids a new layout
   if (node.textContent !== text) node.textContent = text;
 }
 
@@ -60,7 +60,7 @@ function showVersions(versions, command) {
 
 // ---- figures
 
-function folded(text) { // into lines that a phone has room for
+function folded(text) { // into lines that fit on a phone
   const lines = [""];
   for (const word of (text || "").split(" ")) {
     const longer = `${lines[lines.length - 1]} ${word}`.trim();
@@ -70,7 +70,7 @@ function folded(text) { // into lines that a phone has room for
   return lines.join("<br>");
 }
 
-// Titles that have room, and as much more height as a legend may need.
+// Returns a layout for narrow screens: folded titles, and additional height for the legend.
 function onPhone(layout, data) {
   const { title, xaxis, height } = layout;
   const entries = data.filter((trace) => trace.showlegend !== false).length;
@@ -82,23 +82,23 @@ function onPhone(layout, data) {
   };
 }
 
-function themed(asGiven, data) {
-  const layout = small.matches ? onPhone(asGiven, data) : asGiven;
+function themed(original, data) {
+  const layout = small.matches ? onPhone(original, data) : original;
   const night = dark.matches && !printing;
   const color = night ? "#d8d8d8" : "#333333";
   const axis = { color, gridcolor: night ? "#3a4048" : "#e2e2e2" };
   return {
-    ...layout, font: { ...layout.font, color }, uirevision: "same", // what a reader zoomed into stays when runs arrive
+    ...layout, font: { ...layout.font, color }, uirevision: "same", // keeps the reader's zoom when runs arrive
     xaxis: { ...layout.xaxis, ...axis }, yaxis: { ...layout.yaxis, ...axis },
     legend: { ...layout.legend, y: 0, yanchor: "bottom", yref: "container", font: { color } }, // below all titles
     title: { ...layout.title, font: { ...(layout.title || {}).font, color } },
   };
 }
 
-const given = new WeakMap(); // plot → its figure as it was given: plotly writes into what it draws
+const figureOf = new WeakMap(); // plot → its original figure: plotly modifies what it draws
 
 function drawPlot(plot) {
-  const { data, layout } = structuredClone(given.get(plot));
+  const { data, layout } = structuredClone(figureOf.get(plot));
   Plotly.react(plot, data, themed(layout, data), SETTINGS);
 }
 
@@ -114,7 +114,7 @@ function holderOf(id) {
   return holder;
 }
 
-// Make room for figures and say what they are; the plots whose figures are new, to be drawn.
+// Creates, updates and removes the elements of figures; returns the plots that must be drawn again.
 function placeFigures(figures) {
   const changed = [];
   const wanted = new Set(figures.map(({ id }) => id));
@@ -126,8 +126,8 @@ function placeFigures(figures) {
     const plot = holder.firstChild;
     plot.setAttribute("aria-label", alt);
     write(holder.lastChild, alt);
-    if (JSON.stringify(given.get(plot)) === JSON.stringify(figure)) continue;
-    given.set(plot, figure);
+    if (JSON.stringify(figureOf.get(plot)) === JSON.stringify(figure)) continue;
+    figureOf.set(plot, figure);
     changed.push(plot);
   }
   return changed;
@@ -135,7 +135,7 @@ function placeFigures(figures) {
 
 function repaint() {
   for (const plot of document.querySelectorAll(".plot")) {
-    if (window.Plotly && given.has(plot)) drawPlot(plot);
+    if (window.Plotly && figureOf.has(plot)) drawPlot(plot);
   }
 }
 
@@ -170,7 +170,7 @@ function line(values) {
   return made;
 }
 
-function putRows(rows, best) { // the row of trial n is the nth, from 0 as everywhere: trials are never taken away
+function putRows(rows, best) { // trial n is in row n, counted from 0: trials are never removed
   const body = document.querySelector("#trials tbody");
   const fresh = [];
   for (const values of rows) {
@@ -186,7 +186,7 @@ function putRows(rows, best) { // the row of trial n is the nth, from 0 as every
   if (now) now.classList.add("best");
 }
 
-// ---- a report is all of it at once
+// ---- a report embeds all its data
 
 const embedded = document.getElementById("data");
 if (embedded) {

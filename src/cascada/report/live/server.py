@@ -1,4 +1,4 @@
-"""A server on this machine, for this machine: from the first connection to a clean end."""
+"""The HTTP server of the live page, which listens on this machine only, and its clean shutdown."""
 
 import asyncio
 import errno
@@ -14,44 +14,44 @@ import uvicorn
 from cascada.errors import CascadaError
 from cascada.network import Network
 from cascada.report.live.app import Page, application
-from cascada.report.live.watching import Watch
+from cascada.report.live.watch import Watch
 
-_HOST = "127.0.0.1"  # nobody else's business, and no option: whoever wants to show it around has ssh
-_LAST_BREATH = 1  # seconds for answers that are under way when the server ends
+_HOST = "127.0.0.1"  # not an option, as the page has no login; ssh can forward it to other machines
+_SHUTDOWN_TIMEOUT = 1  # seconds for responses under way when the server ends
 
 
-def listening(port: int) -> socket.socket:
-    """A socket that listens on this machine; 0 is any port that is free."""
-    made = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+def listening_socket(port: int) -> socket.socket:
+    """Return a socket that listens on this machine, on any free port if it is 0; `CascadaError` if it is taken."""
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a server that ended a moment ago is no obstacle
-        made.bind((_HOST, port))
-        made.listen()
-        return made
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # the last server may have ended just now
+        listener.bind((_HOST, port))
+        listener.listen()
+        return listener
     except OSError as error:
-        made.close()
+        listener.close()
         taken = error.errno == errno.EADDRINUSE
         why = "is taken: another server may run there" if taken else f"cannot be used ({error.strerror or error})"
-        raise CascadaError(f"port {port} {why}; give another by --port, or --port 0 for any that is free.") from None
+        raise CascadaError(f"port {port} {why}; give another with --port, or --port 0 for any free port.") from None
 
 
 def serve_store(
-    made: socket.socket,
+    listener: socket.socket,
     url: str,
     networks: Callable[[], Sequence[Network]],
     command: Sequence[str],
-    told: dict[str, Any],
+    settings: dict[str, Any],
     ready: Callable[[str], None],
     ended: Callable[[], object] | None = None,
 ) -> None:
-    """Serve the studies of a store until a signal comes, or `ended` returns.
+    """Serve the studies of a store until a signal arrives, or `ended` returns.
 
-    `command` starts the process that computes figures, which is `told` what it has to know; `ready` is called with the
-    address of the page.
+    `command` starts the process that computes figures, which gets the `settings`; `ready` is called with the address of
+    the page.
     """
-    port = made.getsockname()[1]
+    port = listener.getsockname()[1]
     page = Page()
-    page.watch = Watch(url, networks, command, told, page.changed)
+    page.watch = Watch(url, networks, command, settings, page.changed)
     server = _Server(
         uvicorn.Config(
             application(page, port),
@@ -64,7 +64,7 @@ def serve_store(
             access_log=False,
             proxy_headers=False,
             server_header=False,
-            timeout_graceful_shutdown=_LAST_BREATH,
+            timeout_graceful_shutdown=_SHUTDOWN_TIMEOUT,
         )
     )
 
@@ -80,17 +80,17 @@ def serve_store(
             waiting = threading.Thread(target=lambda: (ended(), loop.call_soon_threadsafe(stop)), daemon=True)
             waiting.start()
         ready(f"http://{_HOST}:{port}/")
-        await server.serve([made])
+        await server.serve([listener])
 
     try:
         asyncio.run(run())
     finally:
         page.watch.close()
-        made.close()
+        listener.close()
 
 
 class _Server(uvicorn.Server):
-    """Signals are ours: uvicorn would end the process by them, which is no clean end."""
+    """A server without uvicorn's signal handlers, which would end the process before its clean shutdown."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

@@ -1,4 +1,4 @@
-"""What `cascada run` and `cascada worker` share: who runs the process, and how what was found is printed."""
+"""Code shared by `cascada run` and `cascada worker`: options of the execution, signals and the printed result."""
 
 import signal
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ Jobs = Annotated[
     typer.Option(
         min=1,
         metavar="N",
-        help="So many runs at once, in processes of their own.",
+        help="Number of runs at once, each in a process of its own.",
         show_default="1, or with --dask as many as the cluster has threads",
     ),
 ]
@@ -23,40 +23,40 @@ Dask = Annotated[str | None, typer.Option(metavar="ADDRESS", help="Run on a Dask
 
 
 @contextmanager
-def at_work(jobs: int | None, dask: str | None) -> Iterator[dict[str, Any]]:
-    """Whoever runs the trials, as options of `optimise`."""
-    with _ended_like_an_interrupt():
+def execution_options(jobs: int | None, dask: str | None) -> Iterator[dict[str, Any]]:
+    """Yield the options of `optimise` that say where the trials run; meanwhile signals end the run like Ctrl-C."""
+    with _signals_interrupt():
         if dask is None:
             yield {"jobs": jobs}
             return
-        from cascada.integrations.dask import dask_executor  # the cluster's client: only where one is wanted
+        from cascada.integrations.dask import dask_executor  # imports Dask, which is optional
 
         with dask_executor(dask) as (executor, capacity):
             yield {"jobs": jobs or capacity, "executor": executor}
 
 
 @contextmanager
-def _ended_like_an_interrupt() -> Iterator[None]:
-    """Let what ends a process do what Ctrl-C does, and lose nothing: `kill`, a scheduler, a closed terminal.
+def _signals_interrupt() -> Iterator[None]:
+    """Raise `KeyboardInterrupt` on SIGTERM and SIGHUP, so that `kill` or a closed terminal loses no result.
 
-    A signal that is ignored stays ignored: a run that `nohup` started outlives its terminal.
+    A signal that is ignored stays ignored: a run started by `nohup` outlives its terminal.
     """
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    ends = [signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
-    ends = [number for number in ends if signal.getsignal(number) is not signal.SIG_IGN]
-    before = [signal.signal(number, interrupt) for number in ends]
+    numbers = [signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
+    numbers = [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
+    before = [signal.signal(number, interrupt) for number in numbers]
     try:
         yield
     finally:
-        for number, handler in zip(ends, before, strict=True):
+        for number, handler in zip(numbers, before, strict=True):
             signal.signal(number, handler)
 
 
 def print_result(result: Result, study: str | None, json_output: bool) -> None:
-    """Print what was found, and exit with 1 where that is nothing, or nothing to rely on."""
+    """Print a result; exit with 1 if no run is complete or the data refute an assumption."""
     if json_output:
         print_json(as_json(result) | ({} if study is None else {"study": study}))
     else:

@@ -1,7 +1,7 @@
-"""Who may see the page: this machine's browser, at this address, from this page; and what the page may do: look.
+"""Access control of the live page: only this machine's browser, only at this address, and only for reading.
 
-A page of another site can send requests to this machine, and can let its own name mean this machine (DNS rebinding).
-So the name that was asked for is checked, and where a request comes from, as far as the browser says so.
+A page of another site can send requests to this machine, and can make its own name resolve to this machine (DNS
+rebinding). So the host name of a request is validated, and its origin as far as the browser sends it.
 """
 
 from collections.abc import Iterable
@@ -10,9 +10,9 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-# Scripts and style sheets come from this server alone, and no text becomes code. Plotly's rules go into our own style
-# sheet by its interface; but it also sets the attribute `style` of what it draws, and is blank without. Such attributes
-# can load nothing under this policy. Maps are images that the page makes itself.
+# Scripts and style sheets come from this server alone, and no text is executed as code. Plotly adds its rules to our
+# style sheet. It also sets `style` attributes and draws nothing if these are forbidden; under this policy they cannot
+# load anything. Maps are images that the page creates itself.
 POLICY = "; ".join(
     [
         "default-src 'none'",
@@ -33,17 +33,17 @@ _HEADERS = {
     "referrer-policy": "no-referrer",
     "x-content-type-options": "nosniff",
 }
-_OURS = (None, "none", "same-origin")  # an old browser or no browser; the user's own doing; this page
+_SAME_SITE = (None, "none", "same-origin")  # an old browser or no browser; the user; this page
 
 
 class Guard:
-    """All that a request has to pass before anything looks at it, and the headers of every answer."""
+    """ASGI middleware that validates every request and adds security headers to every response."""
 
     def __init__(self, app: ASGIApp, hosts: Iterable[str], pages: Iterable[str]) -> None:
         self._app, self._hosts, self._pages = app, frozenset(hosts), frozenset(pages)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
+        """Handle one request: refuse it, or pass it on to the application."""
         if scope["type"] != "http":
             return
 
@@ -64,6 +64,6 @@ class Guard:
             return PlainTextResponse("This page is for this machine: ask for it as 127.0.0.1.\n", 421)
         if scope["method"] not in ("GET", "HEAD"):
             return PlainTextResponse("This page can only be looked at.\n", 405, {"allow": "GET, HEAD"})
-        if scope["path"] not in self._pages and headers.get("sec-fetch-site") not in _OURS:
+        if scope["path"] not in self._pages and headers.get("sec-fetch-site") not in _SAME_SITE:
             return PlainTextResponse("This is for the page of this server alone.\n", 403)
         return None

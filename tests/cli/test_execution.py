@@ -1,4 +1,4 @@
-"""What ends `cascada run` and `cascada worker`: signals interrupt them, unless they were started to ignore these."""
+"""Signals during `cascada run` and `cascada worker`: they interrupt the run unless they were ignored at its start."""
 
 import os
 import signal
@@ -6,15 +6,15 @@ from collections.abc import Callable
 
 import pytest
 
-from cascada.cli.running import at_work
+from cascada.cli.execution import execution_options
 
 
-def test_what_ends_a_process_interrupts_a_run_and_nothing_after_it() -> None:
+def test_termination_signals_interrupt_a_run_and_are_restored_after_it() -> None:
     received: list[int] = []
     for number in (signal.SIGTERM, signal.SIGHUP):
         before = signal.signal(number, lambda got, _: received.append(got))
         try:
-            with pytest.raises(KeyboardInterrupt), at_work(None, None):
+            with pytest.raises(KeyboardInterrupt), execution_options(None, None):
                 os.kill(os.getpid(), number)
             os.kill(os.getpid(), number)
         finally:
@@ -22,10 +22,10 @@ def test_what_ends_a_process_interrupts_a_run_and_nothing_after_it() -> None:
     assert received == [signal.SIGTERM, signal.SIGHUP]
 
 
-def test_a_run_goes_on_when_a_signal_comes_that_it_was_started_to_ignore() -> None:
+def test_a_run_continues_after_a_signal_that_it_was_started_to_ignore() -> None:
     before: Callable[..., object] | int | None = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        with at_work(None, None) as options:
+        with execution_options(None, None) as options:
             os.kill(os.getpid(), signal.SIGHUP)
     finally:
         signal.signal(signal.SIGHUP, before)

@@ -1,4 +1,4 @@
-"""`cascada fail` and `cascada abandon`: trials that will not be complete."""
+"""`cascada fail` and `cascada abandon`: end a trial that will not be completed."""
 
 from typing import Annotated
 
@@ -8,7 +8,7 @@ from cascada.cli.output import print_json, trial_json
 from cascada.cli.stored import Json, Spec, Storage, StudyName, TrialNumber, opened
 from cascada.study import Trial
 
-Reason = Annotated[str, typer.Argument(metavar="REASON", help="Why, in words.")]
+Reason = Annotated[str, typer.Argument(metavar="REASON", help="The reason, in words.")]
 
 
 def fail(
@@ -19,7 +19,7 @@ def fail(
     spec: Spec = None,
     json_output: Json = False,
 ) -> None:
-    """Say that a run failed; the stages that were told are kept and used.
+    """Record that a run failed; the stages that were reported are kept and used.
 
     For example: cascada fail --storage sqlite:///alloy.db --study alloy 3 "the furnace broke"
     """
@@ -34,7 +34,7 @@ def abandon(
     spec: Spec = None,
     json_output: Json = False,
 ) -> None:
-    """Say that a trial will not be run; the stages that were told are kept and used.
+    """Record that a trial will not be run; the stages that were reported are kept and used.
 
     For example: cascada abandon --storage sqlite:///alloy.db --study alloy 3 "too dangerous"
     """

@@ -1,4 +1,4 @@
-"""Bounds of the objective over many points, and the point where it may be best: for figures, proving nothing."""
+"""The point where the objective may be best, and bounds over many points; for figures only, not for certificates."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,7 +17,7 @@ _POINTS = 512
 
 
 def optimistic(study: Reader, coordinates: Array) -> tuple[Array, Array] | None:
-    """The mean of the objective and the best that it can be, each (n,), in the user's sign; None if it is refuted."""
+    """Return the mean and the bound of the objective, each (n,), in the user's sign; None if the data refute it."""
     network, beliefs = study.network, study.beliefs
     mean = composite_mean(beliefs, coordinates)[:, network.objective_column]
     try:
@@ -28,14 +28,14 @@ def optimistic(study: Reader, coordinates: Array) -> tuple[Array, Array] | None:
 
 
 def promising_point(study: Reader) -> Array | None:
-    """Coordinates (d,) among a few hundred where the objective may be best; None where nothing can be said."""
+    """Return the coordinates (d,), among a few hundred points, with the best bound; None if the data refute it."""
     domain = study.network.domain
     found = optimistic(study, points := np.vstack([design(domain, _POINTS), *_best(study)]))
     return None if found is None else points[int(np.argmax(study.network.sign * found[1]))]
 
 
 def coordinates_of(study: Reader, controls: Mapping[str, Any]) -> Array:
-    """Coordinates (1, d) of named controls in user units."""
+    """Return the coordinates (1, d) of named controls in user units."""
     domain = study.network.domain
     return domain.encode(domain.row(controls)[None])
 
