@@ -27,13 +27,8 @@ def payload(study: Reader, name: str, command: str | None = None) -> dict[str, A
     return judged | {
         "name": name,
         "facts": facts_of_runs(study.network, study.trials) + judged["facts"],
-<<<<<<< HEAD
-        "figures": figures(study, looks_along(study), contributions),
-        "trials": table(study.network, study.trials, study.state.notes),
-=======
         "figures": figures(study, bound_history(study), contributions),
-        "trials": table(study.network, study.trials),
->>>>>>> words
+        "trials": table(study.network, study.trials, study.state.notes),
         "versions": versions(),
         "command": command,
     }

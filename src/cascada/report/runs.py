@@ -14,16 +14,11 @@ def columns(network: Network) -> list[str]:
     return ["trial", "state", *network.controls, *(o if o == s else f"{s}.{o}" for s, o in outputs)]
 
 
-<<<<<<< HEAD
 def row(network: Network, trial: Trial, corrections: Sequence[str] = ()) -> list[Any]:
-    """One run, in the order of the columns; None for what was not observed.
+    """Return one run in the order of the columns; None for missing outputs.
 
     Its state says why it failed, and what was corrected.
     """
-=======
-def row(network: Network, trial: Trial) -> list[Any]:
-    """Return one run in the order of the columns: None for missing outputs; the state of a failed run has a reason."""
->>>>>>> words
     outputs = [
         trial.outputs[node.stage.name][j] if node.stage.name in trial.outputs else None
         for node in network.nodes
@@ -39,15 +34,9 @@ def objective_at(network: Network) -> int:
     return 2 + len(network.controls) + outputs.index(network.objective)
 
 
-<<<<<<< HEAD
 def table(network: Network, trials: Sequence[Trial], corrections: Mapping[int, Sequence[str]]) -> dict[str, Any]:
-    """All runs, with their `corrections` by number, and which is the best."""
+    """Return the table: its columns, all rows with their `corrections` by number, and the number of the best run."""
     rows = [row(network, trial, corrections.get(trial.number, ())) for trial in trials]
-=======
-def table(network: Network, trials: Sequence[Trial]) -> dict[str, Any]:
-    """Return the table: its columns, all rows and the number of the best run."""
-    rows = [row(network, trial) for trial in trials]
->>>>>>> words
     return {"columns": columns(network), "rows": rows, "best": best_number(network, trials)}
 
 
