@@ -34,8 +34,8 @@ from threadpoolctl import threadpool_limits
 
 from cascada import Calibration, CascadaError, Network, Study
 from cascada.algorithms import NAMES
-from cascada.network import Process
 from cascada.problems import PROBLEMS, by_name
+from cascada.process import Process
 from tests.environment import environment
 
 FILE = Path(__file__).parent / "data" / "points.json"
@@ -262,7 +262,7 @@ def check(chosen: list[str], kinds: list[str], jobs: int, url: str | None) -> in
     wrong = 0
     with ExitStack() as stack:
         if "postgresql" in kinds and url is None:
-            from tests.study.servers import postgres
+            from tests.store.servers import postgres
 
             url = stack.enter_context(postgres())
         wanted = [(case, kind) for case in expected for kind in kinds]
