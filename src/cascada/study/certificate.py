@@ -1,4 +1,4 @@
-"""How good the best run is, as one object that can be read as a paragraph."""
+"""The certificate: how good the best run is, and the words for what it rests on and what refutes it."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -44,12 +44,12 @@ class Certificate:
     #: What the bound holds for: the box of controls, or the candidates.
     over: str
     maximised: bool = True
-    #: How far the test is that an estimated bound has to pass before a gap is shown, in words; empty once it has.
+    #: What an estimated bound still lacks before its gap is shown, in words; empty once it lacks nothing.
     missing: str = ""
 
     @property
     def shown(self) -> Shown | None:
-        """Best value, bound and gap as texts, rounded so that what they say is true; None without a gap."""
+        """Best value, bound and gap as texts, rounded so that the printed statement is true; None without a gap."""
         if self.best is None or self.bound is None or self.gap is None:
             return None
         return agreeing(self.best, self.bound, self.maximised)
@@ -98,9 +98,9 @@ def assumptions(beliefs: Beliefs) -> tuple[str, ...]:
 
 
 def refutations(beliefs: Beliefs, values: Array, trials: Sequence[int]) -> tuple[str, ...]:
-    """What the data say against the assumptions, in words; empty when nothing.
+    """What the data say against the assumptions, in words; empty if nothing.
 
-    `values` (t, V) are all rows that the beliefs learned, and `trials` (t,) the trials that they are of.
+    `values` (t, V) are all rows that the beliefs learned, and `trials` (t,) the numbers of their trials.
     """
     lines = []
     for stage in beliefs.stages:
@@ -124,7 +124,7 @@ def beaten(best: float, bound: float, sign: int) -> str:
 
 
 def _short(kernel: object) -> str:
-    """An estimated kernel with as many digits as a reader wants."""
+    """An estimated kernel, rounded to five digits."""
     return re.sub(r"\d+\.\d{5,}(e[-+]?\d+)?", lambda found: f"{float(found[0]):.5g}", str(kernel))
 
 

@@ -1,4 +1,4 @@
-"""`maximise` and `minimise`: ask, run the process, tell, until the gap is proven small or the budget is used up."""
+"""`maximise` and `minimise`: optimise a process in one call."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING

@@ -9,7 +9,7 @@ from cascada.study.reader import Reader
 
 @contextmanager
 def progress_bar(wanted: bool, budget: int) -> Iterator[Callable[[Reader], None]]:
-    """A function to call after every run; it does nothing when no bar is wanted or nobody looks at the terminal."""
+    """A function to call after every run; it does nothing if no bar is wanted or standard error is not a terminal."""
     if not wanted or not sys.stderr.isatty():
         yield lambda _: None
         return
@@ -24,13 +24,13 @@ def progress_bar(wanted: bool, budget: int) -> Iterator[Callable[[Reader], None]
             best = study.best_trial
             value = "none" if best is None or best.value is None else f"{best.value:.6g}"
             gap = "at the end"
-            if study.adaptive or study.tolerance is not None:  # else nobody computes it after every run
+            if study.adaptive or study.tolerance is not None:  # else it is not computed after every run
                 certificate = study.certificate()
                 shown = certificate.shown
                 none = "refuted" if certificate.kind == "refuted" else "none yet"
                 gap = none if shown is None else f"{shown.gap} ({certificate.kind})"
                 value = value if shown is None else shown.best
-            told = sum(trial.state != "running" for trial in study.trials)  # an executor may have more under way
-            bar.update(task, completed=told, state=f"best {value}  gap {gap}")
+            ended = sum(trial.state != "running" for trial in study.trials)  # an executor may have more under way
+            bar.update(task, completed=ended, state=f"best {value}  gap {gap}")
 
         yield show

@@ -1,4 +1,4 @@
-"""What an optimisation found."""
+"""The result of an optimisation."""
 
 from dataclasses import dataclass
 from typing import Literal
