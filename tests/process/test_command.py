@@ -19,8 +19,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cascada.errors import ArgumentError, CascadaError
-from cascada.network import Stage, StageError, chain, process_group
-from cascada.process import Process
+from cascada.network import Stage, StageError, chain
+from cascada.process import Process, process_group
 from cascada.process.command import MOST_OUTPUT, Command, CommandError, stop_all
 from cascada.space import Integer, Real
 from cascada.study import maximise

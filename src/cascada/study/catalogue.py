@@ -102,9 +102,10 @@ def open_study(
         journal, events = found
         described, stored = last_description(name, events)
         changed = _differences(stored, description, network)
+        if changed:  # before the events, which another network cannot follow
+            _check_amendable(name, stored, description, changed, amend)
         state = State.empty(network).replayed(events)
         if changed:
-            _check_amendable(name, stored, description, changed, amend)
             with journal.hold() as log:
                 state = state.replayed(log.since(state.count))
                 if state.described > described:
