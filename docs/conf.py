@@ -21,7 +21,7 @@ import example_pages
 
 import cascada
 from cascada.arrays import Array, BoolArray, IntArray
-from cascada.network.evaluation import Functions
+from cascada.process import Functions
 from cascada.space import CandidatesLike
 
 project = "cascada"

@@ -66,6 +66,26 @@ def test_only_rows_that_changed_are_sent(url: str) -> None:
         assert len(sent(view, Sent.resumed(strange))["runs"]["rows"]) == 4
 
 
+def test_a_corrected_run_is_sent_again_and_says_so(url: str) -> None:
+    study = Study.open(url, "lab", proven(), algorithm="random_search")
+    study.optimise(budget=2, progress=False)
+    right = study.trials[0].outputs["mix"][0]
+    view, page = View("lab"), Sent()
+    assert read(view, url)
+    sent(view, page)
+    study.correct(0, "mix", 0.75, reason="<b>decimal point</b>")
+    assert read(view, url)
+    (row,) = sent(view, page)["runs"]["rows"]
+    said = f"mix was corrected, before: {right!r} (<b>decimal point</b>)"
+    assert (row[:2], row[4]) == ([0, f"complete; {said}"], 0.75)
+    study.retract(0, "cure")
+    assert read(view, url)
+    runs = sent(view, page)["runs"]
+    assert runs["rows"][0][1].startswith(f"running; {said}; cure = ")
+    assert runs["rows"][0][5] is None  # so that the live history leaves it out
+    assert runs["best"] == 1
+
+
 def test_figures_of_a_deleted_study_of_the_same_name_are_not_shown(url: str, tmp_path: Path) -> None:
     Study.open(url, "lab", proven(), algorithm="random_search").optimise(budget=1, progress=False)
     view, page = View("lab"), Sent()

@@ -15,7 +15,7 @@ from cascada.report import report_html, write_report
 from cascada.store.address import printable_url
 from cascada.study import Study
 from tests.report.browser import recorded_page
-from tests.report.cases import ODD, estimated, finished, joint, odd, proven, refuted
+from tests.report.cases import ODD, estimated, finished, joint, odd, proven, ran, refuted
 
 STUDIES: dict[str, Callable[[], Study]] = {
     "proven": lambda: finished(proven),
@@ -56,6 +56,17 @@ def test_a_report_contains_the_results_of_the_study(case: str) -> None:
     words = " ".join(data["words"])
     assert ("proven that" in words) == (certificate.kind == "proven" and certificate.gap is not None)
     assert ("refute" in words) == (certificate.kind == "refuted")
+
+
+def test_a_report_shows_corrections() -> None:
+    study = ran(proven(), 2)
+    study.correct(1, "mix", 0.75, reason=ODD)
+    page = report_html(study, "lab")
+    assert ODD not in page  # no reason is markup
+    rows = embedded(page)["trials"]["rows"]
+    assert rows[0][1] == "complete"
+    assert rows[1][1].startswith("complete; mix was corrected, before: ")
+    assert rows[1][1].endswith(f"({ODD})")
 
 
 def test_cascada_report_writes_a_report(tmp_path: Path) -> None:

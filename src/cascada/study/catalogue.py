@@ -102,7 +102,7 @@ def open_study(
         journal, events = found
         described, stored = last_description(name, events)
         changed = _differences(stored, description, network)
-        if changed:
+        if changed:  # before the events, which another network cannot follow
             _check_amendable(name, stored, description, changed, amend)
         state = State.empty(network).replayed(events)
         if changed:
