@@ -280,11 +280,11 @@ def test_known_stages_and_stages_with_their_own_functions_are_optimised() -> Non
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"budget": 0}, "budget must be a whole number of runs, at least 1; got 0"),
+        ({"budget": 0}, "budget must be a whole number ≥ 1; got 0"),
         ({"budget": -3}, "budget must be a whole number"),
-        ({"budget": 2.5}, "budget must be a whole number of runs, at least 1; got 2.5"),
-        ({"budget": True}, "budget must be a whole number of runs, at least 1; got True"),
-        ({"budget": "many"}, "budget must be a whole number of runs, at least 1; got 'many'"),
+        ({"budget": 2.5}, "budget must be a whole number ≥ 1; got 2.5"),
+        ({"budget": True}, "budget must be a whole number ≥ 1; got True"),
+        ({"budget": "many"}, "budget must be a whole number ≥ 1; got 'many'"),
         ({"budget": 5, "tolerance": -1.0}, "tolerance must be a number of at least 0"),
         ({"budget": 5, "algorithm": "magic"}, "algorithm must be one of auto, gpn_ucb.*; got 'magic'"),
         ({"budget": 5, "algorithm": 3}, "must have the methods suggest and recommend; got 3"),

@@ -97,7 +97,7 @@ def test_enqueued_trials_are_validated() -> None:
     trial = study.enqueue_trial({"n": 2, "x": 1})
     assert trial.controls == {"x": 1.0, "n": 2}
     assert study.tell(trial, {"f": 0.5}).value == 0.5
-    with pytest.raises(ArgumentError, match="whole numbers"):
+    with pytest.raises(ArgumentError, match="whole number"):
         study.enqueue_trial({"n": 1.5, "x": 1})
     assert len(study.trials) == 1
 
