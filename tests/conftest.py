@@ -1,4 +1,4 @@
-"""Settings shared by all tests, which of them are slow, and the servers that several modules use."""
+"""Settings of all tests, the list of slow ones, and the fixtures of a PostgreSQL server."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,13 +9,13 @@ from hypothesis import settings
 
 from tests.store.servers import postgres
 
-# The same examples in every run, and no verdict that depends on how busy the machine is.
+# The same examples in every run, and no deadline, which would depend on how busy the machine is.
 settings.register_profile("deterministic", derandomize=True, deadline=None, database=None)
 settings.load_profile("deterministic")
 
 TESTS = Path(__file__).parent
-# Modules and folders that `make check` leaves out, and `make test` does not: browsers, servers, kills, databases, whole
-# pages and examples, reproduction, and whatever else takes more than some seconds.
+# Modules and folders that `make check` leaves out but `make test` runs: browsers, servers, kills, databases, whole
+# pages and examples, reproduction, and everything else that takes more than a few seconds.
 SLOW = (
     "algorithms/test_baselines_metamorphic.py",
     "algorithms/test_conformance.py",
@@ -63,11 +63,11 @@ SLOW = (
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that are slow."""
+    """Mark slow tests."""
     slow = [TESTS / name for name in SLOW]
     gone = [path.name for path in slow if not path.exists()]
     if gone:
-        raise pytest.UsageError(f"SLOW in tests/conftest.py names what is not there: {', '.join(gone)}. Correct it.")
+        raise pytest.UsageError(f"SLOW in tests/conftest.py names missing files: {', '.join(gone)}. Correct it.")
     modules = {item.path for item in items}
     slow_modules = {module for module in modules if any(module.is_relative_to(path) for path in slow)}
     for item in items:
@@ -77,14 +77,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[str]:
-    """The URL of a PostgreSQL server, the same for all tests of this process."""
+    """Yield the URL of a PostgreSQL server, the same for all tests of this process."""
     with postgres() as url:
         yield url
 
 
 @pytest.fixture
 def postgres_url(postgres_server: str) -> str:
-    """The URL of an empty database."""
+    """Return the URL of an empty database."""
     import psycopg  # type: ignore[import-not-found, unused-ignore]
 
     name = f"test_{uuid4().hex}"

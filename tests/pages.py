@@ -1,8 +1,8 @@
-"""Pages in Markdown: their links and anchors, and their code, which is run.
+"""Checks of Markdown pages: their links and anchors, and their code, which is run.
 
-In a page that is run, each ```python block goes on where the one before it ended, each ```sh block is given to a shell
-in the same folder, and a ```text block is what the block before it prints, where ... stands for anything. Indented code
-is shown and not run.
+In a page that is run, each ```python block continues the one before it, a shell runs each ```sh block in the same
+folder, and a ```text block is the expected output of the block before it, where ... matches anything. Indented code is
+not run.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ _ELLIPSIS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
 def pages() -> list[Path]:
-    """Every Markdown file of the repository, none of an environment or a build."""
+    """Return every Markdown file of the repository, without those of an environment or a build."""
     folders = [ROOT / name for name in ("docs", "examples")]
     return sorted([*ROOT.glob("*.md"), *(page for folder in folders for page in folder.rglob("*.md"))])
 
@@ -36,14 +36,14 @@ def pages() -> list[Path]:
 
 
 class Link(NamedTuple):
-    """Where a link or an image leads to, as written, and the line that its paragraph begins in."""
+    """The target of a link or an image, as written, and the first line of its paragraph."""
 
     target: str
     line: int
 
 
 def links(page: Path) -> Iterator[Link]:
-    """All links and images of a page."""
+    """Yield all links and images of a page."""
     for block in _tokens(page):
         for token in block.children or ():
             target = token.attrs.get("href") or token.attrs.get("src")
@@ -52,7 +52,7 @@ def links(page: Path) -> Iterator[Link]:
 
 
 def anchors(page: Path) -> set[str]:
-    """The anchors of a page's headings, as GitHub and the site make them."""
+    """Return the anchors of a page's headings, as GitHub and the site create them."""
     tokens = _tokens(page)
     seen: dict[str, int] = {}
     found = set()
@@ -66,7 +66,7 @@ def anchors(page: Path) -> set[str]:
 
 
 def broken(page: Path) -> Iterator[str]:
-    """A sentence for every link of a page that leads to no file or no heading."""
+    """Yield a sentence for every link of a page whose file or heading does not exist."""
     for target, line in links(page):
         where = f"{page.name}:{line}: {target}"
         path, _, anchor = target.partition("#")
@@ -89,7 +89,7 @@ def _tokens(page: Path) -> list[Token]:
 
 
 class Block(NamedTuple):
-    """Code of a page, and what it must print; None if that is not said."""
+    """Code of a page and its expected output, or None."""
 
     language: str
     code: str
@@ -98,7 +98,7 @@ class Block(NamedTuple):
 
 
 def blocks(page: Path) -> list[Block]:
-    """The code of a page that is run."""
+    """Return the code blocks of a page that are run."""
     found: list[Block] = []
     before: Token | None = None
     for token in _tokens(page):
@@ -111,7 +111,7 @@ def blocks(page: Path) -> list[Block]:
 
 
 def run(page: Path, folder: Path) -> None:
-    """Run the code of a page in a folder; an error that says which block printed something else than it says."""
+    """Run the code of a page in a folder; raise `AssertionError` with the block whose output is unexpected."""
     names: dict[str, Any] = {"__name__": "page"}
     exports = ""
     for language, code, line, printed in blocks(page):
@@ -121,7 +121,7 @@ def run(page: Path, folder: Path) -> None:
         else:
             out = io.StringIO()
             with contextlib.redirect_stdout(out):
-                # Empty lines before the code: a traceback names the line of the page.
+                # Empty lines before the code, so that a traceback has the line number of the page.
                 exec(compile("\n" * (line - 1) + code, str(page), "exec"), names)
             got = out.getvalue()
         if printed is not None and not doctest.OutputChecker().check_output(printed, got, _ELLIPSIS):

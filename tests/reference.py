@@ -1,8 +1,8 @@
-"""The mathematics a second time: plain loops in 50-digit arithmetic, slow and obviously right.
+"""Reference implementation of the mathematics: plain loops in 50-digit arithmetic, slow and simple.
 
 Nothing here shares code, formulas or tricks with `src`: Bessel functions instead of recurrences, sums instead of
-matrix products, no slack. A kernel is reduced to its parameters, and every float is taken as the exact binary fraction
-that it is. Numbers come back as `mpf`, whose comparisons are exact and whose differences are rounded once.
+matrix products, no slack. A kernel is reduced to its parameters, and every float is treated as an exact binary
+fraction. Results are `mpf` numbers, whose comparisons are exact and whose differences are rounded once.
 
 Letters: X inputs (t rows), y outputs (t), z a query, j a coordinate, λ the jitter relative to s².
 """
@@ -24,7 +24,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def with_digits(digits: int) -> Callable[[Function], Function]:
-    """A decorator: the function computes with this many digits."""
+    """Return a decorator that makes a function compute with this many digits."""
     return cast("Callable[[Function], Function]", mpmath.workdps(digits))
 
 
@@ -175,7 +175,7 @@ class AdditiveKernel(Kernel):
 
     @precise
     def derivative(self, z: Vector, x: Vector, j: int) -> Number:
-        """Only one term knows of z_j."""
+        """Only one term depends on z_j."""
         return self.parts[j].derivative([z[j]], [x[j]], 0) / len(self.lengthscales)
 
     @precise

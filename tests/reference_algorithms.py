@@ -1,4 +1,4 @@
-"""The paper's algorithms a second time: loop-for-loop transcriptions in floats, slow and obviously right.
+"""Reference implementation of the paper's algorithms: loop-for-loop transcriptions in floats, slow and simple.
 
 Letters: X[i] and Y[i] inputs and outputs of stage i told so far, B and L as in the paper, D the grid of `sec:exp`, t
 the number of the step that is chosen, 1 for the first. Each function gives its acquisition at every candidate.

@@ -1,4 +1,4 @@
-"""Algorithm 2 a second time (`algo:fd`): loops and `numpy.linalg.solve`, slow and obviously right.
+"""Reference implementation of Algorithm 2 (`algo:fd`): loops and `numpy.linalg.solve`, slow and simple.
 
 A layer is what was observed of it: its inputs x^(i)_s and outputs x^(i+1)_s. Kernels are the squared exponential with
 l = 1, or that times the identity for a layer with one joint norm. Later layers may have controls of their own
@@ -21,7 +21,7 @@ def k(x: Point, z: Point) -> float:
 
 @dataclass(frozen=True)
 class Layer:
-    """Inputs and outputs of the T runs; how many of the inputs are outputs of the layer before; one norm or several."""
+    """Inputs and outputs of the T runs, the number of inputs from the layer before, and one norm or several."""
 
     X: Sequence[Point]
     Y: Sequence[Point]

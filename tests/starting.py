@@ -1,4 +1,4 @@
-"""Processes that a test starts, with the signal dispositions that it relies on, and their end."""
+"""Start of processes in tests, with defined signal dispositions, and checks of their output and end."""
 
 import os
 import signal
@@ -14,11 +14,11 @@ from tests.waiting import LONG
 
 @contextmanager
 def inherited_signals(ignoring: Sequence[signal.Signals] = ()) -> Iterator[None]:
-    """Processes that are started meanwhile ignore these of SIGINT and SIGHUP, and have the default for the others.
+    """Let processes that are started meanwhile ignore `ignoring`, and have the default for SIGINT and SIGHUP otherwise.
 
-    A script's background jobs ignore SIGINT, `nohup` ignores SIGHUP, and processes inherit what is ignored. A handler
-    is not inherited: a new program begins with the default instead. So one that does nothing is installed here where
-    this process ignores a signal.
+    A script's background jobs ignore SIGINT, `nohup` ignores SIGHUP, and processes inherit ignored signals. Handlers
+    are not inherited: a new program begins with the default. So if this process ignores a signal, an empty handler is
+    installed meanwhile.
     """
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGHUP)}
     for number, handler in before.items():
@@ -34,26 +34,26 @@ def inherited_signals(ignoring: Sequence[signal.Signals] = ()) -> Iterator[None]
 
 
 def started(command: Sequence[str], ignoring: Sequence[signal.Signals] = (), **options: Any) -> "subprocess.Popen[str]":
-    """Start a process with pipes for what it prints; whatever this process ignores, it ignores only `ignoring`."""
+    """Start a process with pipes for its output; of SIGINT and SIGHUP it ignores only those in `ignoring`."""
     with inherited_signals(ignoring):
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
 
 
 def first_line(process: "subprocess.Popen[str]", stream: IO[str] | None = None) -> str:
-    """The next line of a process's output, or of another of its streams; "" if it ends, or hangs and is killed."""
-    late = threading.Timer(LONG, process.kill)
-    late.daemon = True
-    late.start()
+    """Return the next line of a process's output or of `stream`; "" if it ends, or is killed after a timeout."""
+    timeout = threading.Timer(LONG, process.kill)
+    timeout.daemon = True
+    timeout.start()
     try:
         source = stream or process.stdout
         assert source is not None
         return source.readline()
     finally:
-        late.cancel()
+        timeout.cancel()
 
 
 def gone(pid: int, reaped: bool = False) -> bool:
-    """Whether a process has ended; `reaped`: and its parent has noticed, so that no zombie is left of it."""
+    """Return whether a process has ended and, if `reaped`, is no zombie either."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

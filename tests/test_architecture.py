@@ -1,7 +1,7 @@
-"""The layers of the package, its quick import, its short files and its version, all enforced.
+"""Tests of the package's structure: the order of its layers, a quick import, short files and the version.
 
 A layer is a folder or file directly under ``src/cascada``. A module imports from its own layer and from
-those before it, so that a reader can start at the top of :data:`LAYERS` and never meet what comes later.
+those before it, so that a reader can read the layers in the order of :data:`LAYERS`.
 """
 
 import ast
@@ -45,7 +45,7 @@ LAYERS = (
     "cli",
 )
 
-#: What ``import cascada`` must not load: slow to import, and not needed until a part that uses it is.
+#: Modules that ``import cascada`` must not load: they are slow to import, and only some parts need them.
 HEAVY = (
     "scipy",
     "scipy.optimize",
@@ -65,9 +65,9 @@ MAX_LINES = 400
 
 
 def imported_modules(tree: ast.Module, package: str) -> Iterator[tuple[int, str]]:
-    """Line and absolute dotted name of everything that a module of ``package`` imports, wherever it does so.
+    """Yield line and absolute dotted name of every import in a module of ``package``, also inside functions.
 
-    ``from a import b`` yields ``a.b``: whether b is a module or a name in one, its layer is the same.
+    ``from a import b`` yields ``a.b``: the layer is the same whether b is a module or a name in one.
     """
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -81,7 +81,7 @@ def imported_modules(tree: ast.Module, package: str) -> Iterator[tuple[int, str]
 
 
 def layer_violations(root: Path) -> list[str]:
-    """One sentence per module or import under the package folder ``root`` that breaks the order of layers."""
+    """Return one sentence per module or import under the package folder ``root`` that breaks the order of layers."""
     found = []
     for path in sorted(root.rglob("*.py")):
         parts = path.relative_to(root).with_suffix("").parts
@@ -108,14 +108,14 @@ def _complaint(layer: str, imported: str, top: str) -> str | None:
         if LAYERS.index(rest[0]) <= LAYERS.index(layer):
             return None
         return f"layer '{layer}' imports '{imported}' from the later layer '{rest[0]}'"
-    # The root gathers public names from all layers but the command line, which is a user of it.
+    # The root package collects public names from all layers except the command line, which uses the root package.
     if layer == "cli":
         return None
     return f"layer '{layer}' imports '{imported}', which is in no layer; import from a layer's module"
 
 
 def loaded_by(statement: str) -> set[str]:
-    """The names in ``sys.modules`` of a fresh interpreter after ``statement``."""
+    """Return the names in ``sys.modules`` of a new interpreter after ``statement``."""
     code = f"{statement}\nimport json, sys\nprint(json.dumps(list(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     return set(json.loads(done.stdout))
@@ -132,11 +132,11 @@ def test_importing_cascada_is_quick():
     assert not loaded.intersection(HEAVY)
 
 
-def test_the_check_of_loaded_modules_sees_a_heavy_one():
+def test_the_check_of_loaded_modules_detects_a_heavy_one():
     assert loaded_by("import cascada, scipy.stats").issuperset({"scipy.stats", "scipy.optimize"})
 
 
-def test_files_are_short():
+def test_no_file_is_longer_than_the_limit():
     lengths = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in SOURCE.rglob("*.py")}
     assert lengths, f"no source under {SOURCE}"
     too_long = {path.relative_to(SOURCE).as_posix(): n for path, n in lengths.items() if n > MAX_LINES}
@@ -178,7 +178,7 @@ def tree(tmp_path: Path) -> Callable[[dict[str, str]], Path]:
         ("cli/demo.py", "import cascada as cd\nfrom cascada import maximise\nimport cascada.study"),
     ],
 )
-def test_the_checker_accepts(tree, file, text):
+def test_the_layer_check_accepts_imports_from_the_same_and_earlier_layers(tree, file, text):
     assert layer_violations(tree({file: text})) == []
 
 
@@ -212,7 +212,7 @@ def test_the_checker_accepts(tree, file, text):
         ("helpers/clip.py", "", ": 'helpers' is no layer"),
     ],
 )
-def test_the_checker_rejects(tree, file, text, complaint):
+def test_the_layer_check_rejects_imports_from_later_or_unknown_layers(tree, file, text, complaint):
     (violation,) = layer_violations(tree({file: text}))
     assert violation.startswith(f"cascada/{file}:")
     assert complaint in violation

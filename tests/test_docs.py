@@ -1,4 +1,4 @@
-"""The documentation: links lead somewhere, code does what the page says, and the site builds without a warning."""
+"""Tests of the documentation: its links, its code, and the build of the site without warnings."""
 
 import gc
 import re
@@ -28,7 +28,7 @@ RUN = (
     "problems",
 )
 
-#: Whose public names the reference must have.
+#: Packages whose public names the reference must contain.
 PACKAGES = (
     "",
     ".algorithms",
@@ -49,12 +49,12 @@ PACKAGES = (
 # ---- links
 
 
-def test_links_lead_somewhere():
+def test_every_link_has_a_target():
     found = [complaint for page in pages.pages() for complaint in pages.broken(page)]
     assert not found, "\n".join(found)
 
 
-def test_the_check_of_links_sees_broken_ones(tmp_path):
+def test_the_check_of_links_detects_broken_ones(tmp_path):
     (tmp_path / "other.md").write_text("# `Other` things: A, B\n\n## Twice\n\n## Twice\n")
     page = tmp_path / "page.md"
     good = "[a](other.md) [b](other.md#other-things-a-b) [c](#here) [d](other.md#twice-1) <https://a.org> ![e](page.md)"
@@ -82,7 +82,7 @@ def test_every_example_has_a_page():
 
 
 @pytest.mark.parametrize("name", RUN)
-def test_code_does_what_the_page_says(name, tmp_path, monkeypatch):
+def test_the_code_of_a_page_prints_what_the_page_shows(name, tmp_path, monkeypatch):
     need_module("plotly", "report")
     page = (ROOT if name == "README" else ROOT / "docs") / f"{name}.md"
     assert pages.blocks(page), f"{page} has no code"
@@ -98,13 +98,13 @@ def test_code_does_what_the_page_says(name, tmp_path, monkeypatch):
 
 
 def forget_modules_in(folder):
-    """Modules that a page or another test wrote: their names may stand for something else now."""
+    """Unload modules that a page or another test wrote: another module may have the same name."""
     for name, module in list(sys.modules.items()):
         if str(getattr(module, "__file__", "")).startswith(str(folder)):
             del sys.modules[name]
 
 
-def test_the_check_of_code_sees_what_is_wrong(tmp_path):
+def test_the_check_of_code_detects_wrong_output_and_errors(tmp_path):
     page = tmp_path / "page.md"
     page.write_text("```python\nx = 2.5\n```\n\n```python\nprint(x, 1 / 3)\n```\n\n```text\n2.5 0.33...\n```\n")
     pages.run(page, tmp_path)
@@ -122,7 +122,7 @@ def test_the_check_of_code_sees_what_is_wrong(tmp_path):
 def test_the_site_builds_without_a_warning(tmp_path):
     for module in ("sphinx", "myst_parser", "furo"):
         need_module(module, "docs")
-    # In one test, because several workers would build it several times.
+    # One test for all checks, because several workers would build the site several times.
     command = [sys.executable, "-m", "sphinx", "-q", "-E", "-W", "--keep-going", "docs", str(tmp_path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
@@ -133,7 +133,7 @@ def test_the_site_builds_without_a_warning(tmp_path):
 
 
 class _Loads(HTMLParser):
-    """What a page loads: scripts, styles, icons, images, frames; links to click on are something else."""
+    """Parser that collects what a page loads: scripts, styles, icons, images, frames; not links."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -147,7 +147,7 @@ class _Loads(HTMLParser):
 
 
 def outside(file: Path) -> list[str]:
-    """What a file of the site loads from elsewhere."""
+    """Return the addresses on other servers that a file of the site loads."""
     if file.suffix == ".html":
         parser = _Loads()
         parser.feed(file.read_text(encoding="utf-8"))
@@ -159,7 +159,7 @@ def outside(file: Path) -> list[str]:
     return [url for url in urls if re.match(r"(\w+:)?//", url)]
 
 
-def test_the_check_of_what_is_loaded_sees_it(tmp_path):
+def test_the_check_of_loaded_addresses_detects_other_servers(tmp_path):
     page = tmp_path / "page.html"
     page.write_text('<a href="https://a.org">a</a> <img src="a.png"> <script async src="https://cdn.org/mathjax.js">')
     assert outside(page) == ["https://cdn.org/mathjax.js"]
@@ -169,14 +169,14 @@ def test_the_check_of_what_is_loaded_sees_it(tmp_path):
 
 
 def described(inventory: Path) -> set[str]:
-    """The names that the reference has."""
+    """Return the names that the reference contains."""
     header, _, packed = inventory.read_bytes().partition(b"zlib.\n")
     assert header.startswith(b"# Sphinx inventory version 2")
     return {line.split(" ")[0] for line in zlib.decompress(packed).decode().splitlines()}
 
 
 def undescribed(names: set[str]) -> list[str]:
-    """Public names, all that `__all__` has, that the reference has by none of the names that a thing has."""
+    """Return the public names in `__all__` that the reference contains under none of their names."""
     found: dict[int, set[str]] = {}
     for package in PACKAGES:
         module = import_module(f"cascada{package}")

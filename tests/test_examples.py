@@ -1,4 +1,4 @@
-"""The examples, as their pages say."""
+"""Tests of the examples: they run, and print what their pages describe."""
 
 import ast
 import json
@@ -20,7 +20,7 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 
 @pytest.fixture
 def cement(tmp_path: Path) -> Path:
-    """A copy with its kiln compiled."""
+    """Return a copy of the example with its kiln compiled."""
     need_program("cc", package="gcc libc6-dev")
     need_program("awk", package="gawk")
     folder = tmp_path / "command-stages"
@@ -36,7 +36,7 @@ def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_stages_in_c_and_awk(cement: Path) -> None:
+def test_the_example_with_stages_in_c_and_awk_runs(cement: Path) -> None:
     done = run("run", "command-stages/process.toml", "--budget", "12", "--json", cwd=cement.parent)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
@@ -59,18 +59,18 @@ def test_the_stages_keep_all_digits(cement: Path) -> None:
     assert printed[0] != printed[1]
 
 
-def test_a_stage_without_its_inputs_says_so(cement: Path) -> None:
+def test_a_stage_without_its_inputs_fails_with_a_message(cement: Path) -> None:
     for command in (["./kiln"], ["awk", "-f", "mill.awk"]):
         done = subprocess.run(command, input="{}", cwd=cement, capture_output=True, text=True, check=False)
         assert (done.returncode, done.stdout) == (2, "")
         assert "there is no" in done.stderr
 
 
-# ---- scripts made of cells
+# ---- scripts
 
 
 def script(name: str, folder: Path, budget: int, **environment: str) -> str:
-    """What a copy of an example prints, alone in a folder; it must end well, and say nothing on standard error."""
+    """Run a copy of an example, alone in a folder, and return its output; standard error must be empty."""
     shutil.copy(EXAMPLES / name, folder)
     settings = {"CASCADA_EXAMPLE_BUDGET": str(budget), "TMPDIR": str(folder), "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
@@ -87,21 +87,21 @@ def script(name: str, folder: Path, budget: int, **environment: str) -> str:
 
 
 def found(pattern: str, text: str) -> tuple[str, ...]:
-    """The groups of the one place where a pattern is found."""
+    """Return the groups of the only match of a pattern."""
     (match,) = re.finditer(pattern, text, re.MULTILINE)
     return match.groups()
 
 
 @pytest.fixture
 def no_plotly(tmp_path: Path) -> str:
-    """A folder to import from first, where plotly cannot be imported."""
+    """Return a folder that, first in the import path, makes the import of plotly fail."""
     hidden = tmp_path / "hidden"
     hidden.mkdir()
     (hidden / "plotly.py").write_text("raise ImportError('hidden')\n")
     return str(hidden)
 
 
-def test_chain_and_proof(tmp_path: Path) -> None:
+def test_chain_and_proof_prints_a_true_gap(tmp_path: Path) -> None:
     printed = script("chain_and_proof.py", tmp_path, 5)
     best, gap = (float(*found(pattern, printed)) for pattern in (r"^best +(\S+) J at", r"^gap +(\S+) J, proven$"))
     truth, bound = map(float, found(r"^best of 68,921 settings (\S+), bound (\S+)$", printed))
@@ -114,7 +114,7 @@ def test_chain_and_proof(tmp_path: Path) -> None:
     assert "raised from 10" in printed
 
 
-def test_lab(tmp_path: Path) -> None:
+def test_lab_stores_its_trials_and_writes_a_report(tmp_path: Path) -> None:
     need_module("plotly", "report")
     printed = script("lab.py", tmp_path, 9)
     assert "open: trial 2, measured so far: coat" in printed
@@ -129,13 +129,13 @@ def test_lab(tmp_path: Path) -> None:
     assert study.certificate().kind == "estimated"
 
 
-def test_lab_without_plotly(tmp_path: Path, no_plotly: str) -> None:
+def test_lab_runs_without_plotly(tmp_path: Path, no_plotly: str) -> None:
     printed = script("lab.py", tmp_path, 7, PYTHONPATH=no_plotly)
     assert printed.endswith("figures need plotly: pip install 'cascada[report]'.\n")
     assert "7 runs: 1 abandoned, 5 complete, 1 failed" in printed
 
 
-def test_paper_in_ten_minutes(tmp_path: Path) -> None:
+def test_paper_in_ten_minutes_prints_true_bounds(tmp_path: Path) -> None:
     need_module("plotly", "report")
     printed = script("paper_in_ten_minutes.py", tmp_path, 4)
     assert "pip install" not in printed
@@ -155,13 +155,13 @@ def test_paper_in_ten_minutes(tmp_path: Path) -> None:
     assert min(averages) >= least
 
 
-def test_paper_without_plotly(tmp_path: Path, no_plotly: str) -> None:
+def test_paper_in_ten_minutes_runs_without_plotly(tmp_path: Path, no_plotly: str) -> None:
     printed = script("paper_in_ten_minutes.py", tmp_path, 4, PYTHONPATH=no_plotly)
     assert printed.count("figures need plotly: pip install 'cascada[report]'.\n") == 4
     assert "for many runs:" in printed
 
 
-def test_dask_cluster(tmp_path: Path) -> None:
+def test_dask_cluster_completes_all_runs(tmp_path: Path) -> None:
     need_module("distributed", "dask")
     printed = script("dask_cluster.py", tmp_path, 4)
     (order,) = found(r"^4 runs complete, 2 at once, in .* s; they ended in the order \[(.*)\]$", printed)
@@ -171,7 +171,7 @@ def test_dask_cluster(tmp_path: Path) -> None:
     assert 5 <= int(tries) <= 6  # the other worker's run may have been moved as well
 
 
-def test_own_algorithm(tmp_path: Path) -> None:
+def test_own_algorithm_prints_regrets_within_the_gaps(tmp_path: Path) -> None:
     printed = script("own_algorithm.py", tmp_path, 4)
     pattern = r"^ *(.*): runs \[(.*)\], largest proven gap (\S+), largest regret (\S+)$"
     rows = re.findall(pattern, printed, re.MULTILINE)
@@ -189,14 +189,14 @@ def test_the_own_algorithm_has_at_most_thirty_lines() -> None:
     assert own.end_lineno - own.decorator_list[0].lineno + 1 <= 30
 
 
-# ---- all of them
+# ---- all examples
 
 SCRIPTS = sorted(path.name for path in EXAMPLES.glob("*.py"))
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_a_script_is_a_notebook(name: str) -> None:
-    """Cells of prose and of code, of which the first says what this is and how to run it."""
+def test_a_script_consists_of_notebook_cells(name: str) -> None:
+    """The first cell has a title and the command that runs the script."""
     text = (EXAMPLES / name).read_text(encoding="utf-8")
     assert text.startswith("# %% [markdown]\n# # ")
     cells = re.split(r"^# %%", text, flags=re.MULTILINE)[1:]
@@ -208,7 +208,7 @@ def test_a_script_is_a_notebook(name: str) -> None:
 
 
 @pytest.mark.parametrize("page", ["README.md", "command-stages/README.md", *SCRIPTS])
-def test_links_lead_somewhere(page: str) -> None:
+def test_every_link_of_an_example_has_a_target(page: str) -> None:
     path = EXAMPLES / page
     text = " ".join(line.removeprefix("# ") for line in path.read_text(encoding="utf-8").splitlines())
     targets = [target for target in re.findall(r"\]\(([^)]*)\)", text) if not target.startswith("http")]
@@ -217,8 +217,7 @@ def test_links_lead_somewhere(page: str) -> None:
     assert not missing
 
 
-def test_no_example_is_forgotten() -> None:
-    """Each has a row in the README, and a test above."""
+def test_every_example_has_a_row_in_the_readme_and_a_test() -> None:
     examples = {path.name for path in EXAMPLES.iterdir() if path.suffix == ".py" or (path / "README.md").exists()}
     table = (EXAMPLES / "README.md").read_text(encoding="utf-8")
     listed = {target.partition("/")[0] for target in re.findall(r"^\| \[.*?\]\((.*?)\)", table, re.MULTILINE)}

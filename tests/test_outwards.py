@@ -178,7 +178,7 @@ def test_equal_numbers_and_nan_are_printed_unchanged():
     assert outside(0.1, math.nan, math.inf) == ("0.1", "nan", "inf")
 
 
-def test_an_infinite_number_is_apart_from_every_other():
+def test_an_infinite_number_is_printed_apart_from_every_other():
     assert apart(math.inf, 1.0) == ("inf", "1")
     assert apart(0.3, -math.inf) == ("0.3", "-inf")
 

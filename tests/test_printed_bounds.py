@@ -1,4 +1,4 @@
-"""Whatever prints a proven gap prints true numbers: certificates, the command line and pages, in all units."""
+"""Tests that printed gaps and bounds are true in all units: in certificates, on the command line and in reports."""
 
 import base64
 import json
@@ -46,7 +46,7 @@ network = cd.chain(f, g)
 
 
 def process(unit: float, offset: float) -> Network:
-    """Two stages whose objective is in some unit, and has its zero somewhere."""
+    """Return two stages whose objective has this unit and offset."""
     wide = SquaredExponential(1.0, variance=unit**2)
     return chain(
         Stage("f", {"x": Real(-2, 2)}, kernel=SquaredExponential(1.0), norm_bound=2.0, function=_bump),
@@ -63,22 +63,22 @@ def _hill(f: float) -> float:
 
 
 def numbers(pattern: str, text: str) -> list[str]:
-    """The groups of the only match."""
+    """Return the groups of the only match."""
     found = re.findall(pattern, text)
     assert len(found) == 1, f"{pattern!r} in {text}"
     return [found[0]] if isinstance(found[0], str) else list(found[0])
 
 
 def check(best: str, bound: str, gap: str, certificate: Certificate | dict[str, Any]) -> None:
-    """The printed numbers say no more than those of full precision, nearly as much, and agree with each other."""
-    given = certificate if isinstance(certificate, dict) else vars(certificate)
-    sign = 1 if given["maximised"] else -1
-    exact = Fraction(given["bound"]) - Fraction(given["best"])
-    assert sign * Fraction(bound) >= sign * Fraction(given["bound"])
-    assert sign * float(best) <= sign * given["best"]
+    """Check that printed numbers are no tighter than those of full precision, close to them, and consistent."""
+    full = certificate if isinstance(certificate, dict) else vars(certificate)
+    sign = 1 if full["maximised"] else -1
+    exact = Fraction(full["bound"]) - Fraction(full["best"])
+    assert sign * Fraction(bound) >= sign * Fraction(full["bound"])
+    assert sign * float(best) <= sign * full["best"]
     assert Fraction(bound) - Fraction(best) == sign * Fraction(gap)
-    assert sign * exact <= Fraction(given["gap"]), "the gap of full precision is rounded up, too"
-    assert sign * exact <= Fraction(gap) <= sign * exact * Fraction(1002, 1000) + 3 * Fraction(math.ulp(given["bound"]))
+    assert sign * exact <= Fraction(full["gap"]), "the gap of full precision is rounded up, too"
+    assert sign * exact <= Fraction(gap) <= sign * exact * Fraction(1002, 1000) + 3 * Fraction(math.ulp(full["bound"]))
 
 
 @pytest.mark.parametrize("optimise", [maximise, minimise])
@@ -143,7 +143,7 @@ def test_a_report_prints_true_numbers(maximised: bool, unit: float, offset: floa
 
 
 def _floats(values: Any) -> list[float]:
-    """Numbers of a figure, which plotly writes as a list or in base 64."""
+    """Return the numbers of a figure, which plotly writes as a list or in base 64."""
     if isinstance(values, dict):
         return list(np.frombuffer(base64.b64decode(values["bdata"]), dtype=values["dtype"]).astype(float))
     return [float(value) for value in values]

@@ -1,4 +1,4 @@
-"""How much the longest tests do: less in `make test`, all under CASCADA_THOROUGH=1, which `make soundness` sets."""
+"""The size of the longest tests: reduced in `make test`, full under CASCADA_THOROUGH=1, which `make soundness` sets."""
 
 import os
 
@@ -6,5 +6,5 @@ THOROUGH = os.environ.get("CASCADA_THOROUGH") == "1"
 
 
 def examples(number: int) -> int:
-    """The number of examples of a property test: all of them, or a quarter."""
+    """Return the number of examples of a property test: all of them, or a quarter."""
     return number if THOROUGH else number // 4

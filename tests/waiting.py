@@ -1,7 +1,7 @@
 """Waiting for events in tests.
 
-A test waits for an event, never for a time. The limit only keeps a test that waits in vain from hanging; it is so long
-that no busy machine reaches it.
+A test waits for an event, never for a fixed time. The timeout only prevents a failed test from hanging; it is so long
+that a busy machine does not reach it.
 """
 
 import time
@@ -16,7 +16,7 @@ Found = TypeVar("Found")
 
 
 def wait_until(condition: Callable[[], Found], what: str | Callable[[], str]) -> Found:
-    """Wait until a condition is true and return its value; after `LONG` seconds fail and say `what` did not happen."""
+    """Wait until a condition is true and return its value; after `LONG` seconds fail with the text `what`."""
     end = time.monotonic() + LONG
     while not (found := condition()):
         if time.monotonic() > end:

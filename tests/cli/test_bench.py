@@ -29,7 +29,7 @@ def runner() -> CliRunner:
     return CliRunner()
 
 
-def test_everything_is_written_and_the_table_is_printed(
+def test_bench_writes_all_files_and_prints_the_table(
     runner: CliRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "own_algorithm.py").write_text(ALGORITHM, encoding="utf-8")
@@ -61,7 +61,7 @@ def test_everything_is_written_and_the_table_is_printed(
     assert "holds results of other settings (gaps False there, True now)" in other.output
 
 
-def test_when_every_run_failed_it_failed(runner: CliRunner, tmp_path: Path) -> None:
+def test_bench_exits_with_code_1_if_every_run_failed(runner: CliRunner, tmp_path: Path) -> None:
     failing = f"{PLACE}:Sometimes"
     result = runner.invoke(app, call("--no-plots", out=tmp_path / "out", algorithms=failing))
     assert result.exit_code == 1
@@ -69,7 +69,7 @@ def test_when_every_run_failed_it_failed(runner: CliRunner, tmp_path: Path) -> N
     assert "Traceback" not in result.output
 
 
-def test_without_matplotlib_nothing_is_begun(
+def test_bench_without_matplotlib_fails_before_it_writes_anything(
     runner: CliRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
@@ -91,12 +91,14 @@ def test_without_matplotlib_nothing_is_begun(
         (["--jobs", "0"], "--jobs"),
     ],
 )
-def test_a_wrong_call_is_exit_code_2(runner: CliRunner, tmp_path: Path, arguments: list[str], message: str) -> None:
+def test_invalid_options_exit_with_code_2_and_write_nothing(
+    runner: CliRunner, tmp_path: Path, arguments: list[str], message: str
+) -> None:
     result = runner.invoke(app, call(*arguments, out=tmp_path / "out"))
     assert result.exit_code == 2
     assert message in result.output
     assert not (tmp_path / "out").exists()
 
 
-def test_what_is_missing_is_exit_code_2(runner: CliRunner) -> None:
+def test_missing_options_exit_with_code_2(runner: CliRunner) -> None:
     assert runner.invoke(app, ["bench"]).exit_code == 2

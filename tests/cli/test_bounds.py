@@ -1,4 +1,4 @@
-"""`cascada bounds`, as a user types it."""
+"""`cascada bounds` as a user calls it."""
 
 import json
 
@@ -16,21 +16,22 @@ def run(*arguments: str):
     return CliRunner().invoke(app, ["bounds", *arguments])
 
 
-def test_options_give_every_constant_its_name():
+def test_the_json_output_names_every_constant():
     result = run(*OPTIONS, "--horizon", "50", "--points", "200", "--json")
     assert result.exit_code == 0
-    said = json.loads(result.output)
-    assert (said["structure"], said["dims"], said["horizon"], said["nu"]) == ("chain", [2, 1, 1], 50, 1.5)
-    theorem = said["bounds"][-1]
-    largest = max(one["upper"] for one in said["sigma"])
+    content = json.loads(result.output)
+    assert (content["structure"], content["dims"]) == ("chain", [2, 1, 1])
+    assert (content["horizon"], content["nu"]) == (50, 1.5)
+    theorem = content["bounds"][-1]
+    largest = max(one["upper"] for one in content["sigma"])
     assert theorem["label"] == "thm:ucb_chain"
     assert theorem["value"] == pytest.approx(theorem_bound(Layers("chain", [2, 1, 1], 2.0, 2.0), largest).value)
     assert theorem["constants"] == {"m": 3, "B": 2, "L": 2, "Σ_T": largest}
-    assert [row["order"]["label"] for row in said["tab:summary"]][:1] == ["thm:lower_cml"]
-    assert {one["name"] for one in said["comparison"]} == {"cUCB", "MCBO", "OI"}
+    assert [row["order"]["label"] for row in content["tab:summary"]][:1] == ["thm:lower_cml"]
+    assert {one["name"] for one in content["comparison"]} == {"cUCB", "MCBO", "OI"}
 
 
-def test_text_and_markdown_say_the_same_for_a_problem():
+def test_text_and_markdown_have_the_same_content_for_a_problem():
     text, markdown = (run("certified-feed-forward", "--points", "200", *extra) for extra in ([], ["--markdown"]))
     assert (text.exit_code, markdown.exit_code) == (0, 0)
     for output in (text.output, markdown.output):
@@ -43,9 +44,9 @@ def test_text_and_markdown_say_the_same_for_a_problem():
 def test_constants_may_differ_from_layer_to_layer():
     options = list(OPTIONS)
     options[5] = "1,2,3"
-    said = json.loads(run(*options, "--points", "100", "--json").output)
-    assert said["norm_bounds"] == [1, 2, 3]
-    assert said["trivial"]["constants"]["B"] == 3
+    content = json.loads(run(*options, "--points", "100", "--json").output)
+    assert content["norm_bounds"] == [1, 2, 3]
+    assert content["trivial"]["constants"]["B"] == 3
 
 
 @pytest.mark.parametrize(
@@ -72,7 +73,7 @@ def test_constants_may_differ_from_layer_to_layer():
         ([*OPTIONS, "--json", "--markdown"], "give one of them"),
     ],
 )
-def test_wrong_calls_end_with_code_two_and_say_what_to_do(arguments, complaint):
+def test_invalid_options_exit_with_code_2_and_advice(arguments, complaint):
     result = run(*arguments)
     assert result.exit_code == 2
     assert complaint in result.output

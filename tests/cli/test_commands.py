@@ -1,4 +1,4 @@
-"""The commands as a user calls them."""
+"""`cascada run`, `cascada demo` and `cascada problems` as a user calls them."""
 
 import json
 from pathlib import Path
@@ -51,7 +51,7 @@ def test_demo_proves_its_gap(runner: CliRunner) -> None:
     assert "budget is used up" in text
 
 
-def test_problems_lists_what_run_takes(runner: CliRunner) -> None:
+def test_run_accepts_the_names_that_problems_lists(runner: CliRunner) -> None:
     names = [row["name"] for row in json.loads(runner.invoke(app, ["problems", "--json"]).output)]
     assert "certified-chain" in names
     result = runner.invoke(app, ["run", "certified-chain", "--budget", "3", "--json"])
@@ -59,7 +59,7 @@ def test_problems_lists_what_run_takes(runner: CliRunner) -> None:
     assert len(json.loads(result.output)["trials"]) == 3
 
 
-def test_run_prints_what_is_recommended(runner: CliRunner, process: Path) -> None:
+def test_run_prints_the_recommendation(runner: CliRunner, process: Path) -> None:
     command = ["run", f"{process}:network", "--algorithm", "non_adaptive", "--budget", "6"]
     found = json.loads(runner.invoke(app, [*command, "--json"]).output)
     recommendation = found["recommendation"]
@@ -74,7 +74,7 @@ def test_run_prints_what_is_recommended(runner: CliRunner, process: Path) -> Non
 
 
 @pytest.mark.parametrize("name", ["network", "make"])
-def test_run_takes_a_file(runner: CliRunner, process: Path, name: str) -> None:
+def test_run_accepts_a_python_file(runner: CliRunner, process: Path, name: str) -> None:
     result = runner.invoke(app, ["run", f"{process}:{name}", "--tolerance", "0.01"])
     assert result.exit_code == 0, result.output
     assert "within the tolerance" in result.output
@@ -97,14 +97,16 @@ def test_run_minimises(runner: CliRunner, process: Path) -> None:
         ("{process}:nothing", "must be a Network or a Problem"),
     ],
 )
-def test_a_wrong_spec_is_said_in_one_line(runner: CliRunner, process: Path, spec: str, message: str) -> None:
+def test_an_invalid_spec_exits_with_code_2_and_no_traceback(
+    runner: CliRunner, process: Path, spec: str, message: str
+) -> None:
     result = runner.invoke(app, ["run", spec.format(process=process)])
     assert result.exit_code == 2
     assert message in result.output
     assert "Traceback" not in result.output
 
 
-def test_refuted_assumptions_end_with_exit_code_1(runner: CliRunner, process: Path) -> None:
+def test_refuted_assumptions_exit_with_code_1(runner: CliRunner, process: Path) -> None:
     process.write_text(PROCESS.replace("NORM", "0.1"), encoding="utf-8")
     result = runner.invoke(app, ["run", f"{process}:network"])
     assert result.exit_code == 1
@@ -114,7 +116,7 @@ def test_refuted_assumptions_end_with_exit_code_1(runner: CliRunner, process: Pa
 
 def test_demo_leaves_a_store_and_a_report(runner: CliRunner, tmp_path: Path) -> None:
     out = tmp_path / "demo"
-    for _ in range(2):  # the second one begins anew
+    for _ in range(2):  # the second demo replaces the first
         found = json.loads(runner.invoke(app, ["demo", "--budget", "2", "--out", str(out), "--json"]).stdout)
         assert len(found["trials"]) == 2
     assert Path(found["report"]).stat().st_size > 1e6

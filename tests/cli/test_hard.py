@@ -25,7 +25,7 @@ def found(arguments: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("nu", "ratio", "top"), [(1, 0.958, 1.7814), (1.5, 0.939, 1.7482), (2, 0.934, 1.6994)])
-def test_the_numbers_of_the_paper(nu, ratio, top):
+def test_ratio_and_height_are_those_of_the_paper(nu, ratio, top):
     content = found(CALL.replace("--nu 1.5", f"--nu {nu}"))
     assert content["ratio"] == pytest.approx(ratio, abs=5e-4)
     assert content["g_tilde"] == pytest.approx(top, abs=5e-5)
@@ -35,7 +35,7 @@ def test_the_numbers_of_the_paper(nu, ratio, top):
     assert content["members"] == int(0.5 / content["width"])
 
 
-def test_everything_else_in_the_json():
+def test_the_other_numbers_of_the_json_output_are_consistent():
     content = found(CALL)
     assert content["heights"][0] == 2 * content["epsilon_1"]
     assert content["alpha"] <= content["amplification"] <= 1
@@ -54,14 +54,14 @@ def test_everything_else_in_the_json():
     ("structure", "extra", "dims"),
     [("chain", "", [2, 1, 1]), ("multi-output", "", [2, 2, 2]), ("feed-forward", " --layer-width 3", [2, 3, 3])],
 )
-def test_the_three_structures(structure, extra, dims):
+def test_all_three_structures_have_layers_of_the_norm_bound(structure, extra, dims):
     content = found(f"--structure {structure} --dim 2{extra}")
     assert (content["structure"], content["dims"]) == (structure, dims)
     assert content["norms"] == pytest.approx([5, 5, 5], rel=1e-10)
     assert content["members"] == content["cells"] ** 2
 
 
-def test_the_text_says_the_same():
+def test_the_text_output_contains_the_numbers():
     result = CliRunner().invoke(app, ["hard", *CALL.split()])
     assert result.exit_code == 0
     for part in (
@@ -76,7 +76,7 @@ def test_the_text_says_the_same():
     assert "figure" not in result.output
 
 
-def test_the_documentation_shows_what_is_printed():
+def test_the_documentation_contains_the_text_output():
     page = (Path(__file__).parents[2] / "docs" / "lower-bounds.md").read_text(encoding="utf-8")
     printed = CliRunner().invoke(app, ["hard", *CALL.split()]).output
     block = [f"$ cascada hard {CALL}", *printed.splitlines()]
@@ -99,7 +99,7 @@ def test_the_documentation_shows_what_is_printed():
         ("--figure picture.bmp", "ends in .pdf, .png or .svg"),
     ],
 )
-def test_what_is_wrong_is_said_in_one_line(arguments, complaint):
+def test_invalid_options_exit_with_code_2_and_one_line(arguments, complaint):
     result = CliRunner().invoke(app, ["hard", *arguments.split()])
     assert result.exit_code == 2
     assert complaint in result.stderr
@@ -107,7 +107,7 @@ def test_what_is_wrong_is_said_in_one_line(arguments, complaint):
 
 
 @pytest.mark.parametrize("kind", ["png", "pdf"])
-def test_the_figure_is_written_twice_alike(tmp_path: Path, kind):
+def test_the_figure_file_is_reproducible(tmp_path: Path, kind):
     first, second = (tmp_path / "new" / f"{name}.{kind}" for name in ("a", "b"))
     assert found(f"{CALL} --figure {first}")["figure"] == str(first)
     text = CliRunner().invoke(app, ["hard", *CALL.split(), "--figure", str(second)]).output
@@ -116,14 +116,14 @@ def test_the_figure_is_written_twice_alike(tmp_path: Path, kind):
     assert first.read_bytes() == second.read_bytes()
 
 
-def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path):
+def test_a_figure_that_cannot_be_written_exits_with_code_2(tmp_path: Path):
     (tmp_path / "file").write_text("", encoding="utf-8")
     result = CliRunner().invoke(app, ["hard", "--figure", str(tmp_path / "file" / "a.png")])
     assert result.exit_code == 2
     assert "cannot be written" in result.stderr
 
 
-def test_the_figure_has_the_papers_panels_and_the_point_that_counts():
+def test_the_figure_has_the_panels_and_the_marked_point_of_the_paper():
     """fig:gtil: a panel for ν = 1, 3/2, 2, each with k and g̃_k and the point (ũ, g̃_k(ũ))."""
     amplifier = Amplifier(Matern(1.5), 5.0, 0.5, 0.3)
     panels = hard_figure(amplifier).axes

@@ -30,7 +30,7 @@ def runner(monkeypatch):
     return CliRunner()
 
 
-def test_version(runner):
+def test_the_version_option_prints_the_version(runner):
     result = runner.invoke(main.app, ["--version"])
     assert (result.exit_code, result.output) == (0, f"cascada {cascada.__version__}\n")
 
@@ -47,13 +47,13 @@ def test_a_command_takes_its_options_from_its_function(runner):
     assert (result.exit_code, result.output) == (0, "hello hello \n")
 
 
-def test_a_wrong_argument_is_one_line_and_exit_code_2(runner):
+def test_an_argument_error_is_one_line_and_exit_code_2(runner):
     result = runner.invoke(main.app, ["fail"])
     assert result.exit_code == 2
     assert result.output == "cascada: budget must be positive; got -1; give a whole number from 1\n"
 
 
-def test_another_error_of_ours_is_one_line_and_exit_code_1(runner, monkeypatch):
+def test_any_other_cascada_error_is_one_line_and_exit_code_1(runner, monkeypatch):
     def clash() -> None:
         """Contradict."""
         raise ContradictionError("observation 2 contradicts observation 1")
@@ -64,7 +64,7 @@ def test_another_error_of_ours_is_one_line_and_exit_code_1(runner, monkeypatch):
 
 
 @pytest.mark.parametrize("arguments", [["no-such-command"], ["--no-such-option"], ["hello", "--times", "x"]])
-def test_a_wrong_call_is_exit_code_2(runner, arguments):
+def test_unknown_commands_and_options_exit_with_code_2(runner, arguments):
     assert runner.invoke(main.app, arguments).exit_code == 2
 
 

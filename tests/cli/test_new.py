@@ -1,4 +1,4 @@
-"""`cascada new`: a file that runs as it is, and nothing of anybody's is overwritten."""
+"""`cascada new`: writes a template that runs as it is, and overwrites nothing."""
 
 import json
 import os
@@ -24,8 +24,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_what_is_written_runs_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", os.path.dirname(sys.executable), prepend=os.pathsep)  # a python3 that surely is one
+def test_the_template_runs_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", os.path.dirname(sys.executable), prepend=os.pathsep)  # its commands need python3
     result = invoke("new", "my process.toml")
     assert (result.exit_code, result.stderr) == (0, "")
     assert "cascada run 'my process.toml'" in result.stdout
@@ -34,12 +34,11 @@ def test_what_is_written_runs_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [trial["state"] for trial in found["trials"]] == ["complete"] * 10
 
 
-def test_json() -> None:
+def test_json_output_is_the_path_of_the_file() -> None:
     assert json.loads(invoke("new", "process.toml", "--json").stdout) == {"path": "process.toml"}
 
 
-def test_every_line_that_is_commented_out_is_right() -> None:
-    """With all of them in force the file still describes a process."""
+def test_the_template_is_valid_with_all_commented_lines_enabled() -> None:
     invoke("new", "process.toml")
     text = Path("process.toml").read_text(encoding="utf-8")
     keys = r"(objective|sense|kernel|offset|norm_bound) ="
@@ -51,7 +50,7 @@ def test_every_line_that_is_commented_out_is_right() -> None:
 
 
 @pytest.mark.parametrize("what", ["file", "folder", "link"])
-def test_nothing_is_overwritten(folder: Path, what: str) -> None:
+def test_an_existing_file_folder_or_link_is_not_overwritten(folder: Path, what: str) -> None:
     path = folder / "process.toml"
     if what == "file":
         path.write_text("mine", encoding="utf-8")
@@ -75,7 +74,7 @@ def test_nothing_is_overwritten(folder: Path, what: str) -> None:
         ("n" * 300 + ".toml", "cannot write"),
     ],
 )
-def test_what_cannot_be_written_is_said(folder: Path, path: str, message: str) -> None:
+def test_a_path_that_cannot_be_written_exits_with_code_2(folder: Path, path: str, message: str) -> None:
     result = invoke("new", path)
     assert (result.exit_code, result.stdout) == (2, "")
     assert message in result.stderr

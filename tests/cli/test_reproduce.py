@@ -1,4 +1,4 @@
-"""`cascada reproduce` as a user calls it, with quick numbers in the place of the paper's algorithms."""
+"""`cascada reproduce` as a user calls it, with fast stubs instead of the paper's algorithms."""
 
 import json
 import sys
@@ -21,7 +21,7 @@ def runner(monkeypatch: pytest.MonkeyPatch) -> CliRunner:
     return CliRunner()
 
 
-def test_everything_is_written_and_the_claims_are_printed(runner: CliRunner, tmp_path: Path) -> None:
+def test_reproduce_writes_all_files_and_prints_the_claims(runner: CliRunner, tmp_path: Path) -> None:
     out = tmp_path / "deep" / "out"
     result = runner.invoke(app, ["reproduce", "--quick", "--out", str(out), "--jobs", "1"])
     assert result.exit_code == 0, result.output
@@ -53,7 +53,7 @@ def test_everything_is_written_and_the_claims_are_printed(runner: CliRunner, tmp
     assert "holds results of other settings (seed 0 there, 5 now)" in other.output
 
 
-def test_without_matplotlib_nothing_is_begun(
+def test_reproduce_without_matplotlib_fails_before_it_writes_anything(
     runner: CliRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
@@ -75,5 +75,5 @@ def test_a_dead_worker_is_one_line_and_exit_code_1(
 
 
 @pytest.mark.parametrize("wrong", [[], ["--out", "x", "--jobs", "0"], ["--out", "x", "--seed", "-1"]])
-def test_a_wrong_call_is_exit_code_2(runner: CliRunner, wrong: list[str]) -> None:
+def test_invalid_options_exit_with_code_2(runner: CliRunner, wrong: list[str]) -> None:
     assert runner.invoke(app, ["reproduce", *wrong]).exit_code == 2

@@ -1,4 +1,4 @@
-"""`cascada worker`: several processes on one study in PostgreSQL, some of them killed and started again."""
+"""`cascada worker`: several processes on one study in PostgreSQL, some of which are killed and restarted."""
 
 import json
 import os
@@ -23,7 +23,7 @@ from pathlib import Path
 import cascada as cd
 
 folder = Path(__file__).parent
-workers = int(os.environ["WORKERS"])  # no run ends before so many take part
+workers = int(os.environ["WORKERS"])  # no run ends before this many workers have begun one
 
 def heat(x, y):
     with open(folder / "runs", "a") as file:
@@ -48,7 +48,7 @@ Start = Callable[..., subprocess.Popen[str]]
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
-    """Starts workers, and ends those that are left."""
+    """Yield a function that starts a worker; kill the workers that are left."""
     (tmp_path / "alloy.py").write_text(PROCESS)
     begun: list[subprocess.Popen[str]] = []
 
@@ -75,19 +75,21 @@ def begun(worker: subprocess.Popen[str], folder: Path) -> bool:
     return str(worker.pid) in {pid for *_, pid in runs(folder)}
 
 
-def test_four_workers_two_of_which_are_killed_and_replaced(postgres_url: str, start: Start, tmp_path: Path) -> None:
+def test_four_workers_complete_a_study_although_two_are_killed_and_restarted(
+    postgres_url: str, start: Start, tmp_path: Path
+) -> None:
     names = ["north", "east", "south", "west"]
     workers = {name: start(postgres_url, "--worker", name, "--budget", str(BUDGET), workers=4) for name in names}
     for name in names[:2]:
-        wait_until(partial(begun, workers[name], tmp_path), f"worker {name} is at a run")
+        wait_until(partial(begun, workers[name], tmp_path), f"worker {name} has begun a run")
         workers[name].send_signal(signal.SIGKILL)
         workers[name].communicate()
         workers[name] = start(postgres_url, "--worker", name, workers=4)  # the budget is that of the study
     results = []
     for worker in workers.values():
-        said, errors = worker.communicate(timeout=LONG)
+        output, errors = worker.communicate(timeout=LONG)
         assert worker.returncode == 0, errors
-        results.append(json.loads(said))
+        results.append(json.loads(output))
     study = Study.open(postgres_url, "alloy")
     assert [trial.state for trial in study.trials] == ["complete"] * BUDGET
     points = [(repr(trial.controls["x"]), repr(trial.controls["y"])) for trial in study.trials]
@@ -99,20 +101,20 @@ def test_four_workers_two_of_which_are_killed_and_replaced(postgres_url: str, st
     best = study.best_trial
     assert best is not None
     assert all(result["best"]["value"] == best.value for result in results)
-    assert len({pid for *_, pid in runs(tmp_path)}) >= 4  # all took part
+    assert len({pid for *_, pid in runs(tmp_path)}) >= 4  # all workers took part
 
 
-def test_a_worker_runs_several_at_once_and_waits_for_the_last_runs_of_others(postgres_url: str, start: Start) -> None:
-    """Another one has the last trial and is never heard of again: the worker runs that trial, too."""
+def test_a_worker_takes_over_the_last_trial_of_a_dead_one(postgres_url: str, start: Start) -> None:
+    """The dead worker holds the last trial under a lease that expires."""
     first = start(postgres_url, "--study", "bronze", "--budget", "5", "--jobs", "2")
-    said, errors = first.communicate(timeout=LONG)
+    output, errors = first.communicate(timeout=LONG)
     assert first.returncode == 0, errors
-    assert len(json.loads(said)["trials"]) == 5
+    assert len(json.loads(output)["trials"]) == 5
     lost = Study.open(postgres_url, "bronze", worker="far away").ask(lease=2.0)
     assert lost is not None
     second = start(postgres_url, "--study", "bronze", "--budget", "6")
-    said, errors = second.communicate(timeout=LONG)
+    output, errors = second.communicate(timeout=LONG)
     assert second.returncode == 0, errors
-    trials = json.loads(said)["trials"]
+    trials = json.loads(output)["trials"]
     assert [trial["state"] for trial in trials] == ["complete"] * 6
     assert trials[5]["controls"] == dict(lost.controls)

@@ -1,4 +1,4 @@
-"""A process that can be sent to other processes: its functions are defined at the top level of a module."""
+"""A process for tests whose functions can be pickled, because they are at the top level of a module."""
 
 import math
 import os
@@ -20,7 +20,7 @@ def quench(heat: float) -> float:
 
 
 def too_hot(heat: float) -> float:
-    """Fails where the process is best."""
+    """Second stage that fails near the optimum."""
     if heat > 0.9:
         raise RuntimeError("too hot")
     return quench(heat)
@@ -31,7 +31,7 @@ def broken(**_: float) -> float:
 
 
 def deadly(x: float, y: float) -> float:
-    """Takes the whole worker with it, in the middle of a design, once what came before is surely there."""
+    """First stage that ends its worker process for x > 0, after a delay in which earlier results arrive."""
     if x > 0:
         time.sleep(0.3)
         os._exit(1)

@@ -1,4 +1,4 @@
-"""A study computes on one thread; what the user's functions do is their own business."""
+"""A study computes on one BLAS thread, and the user's functions run without that limit."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -30,7 +30,7 @@ def two_threads() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Watched(RandomSearch):
-    """Writes down on how many threads it computes."""
+    """Algorithm that records the number of BLAS threads."""
 
     seen: list[set[int]] = field(default_factory=list)
 
@@ -39,7 +39,7 @@ class Watched(RandomSearch):
         return super().suggest(situation, rng)
 
 
-def test_points_are_chosen_on_one_thread_and_run_on_as_many_as_there_were() -> None:
+def test_algorithms_have_one_blas_thread_and_stages_as_many_as_before() -> None:
     ran: list[set[int]] = []
 
     def stage(x: float) -> float:
@@ -56,7 +56,7 @@ def test_points_are_chosen_on_one_thread_and_run_on_as_many_as_there_were() -> N
     assert threads() == {2}
 
 
-def test_an_error_lifts_the_limit() -> None:
+def test_the_limit_ends_after_an_error() -> None:
     @on_one_thread
     def fails() -> None:
         raise ValueError(threads())
@@ -66,12 +66,12 @@ def test_an_error_lifts_the_limit() -> None:
     assert threads() == {2}
 
 
-def test_threads_that_compute_at_once_leave_nothing_behind() -> None:
+def test_the_limit_ends_after_concurrent_computations() -> None:
     @on_one_thread
     def computes(n: int) -> float:
         return float(np.linalg.norm(np.linalg.inv(np.eye(n) + 1.0)))
 
-    computes(3)  # from here on no thread has set anything that others must not change
+    computes(3)  # finds the BLAS libraries once, before the threads start
     with ThreadPoolExecutor(4) as pool:
         assert len(set(pool.map(computes, [40] * 200))) == 1
     assert threads() == {2}

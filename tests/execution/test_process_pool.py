@@ -1,4 +1,4 @@
-"""Runs in a pool of processes: one that dies or hangs costs its stage one try, and nothing else."""
+"""Runs in a pool of processes, some of which die or hang: only the stage that was running is tried again."""
 
 import os
 import signal
@@ -24,11 +24,11 @@ from tests.starting import gone, started
 from tests.waiting import LONG, wait_until
 
 NETWORK = network()
-LIMIT = 4.0  # seconds that a stage may take where one hangs: far more than one that does not hang takes
+LIMIT = 4.0  # seconds that a stage may take in tests of a stage that hangs: far more than other stages need
 
 
 def timed(timeout: float | None = None, retries: int = 0) -> Network:
-    """The same with a limit for its second stage."""
+    """Return the network with a timeout and retries on its second stage."""
     return chain(NETWORK.stages[0], Stage("quench", kernel=KERNEL, norm_bound=2.0, timeout=timeout, retries=retries))
 
 
@@ -37,7 +37,7 @@ def states(result: Result) -> list[str]:
 
 
 def counted(folder: Path, function: Callable[..., float], **inputs: float) -> float:
-    """A function that leaves a line for every call, with its process."""
+    """Call a function, and append the id of this process to a file of its name."""
     with open(folder / function.__name__, "a") as file:
         file.write(f"{os.getpid()}\n")
     return function(**inputs)
@@ -49,7 +49,7 @@ def calls(folder: Path, name: str) -> list[int]:
 
 
 def once(folder: Path, what: Callable[[], Any], heat: float) -> float:
-    """Does something once, at the best of all first runs to get here, and is the second stage from then on."""
+    """Second stage that also calls `what` in the first of all calls."""
     counted(folder, quench, heat=heat)
     try:
         (folder / "done").touch(exist_ok=False)
@@ -67,14 +67,14 @@ def die() -> None:
 
 
 @pytest.mark.parametrize("algorithm", [NonAdaptive(), RandomSearch()], ids=str)
-def test_a_design_gives_what_it_gives_here(algorithm: Any) -> None:
+def test_a_design_has_the_same_result_in_a_pool_as_in_the_calling_thread(algorithm: Any) -> None:
     plain = maximise(NETWORK, [heat, too_hot], budget=7, algorithm=algorithm, seed=2)
     other = maximise(NETWORK, [heat, too_hot], budget=7, algorithm=algorithm, seed=2, jobs=3)
     assert other.trials == plain.trials
     assert (other.status, other.gap, other.recommended) == (plain.status, plain.gap, plain.recommended)
 
 
-def test_an_adaptive_algorithm_runs_side_by_side_and_any_function_will_do() -> None:
+def test_an_adaptive_algorithm_runs_in_parallel_with_functions_that_are_not_importable() -> None:
     offset = 0.1
     result = maximise(NETWORK, [lambda x, y: heat(x, y) + offset, quench], budget=10, jobs=2)
     assert (states(result), result.status, result.gap_kind) == (["complete"] * 10, "budget", "proven")
@@ -82,7 +82,7 @@ def test_an_adaptive_algorithm_runs_side_by_side_and_any_function_will_do() -> N
     assert all(trial.outputs["heat"][0] == heat(**trial.controls) + offset for trial in result.trials)
 
 
-def test_two_runs_are_really_under_way_at_once(tmp_path: Path) -> None:
+def test_two_jobs_run_at_the_same_time(tmp_path: Path) -> None:
     def meets(x: float, y: float) -> float:
         (tmp_path / f"{x}").touch()
         wait_until(lambda: len(list(tmp_path.iterdir())) >= 2, "both runs are under way")
@@ -91,7 +91,7 @@ def test_two_runs_are_really_under_way_at_once(tmp_path: Path) -> None:
     assert states(maximise(NETWORK, [meets, quench], budget=2, jobs=2)) == ["complete"] * 2
 
 
-def test_what_stages_print_and_read_disturbs_nobody() -> None:
+def test_output_of_stages_does_not_mix_with_messages_and_their_input_is_empty() -> None:
     def talks(x: float, y: float) -> float:
         os.write(1, b"\x80garbage\n" * 1000)
         assert sys.stdin.read() == ""
@@ -100,13 +100,13 @@ def test_what_stages_print_and_read_disturbs_nobody() -> None:
     assert states(maximise(NETWORK, [talks, quench], budget=3, jobs=2)) == ["complete"] * 3
 
 
-@pytest.mark.parametrize(("given", "seen"), [(None, 1.0), ("2", 2.0)])
-def test_a_worker_has_one_thread_for_linear_algebra(
-    given: str | None, seen: float, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("chosen", "seen"), [(None, 1.0), ("2", 2.0)])
+def test_a_worker_has_one_blas_thread_unless_the_user_chose_a_number(
+    chosen: str | None, seen: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    if given is not None:
-        monkeypatch.setenv("OMP_NUM_THREADS", given)
+    if chosen is not None:
+        monkeypatch.setenv("OMP_NUM_THREADS", chosen)
     result = maximise(NETWORK, [lambda **_: float(os.environ["OMP_NUM_THREADS"]), quench], budget=2, jobs=2)
     assert [trial.outputs["heat"] for trial in result.trials] == [(seen,)] * 2
 
@@ -114,15 +114,15 @@ def test_a_worker_has_one_thread_for_linear_algebra(
 # ---- workers that die
 
 
-def test_a_worker_that_dies_in_a_stage_costs_one_more_try_of_that_stage(tmp_path: Path) -> None:
+def test_after_the_death_of_a_worker_only_its_stage_is_tried_again(tmp_path: Path) -> None:
     functions: Any = [partial(counted, tmp_path, heat), partial(once, tmp_path, die)]
     result = maximise(NETWORK, functions, budget=6, jobs=2, algorithm=RandomSearch())
     assert (states(result), result.status) == (["complete"] * 6, "budget")
-    assert len(calls(tmp_path, "heat")) == 6  # what was finished was not run again
+    assert len(calls(tmp_path, "heat")) == 6  # finished stages were not run again
     assert len(calls(tmp_path, "quench")) == 7
 
 
-def test_a_stage_that_always_takes_its_worker_along_fails_its_own_run(tmp_path: Path) -> None:
+def test_a_stage_that_always_ends_its_worker_fails_only_its_own_run(tmp_path: Path) -> None:
     def deadly(heat: float) -> float:
         if heat > 0.5:
             die()
@@ -136,25 +136,25 @@ def test_a_stage_that_always_takes_its_worker_along_fails_its_own_run(tmp_path: 
     failed = result.trials[hot.index(True)]
     assert failed.outputs == {"heat": (heat(**failed.controls),)}  # kept
     assert failed.reason is not None
-    assert "stage 'quench' took its worker process with it (killed by signal SIGKILL)" in failed.reason
+    assert "stage 'quench' ended its worker process (killed by signal SIGKILL)" in failed.reason
     assert "2 tries" in failed.reason
     assert len(calls(tmp_path, "heat")) == 4
 
 
-def test_a_worker_that_exits_is_dead_as_well() -> None:
+def test_a_stage_that_exits_fails_with_the_exit_code_of_its_worker() -> None:
     result = maximise(NETWORK, [heat, lambda **_: os._exit(7)], budget=2, jobs=2)
     assert states(result) == ["failed"] * 2
     assert all("exit code 7" in (trial.reason or "") for trial in result.trials)
 
 
-def test_a_worker_that_is_killed_from_outside_is_replaced(tmp_path: Path) -> None:
+def test_a_worker_killed_by_another_process_is_replaced(tmp_path: Path) -> None:
     def waits(x: float, y: float) -> float:
         value = counted(tmp_path, heat, x=x, y=y)
-        wait_until(lambda: len(set(calls(tmp_path, "heat"))) >= 3, "another worker takes the place of the first")
+        wait_until(lambda: len(set(calls(tmp_path, "heat"))) >= 3, "another worker replaces the first")
         return value
 
     def kill() -> None:
-        wait_until(lambda: len(calls(tmp_path, "heat")) >= 2, "two workers are at work")
+        wait_until(lambda: len(calls(tmp_path, "heat")) >= 2, "two workers are running")
         os.kill(calls(tmp_path, "heat")[0], signal.SIGKILL)
 
     killer = threading.Thread(target=kill)
@@ -167,7 +167,7 @@ def test_a_worker_that_is_killed_from_outside_is_replaced(tmp_path: Path) -> Non
 # ---- stages that hang or raise
 
 
-def test_a_stage_that_hangs_is_stopped_and_fails_its_own_run(tmp_path: Path) -> None:
+def test_a_stage_that_hangs_is_stopped_and_fails_only_its_own_run(tmp_path: Path) -> None:
     functions: Any = [heat, partial(once, tmp_path, partial(time.sleep, 1000))]
     result = maximise(timed(LIMIT), functions, budget=5, jobs=2, algorithm=RandomSearch())
     assert sorted(states(result)) == ["complete"] * 4 + ["failed"]
@@ -185,7 +185,7 @@ def test_a_stage_that_hangs_once_is_tried_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_a_stage_that_raises_is_tried_as_often_as_it_may(tmp_path: Path, jobs: int) -> None:
+def test_a_stage_that_raises_is_tried_again_while_retries_are_left(tmp_path: Path, jobs: int) -> None:
     def raises() -> None:
         raise OSError("the licence server is away")
 
@@ -198,7 +198,7 @@ def test_a_stage_that_raises_is_tried_as_often_as_it_may(tmp_path: Path, jobs: i
     assert "raised RuntimeError: broken (in the last of 3 tries)" in (result.trials[0].reason or "")
 
 
-def test_here_a_stage_that_hangs_fails_its_run_and_is_left_behind(tmp_path: Path) -> None:
+def test_a_stage_that_hangs_in_the_calling_thread_fails_its_run_but_keeps_running(tmp_path: Path) -> None:
     ended = threading.Event()
     functions: Any = [heat, partial(once, tmp_path, ended.wait)]
     result = maximise(timed(LIMIT), functions, budget=3, algorithm=RandomSearch())
@@ -207,8 +207,8 @@ def test_here_a_stage_that_hangs_fails_its_run_and_is_left_behind(tmp_path: Path
     assert f"took longer than its time-out of {LIMIT:g} s" in str(result)
 
 
-def test_every_try_has_the_whole_time(tmp_path: Path) -> None:
-    tries = 9  # together they take longer than the limit, each of them only a small part of it
+def test_the_time_limit_applies_to_each_try(tmp_path: Path) -> None:
+    tries = 9  # in total they take longer than the limit, but each takes only a small part of it
 
     def slow(heat: float) -> float:
         time.sleep(1.1 * LIMIT / tries)
@@ -220,13 +220,13 @@ def test_every_try_has_the_whole_time(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_a_command_is_ended_when_the_time_of_its_stage_is_over(jobs: int) -> None:
+def test_a_command_is_ended_at_the_time_limit_of_its_stage(jobs: int) -> None:
     result = maximise(timed(0.3), [heat, Command(["sleep", "1000"])], budget=2, jobs=jobs)
     assert states(result) == ["failed"] * 2
     assert "timed out after 0.3 s" in (result.trials[0].reason or "")
 
 
-def test_what_a_stage_started_ends_with_it(tmp_path: Path) -> None:
+def test_processes_that_a_stage_started_end_with_it(tmp_path: Path) -> None:
     def starts(heat: float) -> float:
         child = subprocess.Popen(["sleep", "1000"])
         (tmp_path / "child").write_text(str(child.pid))
@@ -238,7 +238,7 @@ def test_what_a_stage_started_ends_with_it(tmp_path: Path) -> None:
     wait_until(lambda: gone(child), "the child is gone")
 
 
-def test_a_worker_is_replaced_while_its_children_live_on(tmp_path: Path) -> None:
+def test_a_dead_worker_is_replaced_while_its_children_still_run(tmp_path: Path) -> None:
     """The children hold the pipes of their worker open; the pool does not wait until they end."""
 
     def forks(heat: float) -> float:
@@ -261,26 +261,26 @@ def test_a_worker_is_replaced_while_its_children_live_on(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_a_stage_that_wants_to_end_the_program_fails_its_run(jobs: int) -> None:
+def test_a_stage_that_calls_sys_exit_fails_its_run(jobs: int) -> None:
     result = maximise(NETWORK, [heat, lambda **_: sys.exit(3)], budget=2, jobs=jobs)
     assert states(result) == ["failed"] * 2
     assert "raised SystemExit: 3" in (result.trials[0].reason or "")
 
 
-def test_limits_that_one_function_for_all_stages_cannot_keep_are_refused() -> None:
+def test_one_function_for_all_stages_cannot_have_timeouts_or_retries() -> None:
     with pytest.raises(ArgumentError, match=r"stage 'quench' has a timeout or retries, which evaluate\(\) cannot keep"):
         maximise(timed(1.0), lambda **_: {}, budget=2)
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_a_very_long_time_is_no_limit(jobs: int) -> None:
+def test_a_timeout_longer_than_the_system_supports_is_valid(jobs: int) -> None:
     assert states(maximise(timed(1e12), [heat, quench], budget=2, jobs=jobs)) == ["complete"] * 2
 
 
-# ---- what is refused
+# ---- invalid functions
 
 
-def test_functions_that_hold_on_to_what_cannot_travel_are_refused() -> None:
+def test_functions_that_cannot_be_pickled_raise_an_argument_error() -> None:
     lock = threading.Lock()
 
     def locked(x: float, y: float) -> float:
@@ -292,7 +292,7 @@ def test_functions_that_hold_on_to_what_cannot_travel_are_refused() -> None:
 
 
 class Unreadable:
-    """Something that can be sent, and not be received."""
+    """A function that can be pickled but not unpickled."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return int, ("no number",)
@@ -301,7 +301,7 @@ class Unreadable:
         return heat
 
 
-def test_what_cannot_be_received_is_refused() -> None:
+def test_functions_that_cannot_be_unpickled_raise_an_argument_error() -> None:
     with pytest.raises(ArgumentError, match=r"could not be sent to a worker process: ValueError: invalid literal"):
         maximise(NETWORK, [heat, Unreadable()], budget=3, jobs=2)
 
@@ -334,7 +334,7 @@ print(study.optimise([first, second], budget=4, jobs=2).status, flush=True)
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Callable[[float], subprocess.Popen[str]]]:
-    """Starts the script, in which every run has a second stage that takes so long."""
+    """Yield a function that starts the script with a second stage that takes this many seconds."""
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
     begun: list[subprocess.Popen[str]] = []
@@ -353,27 +353,27 @@ def start(tmp_path: Path) -> Iterator[Callable[[float], subprocess.Popen[str]]]:
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
-def test_what_is_stopped_in_the_middle_goes_on_with_the_stage_it_was_at(
+def test_an_interrupted_study_continues_with_the_stages_that_were_running(
     tmp_path: Path, start: Callable[[float], subprocess.Popen[str]], how: signal.Signals
 ) -> None:
     process = start(1000.0)
     wait_until(lambda: len(calls(tmp_path, "quench")) == 2, "both runs are at their second stage")
     study = Study.open(f"sqlite:///{tmp_path}/alloy.db", "alloy", NETWORK)
-    # Workers do not wait for the store.
+    # Workers continue before their outputs are stored.
     wait_until(lambda: sum("heat" in trial.outputs for trial in study.trials) == 2, "the first stages are stored")
     process.send_signal(how)
-    said, _ = process.communicate(timeout=LONG)
-    assert said.strip() == ("interrupted" if how == signal.SIGINT else "")
+    output, _ = process.communicate(timeout=LONG)
+    assert output.strip() == ("interrupted" if how == signal.SIGINT else "")
     wait_until(lambda: all(map(gone, calls(tmp_path, "quench"))), "the workers are gone")
-    state = "waiting" if how == signal.SIGINT else "running"  # who is killed cannot put anything back
+    state = "waiting" if how == signal.SIGINT else "running"  # a killed process cannot release its trials
     assert [(trial.state, set(trial.outputs)) for trial in study.trials] == [(state, {"heat"})] * 2
-    said, _ = start(0.0).communicate(timeout=LONG)
-    assert said.strip() == "budget"
+    output, _ = start(0.0).communicate(timeout=LONG)
+    assert output.strip() == "budget"
     assert [trial.state for trial in study.trials] == ["complete"] * 4
     assert (len(calls(tmp_path, "heat")), len(calls(tmp_path, "quench"))) == (4, 6)
 
 
-def test_pools_take_algorithms_that_prove(tmp_path: Path) -> None:
+def test_a_stored_study_in_a_pool_records_every_stage(tmp_path: Path) -> None:
     study = Study.open(f"sqlite:///{tmp_path}/alloy.db", "alloy", NETWORK, algorithm=GPNUCB())
     result = study.optimise([heat, quench], budget=6, jobs=2)
     assert (states(result), result.gap_kind) == (["complete"] * 6, "proven")

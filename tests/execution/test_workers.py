@@ -1,4 +1,4 @@
-"""Runs in somebody's executor: the same results, all at once where that is possible, and nothing lost."""
+"""Runs in an executor of the user: same results as in the calling thread, in parallel, and no result is lost."""
 
 import multiprocessing
 import pickle
@@ -35,7 +35,7 @@ def threads() -> Iterator[ThreadPoolExecutor]:
 
 
 class Here(Executor):
-    """Runs at once, in this thread; the runs of some numbers end with an error that is not the process's."""
+    """Executor that runs a call at once, in this thread; calls with a number in `errors` fail with that error."""
 
     def __init__(self, errors: dict[int, Exception] | None = None) -> None:
         self.errors = errors or {}
@@ -66,13 +66,13 @@ def same(one: Result, other: Result) -> None:
 
 
 @pytest.mark.parametrize("algorithm", [NonAdaptive(), RandomSearch(), GPNUCB()], ids=str)
-def test_processes_and_threads_give_what_is_given_here(
+def test_processes_and_threads_have_the_same_result_as_the_calling_thread(
     algorithm: Any, workers: ProcessPoolExecutor, threads: ThreadPoolExecutor
 ) -> None:
     for optimise in (maximise, minimise):
         plain = optimise(NETWORK, FUNCTIONS, budget=6, algorithm=algorithm, seed=2)
         for executor in (workers, threads, Here()):
-            jobs = 1 if algorithm == GPNUCB() else None  # it learns from one run before it chooses the next
+            jobs = 1 if algorithm == GPNUCB() else None  # an adaptive algorithm depends on the order of results
             options: dict[str, Any] = {"algorithm": algorithm, "seed": 2, "executor": executor, "jobs": jobs}
             same(optimise(NETWORK, FUNCTIONS, budget=6, **options), plain)
 
@@ -85,8 +85,8 @@ def test_a_failing_stage_fails_only_its_run(
     assert "failed" in states(plain)
     for executor in (workers, threads):
         other = maximise(NETWORK, functions, budget=16, algorithm=NonAdaptive(), executor=executor)
-        told = other.trials[: len(plain.trials)]  # a hopeless process is given up in both: here before it is asked
-        assert told == plain.trials
+        # After too many failures both stop, but the executor has got more trials by then.
+        assert other.trials[: len(plain.trials)] == plain.trials
         assert (other.status, other.recommended, other.gap) == (plain.status, plain.recommended, plain.gap)
     failed = next(trial for trial in plain.trials if trial.state == "failed")
     assert failed.reason is not None
@@ -102,40 +102,40 @@ def test_errors_of_stages_can_be_pickled() -> None:
     assert (again.stage, again.controls, again.outputs) == (error.stage, error.controls, error.outputs)
 
 
-# ---- at once, or one after the other
+# ---- parallel or sequential
 
 
-def test_all_runs_of_a_design_are_under_way_at_once(threads: ThreadPoolExecutor) -> None:
-    """Each waits for three others: one at a time they would wait for ever."""
+def test_all_runs_of_a_design_run_in_parallel(threads: ThreadPoolExecutor) -> None:
+    """Each run waits for three others."""
     barrier = threading.Barrier(4)
 
-    def together(x: float, y: float) -> float:
+    def meets(x: float, y: float) -> float:
         barrier.wait(LONG)
         return heat(x, y)
 
     for algorithm in (NonAdaptive(), RandomSearch()):
-        result = maximise(NETWORK, [together, quench], budget=8, algorithm=algorithm, executor=threads)
+        result = maximise(NETWORK, [meets, quench], budget=8, algorithm=algorithm, executor=threads)
         assert states(result) == ["complete"] * 8
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_no_more_runs_are_under_way_than_are_wanted(threads: ThreadPoolExecutor, jobs: int) -> None:
-    """The first runs end when as many are under way as may be, and one too many had time to come."""
+def test_jobs_limits_the_number_of_parallel_runs(threads: ThreadPoolExecutor, jobs: int) -> None:
+    """The first runs wait until `jobs` runs are running, and then for another one, which must not start."""
     lock, enough, too_many = threading.Lock(), threading.Event(), threading.Event()
-    under_way = 0
+    running = 0
 
     def counted(x: float, y: float) -> float:
-        nonlocal under_way
+        nonlocal running
         with lock:
-            under_way += 1
-            if under_way >= jobs:
+            running += 1
+            if running >= jobs:
                 enough.set()
-            if under_way > jobs:
+            if running > jobs:
                 too_many.set()
         assert enough.wait(LONG)
         too_many.wait(0.1)
         with lock:
-            under_way -= 1
+            running -= 1
         return heat(x, y)
 
     result = maximise(NETWORK, [counted, quench], budget=5, executor=threads, jobs=jobs)
@@ -146,17 +146,17 @@ def test_no_more_runs_are_under_way_than_are_wanted(threads: ThreadPoolExecutor,
 def test_an_adaptive_algorithm_has_a_run_for_every_worker(threads: ThreadPoolExecutor) -> None:
     barrier = threading.Barrier(4)
 
-    def together(x: float, y: float) -> float:
+    def meets(x: float, y: float) -> float:
         barrier.wait(LONG)
         return heat(x, y)
 
-    result = maximise(NETWORK, [together, quench], budget=8, executor=threads)
+    result = maximise(NETWORK, [meets, quench], budget=8, executor=threads)
     assert states(result) == ["complete"] * 8
     assert len({tuple(trial.controls.values()) for trial in result.trials}) == 8
 
 
 def test_a_free_worker_gets_a_new_point_at_once(threads: ThreadPoolExecutor) -> None:
-    """The first run ends only after three others, two of which were asked for after it was under way."""
+    """The first run ends only after three others, two of which are chosen after it has begun."""
     others = threading.Semaphore(0)
     calls: list[float] = []
 
@@ -173,18 +173,18 @@ def test_a_free_worker_gets_a_new_point_at_once(threads: ThreadPoolExecutor) -> 
 
 
 def test_an_executor_of_unknown_size_needs_the_number_of_runs() -> None:
-    with pytest.raises(ArgumentError, match="say how many runs Here may have under way at once: jobs="):
+    with pytest.raises(ArgumentError, match=r"the number of workers of Here is unknown; .* jobs="):
         maximise(NETWORK, FUNCTIONS, budget=3, executor=Here())
     assert states(maximise(NETWORK, FUNCTIONS, budget=3, executor=Here(), jobs=2)) == ["complete"] * 3
 
 
 @pytest.mark.parametrize("jobs", [0, -1, 1.5, True, "2"])
-def test_nonsense_for_jobs_is_refused(jobs: Any) -> None:
+def test_jobs_must_be_a_whole_number_above_0(jobs: Any) -> None:
     with pytest.raises(ArgumentError, match="jobs must be a whole number ≥ 1; got"):
         maximise(NETWORK, FUNCTIONS, budget=3, jobs=jobs)
 
 
-def test_trials_are_told_in_the_order_of_their_numbers(threads: ThreadPoolExecutor) -> None:
+def test_results_of_a_design_are_recorded_in_the_order_of_trial_numbers(threads: ThreadPoolExecutor) -> None:
     """The first run is the last to finish."""
     others = threading.Semaphore(0)
     asked = Study(NETWORK, algorithm=NonAdaptive(runs=4)).ask()
@@ -210,15 +210,15 @@ def test_trials_are_told_in_the_order_of_their_numbers(threads: ThreadPoolExecut
     same(result, maximise(NETWORK, FUNCTIONS, budget=4, algorithm=NonAdaptive()))
 
 
-# ---- when it ends early
+# ---- early end
 
 
 @pytest.mark.parametrize(
     ("options", "status"),
-    [({"tolerance": 100.0}, "tolerance"), ({"callbacks": [lambda study: len(told(study)) == 1]}, "stopped")],
+    [({"tolerance": 100.0}, "tolerance"), ({"callbacks": [lambda study: len(ended(study)) == 1]}, "stopped")],
     ids=["tolerance", "callback"],
 )
-def test_what_has_not_started_is_cancelled(options: dict[str, Any], status: str) -> None:
+def test_runs_that_have_not_started_are_cancelled(options: dict[str, Any], status: str) -> None:
     gate, calls = threading.Event(), []
 
     def gated(x: float, y: float) -> float:
@@ -234,12 +234,12 @@ def test_what_has_not_started_is_cancelled(options: dict[str, Any], status: str)
     assert len(calls) <= 2
 
 
-def told(study: Study) -> list[Trial]:
+def ended(study: Study) -> list[Trial]:
     return [trial for trial in study.trials if trial.state != "running"]
 
 
-def test_an_interrupt_cancels_what_has_not_started_and_keeps_what_is_there() -> None:
-    """The third of ten runs is interrupted; the fourth was finished by another worker, the fifth waits."""
+def test_an_interrupt_cancels_runs_that_have_not_started_and_keeps_results() -> None:
+    """The third of ten runs is interrupted; another worker has finished the fourth, and the fifth is running."""
     gate, fourth, calls = threading.Event(), threading.Event(), []
     points = [trial.controls for trial in maximise(NETWORK, FUNCTIONS, budget=10, algorithm=NonAdaptive()).trials]
 
@@ -250,7 +250,7 @@ def test_an_interrupt_cancels_what_has_not_started_and_keeps_what_is_there() -> 
             fourth.wait(LONG)
             raise KeyboardInterrupt
         if number > 3:
-            fourth.set()  # one worker only is left for 3, 4, …: the fourth run is done
+            fourth.set()  # only one worker is left for runs 3, 4, …, so run 3 has ended
             gate.wait(LONG)
         return heat(x, y)
 
@@ -264,13 +264,13 @@ def test_an_interrupt_cancels_what_has_not_started_and_keeps_what_is_there() -> 
     assert result.recommendation is not None
 
 
-def test_a_hopeless_process_is_given_up(threads: ThreadPoolExecutor) -> None:
+def test_a_study_stops_after_five_failures_in_a_row(threads: ThreadPoolExecutor) -> None:
     result = maximise(NETWORK, [broken, quench], budget=30, algorithm=NonAdaptive(), executor=threads)
     assert (result.status, states(result)[:5]) == ("failing", ["failed"] * 5)
 
 
 @pytest.mark.parametrize("algorithm", [NonAdaptive(), RandomSearch(), GPNUCB()], ids=str)
-def test_a_broken_pool_keeps_what_was_told(algorithm: Any) -> None:
+def test_a_broken_pool_keeps_earlier_results(algorithm: Any) -> None:
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
         result = maximise(NETWORK, [deadly, quench], budget=9, algorithm=algorithm, seed=5, executor=pool)
     assert result.status == "broken"
@@ -282,39 +282,39 @@ def test_a_broken_pool_keeps_what_was_told(algorithm: Any) -> None:
     assert "The executor broke; what was found so far is kept." in str(result)
 
 
-def test_a_lost_run_is_a_failed_one() -> None:
-    """As with Dask, where a worker that dies takes only its own run with it."""
+def test_a_run_that_the_executor_loses_has_failed() -> None:
+    """As with Dask, where a worker that dies loses only its own run."""
     executor = Here({2: OSError("the worker is gone")})
     result = maximise(NETWORK, FUNCTIONS, budget=5, algorithm=NonAdaptive(), executor=executor)
     assert (result.status, states(result)) == ("budget", ["complete", "complete", "failed", "complete", "complete"])
     assert result.trials[2].reason == "the executor lost it: OSError: the worker is gone"
 
 
-# ---- what is refused
+# ---- invalid arguments
 
 
-def test_functions_that_cannot_be_sent_are_refused(workers: ProcessPoolExecutor) -> None:
+def test_functions_that_cannot_be_pickled_raise_an_argument_error(workers: ProcessPoolExecutor) -> None:
     local: list[Callable[..., float]] = [heat, lambda heat: 2 * heat]
     with pytest.raises(ArgumentError, match=r"could not be sent to the executor: .*top level of a module"):
         maximise(NETWORK, local, budget=3, algorithm=NonAdaptive(), executor=workers)
 
 
-def test_an_executor_that_was_shut_down_is_refused() -> None:
+def test_an_executor_that_is_shut_down_raises_an_argument_error() -> None:
     pool = ThreadPoolExecutor(1)
     pool.shutdown()
-    with pytest.raises(ArgumentError, match=r"executor must take work, but it says: .*not shut down"):
+    with pytest.raises(ArgumentError, match=r"executor must take work, but it raised: .*not shut down"):
         maximise(NETWORK, FUNCTIONS, budget=3, executor=pool)
 
 
 @pytest.mark.parametrize("optimise", [maximise, minimise])
-def test_what_is_no_executor_is_refused(optimise: Any) -> None:
+def test_an_executor_of_another_type_raises_an_argument_error(optimise: Any) -> None:
     with pytest.raises(ArgumentError, match=r"executor must be a concurrent.futures.Executor, or None; got 4"):
         optimise(NETWORK, FUNCTIONS, budget=3, executor=4)
 
 
 @pytest.mark.parametrize("stop", ["callback", "tolerance"])
-def test_runs_that_are_finished_are_told_whatever_stops(stop: str) -> None:
-    """All ten are done before the first is told, so all ten are paid for."""
+def test_finished_runs_are_recorded_when_the_study_stops(stop: str) -> None:
+    """All ten runs have ended before the first result is recorded."""
     options: dict[str, Any] = {"tolerance": 1e9} if stop == "tolerance" else {"callbacks": [lambda _: True]}
 
     class AtOnce(Executor):
@@ -330,7 +330,7 @@ def test_runs_that_are_finished_are_told_whatever_stops(stop: str) -> None:
     assert states(result) == ["complete"] * 10
 
 
-def test_an_error_that_speaks_of_pickles_is_not_a_pickling_error() -> None:
+def test_an_error_that_only_mentions_pickles_is_not_a_pickling_error() -> None:
     class Odd(Executor):
         def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:  # noqa: ARG002
             future: Future[Any] = Future()

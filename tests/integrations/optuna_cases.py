@@ -1,4 +1,4 @@
-"""A process of two stages, with and without norms; as a program, a worker on somebody's storage."""
+"""A process of two stages for tests, with and without norms; run as a program, a worker on a shared storage."""
 
 import math
 import sys
@@ -28,7 +28,7 @@ def cure(mix: float, heat: float, turns: int) -> float:
 
 
 def fragile(mix: float, heat: float, turns: int) -> float:
-    """Fails at some points, among them the first."""
+    """Second stage that fails at some points, among them the first."""
     if 0.5 < heat < 0.6 or heat > 2:
         raise RuntimeError("it broke")
     return cure(mix, heat, turns)
@@ -38,9 +38,9 @@ FUNCTIONS: list[Callable[..., float]] = [mix, cure]
 
 
 def network(norms: bool = True) -> Network:
-    given: dict[str, Any] = {"kernel": SquaredExponential(1.0), "norm_bound": 3.0} if norms else {}
-    first = Stage("mix", controls={"dose": CONTROLS["dose"]}, **given)
-    return chain(first, Stage("cure", controls={name: CONTROLS[name] for name in ("heat", "turns")}, **given))
+    options: dict[str, Any] = {"kernel": SquaredExponential(1.0), "norm_bound": 3.0} if norms else {}
+    first = Stage("mix", controls={"dose": CONTROLS["dose"]}, **options)
+    return chain(first, Stage("cure", controls={name: CONTROLS[name] for name in ("heat", "turns")}, **options))
 
 
 def created(sampler: CascadaSampler, **options: Any) -> optuna.Study:
@@ -48,7 +48,7 @@ def created(sampler: CascadaSampler, **options: Any) -> optuna.Study:
 
 
 def own_study(study: Study, runs: int, functions: Any = FUNCTIONS) -> list[Trial]:
-    """Runs of cascada's own."""
+    """Add runs to a cascada study and return all its trials."""
     process = Process(study.network, functions)
     for _ in range(runs):
         trial = study.ask()
@@ -62,19 +62,19 @@ def own_study(study: Study, runs: int, functions: Any = FUNCTIONS) -> list[Trial
 
 
 def points(trials: Any) -> list[dict[str, float | int]]:
-    """The points of trials, of ours or of Optuna's."""
+    """Return the points of trials of cascada or of Optuna."""
     return [dict(trial.controls if isinstance(trial, Trial) else trial.params) for trial in trials]
 
 
 def finished(study: optuna.Study, outputs: Outputs, trial: Any) -> None:
-    """Tell a trial that was asked for what its stages gave."""
+    """Store the outputs of a trial's stages and tell Optuna its value."""
     for stage, values in outputs.items():
         trial.set_user_attr(f"cascada:{stage}", list(values))
     study.tell(trial, outputs["cure"][0])
 
 
 def work(url: str, runs: int) -> None:
-    """What a process does that shares a storage with others."""
+    """Run trials of a study in a shared storage."""
     sampler = CascadaSampler(network(), seed=3)
     study = optuna.load_study(study_name="shared", storage=url, sampler=sampler)
     study.optimize(sampler.objective(FUNCTIONS), n_trials=runs)

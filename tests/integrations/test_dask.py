@@ -1,4 +1,4 @@
-"""Runs on a Dask cluster, with workers that are killed in the middle of a stage."""
+"""Runs on a Dask cluster, also when a stage kills its worker."""
 
 import os
 import signal
@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from tests.missing import need_module
 
-# ruff: noqa: E402  (what is imported below may not be there)
+# ruff: noqa: E402  (the imports below may be missing)
 need_module("distributed", "dask")
 
 import dask
@@ -32,9 +32,9 @@ NETWORK = network()
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[str]:
-    """The address of a cluster of two processes."""
+    """Yield the address of a cluster of two processes."""
     settings = {"distributed.scheduler.allowed-failures": 1, "distributed.nanny.pre-spawn-environ": {}}
-    make: Any = distributed.LocalCluster  # which has no types
+    make: Any = distributed.LocalCluster  # has no types
     with (
         dask.config.set(settings),
         make(2, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address="127.0.0.1:0") as made,
@@ -52,7 +52,7 @@ def sometimes_deadly(heat: float) -> float:
     return quench(heat)
 
 
-def test_a_cluster_gives_what_is_given_here(cluster: str) -> None:
+def test_a_cluster_has_the_same_result_as_the_calling_thread(cluster: str) -> None:
     plain = maximise(NETWORK, [heat, quench], budget=6, algorithm=NonAdaptive())
     with dask_executor(cluster) as (executor, capacity):
         assert capacity == 2
@@ -62,7 +62,7 @@ def test_a_cluster_gives_what_is_given_here(cluster: str) -> None:
     assert (adaptive.status, adaptive.gap_kind, len(adaptive.trials)) == ("budget", "proven", 6)
 
 
-def test_a_worker_that_is_killed_in_a_stage_loses_nothing(cluster: str, tmp_path: Path) -> None:
+def test_the_run_of_a_killed_worker_is_repeated(cluster: str, tmp_path: Path) -> None:
     functions: list[Callable[..., float]] = [partial(counted, tmp_path, heat), partial(once, tmp_path, die)]
     study = Study.open(f"sqlite:///{tmp_path}/alloy.db", "alloy", NETWORK, algorithm="random_search")
     with dask_executor(cluster) as (executor, capacity):
@@ -73,7 +73,7 @@ def test_a_worker_that_is_killed_in_a_stage_loses_nothing(cluster: str, tmp_path
     assert 7 <= len(calls(tmp_path, "quench")) <= 8  # the other worker's run may have been moved as well
 
 
-def test_a_run_that_kills_every_worker_fails_alone(cluster: str) -> None:
+def test_a_run_that_kills_every_worker_fails_and_others_complete(cluster: str) -> None:
     with dask_executor(cluster) as (executor, capacity):
         result = maximise(
             NETWORK,
@@ -90,7 +90,7 @@ def test_a_run_that_kills_every_worker_fails_alone(cluster: str) -> None:
     assert "the executor lost it: KilledWorker" in (result.trials[hot.index(True)].reason or "")
 
 
-def test_the_command_runs_on_a_cluster(cluster: str, tmp_path: Path) -> None:
+def test_cascada_run_uses_a_cluster(cluster: str, tmp_path: Path) -> None:
     process = tmp_path / "alloy.py"
     process.write_text(
         "import math\n"
@@ -106,7 +106,7 @@ def test_the_command_runs_on_a_cluster(cluster: str, tmp_path: Path) -> None:
     assert '"status": "budget"' in result.stdout
 
 
-def test_code_that_the_workers_do_not_have_fails_its_run_and_kills_no_worker(cluster: str, tmp_path: Path) -> None:
+def test_a_module_missing_on_the_workers_fails_the_run_and_kills_no_worker(cluster: str, tmp_path: Path) -> None:
     (tmp_path / "elsewhere.py").write_text("def quench(heat): return heat\n")
     sys.path.insert(0, str(tmp_path))
     try:
@@ -121,8 +121,8 @@ def test_code_that_the_workers_do_not_have_fails_its_run_and_kills_no_worker(clu
     assert [trial.state for trial in again.trials] == ["complete"] * 2
 
 
-def test_an_address_without_a_scheduler_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cascada.integrations.dask._PATIENCE", 1)
+def test_an_address_without_a_scheduler_raises(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cascada.integrations.dask._TIMEOUT", 1)
     for address in ("tcp://127.0.0.1:9", "nonsense://nowhere"):
         with pytest.raises(ArgumentError, match="there is no Dask scheduler at"), dask_executor(address):
             pass

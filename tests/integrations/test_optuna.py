@@ -1,4 +1,4 @@
-"""Optuna's studies with our sampler: the points are cascada's, and they follow from the storage alone."""
+"""Optuna's studies with CascadaSampler: its points are those of a cascada study, and depend on the storage alone."""
 
 import pickle
 import subprocess
@@ -42,7 +42,7 @@ PROCESS = Process(network(), FUNCTIONS)
 
 @contextmanager
 def sqlite(folder: Path) -> Iterator[Any]:
-    """A storage in a file, closed at the end."""
+    """Yield a storage in a file, and close it at the end."""
     storage = optuna.storages.RDBStorage(f"sqlite:///{folder}/optuna.db")
     try:
         yield storage
@@ -52,7 +52,7 @@ def sqlite(folder: Path) -> Iterator[Any]:
 
 
 def known(study: optuna.Study, **options: Any) -> Study:
-    """A study of ours that knows what a sampler would know that sees the trials for the first time."""
+    """Return the cascada study that a new sampler derives from the trials."""
     return Replay(options).snapshot(network(), study.get_trials()).study
 
 
@@ -61,11 +61,11 @@ def known(study: optuna.Study, **options: Any) -> Study:
 
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
 @pytest.mark.parametrize("norms", [True, False])
-def test_the_points_are_those_of_a_study_of_our_own(norms, direction):
+def test_the_points_are_those_of_a_cascada_study(norms, direction):
     sampler = CascadaSampler(network(norms), seed=3)
     theirs = created(sampler, direction=direction)
     theirs.optimize(sampler.objective(FUNCTIONS), n_trials=7)
-    sampler.certificate(theirs)  # looking changes nothing
+    sampler.certificate(theirs)  # must not change the points
     theirs.optimize(sampler.objective(FUNCTIONS), n_trials=4)
     directed = network(norms) if direction == "maximize" else network(norms).mirrored()
     ours = Study(directed, seed=3, replayable=True)
@@ -79,8 +79,8 @@ def test_the_points_are_those_of_a_study_of_our_own(norms, direction):
 
 
 @pytest.mark.parametrize("norms", [True, False])
-def test_a_resumed_study_goes_on_as_if_nothing_had_happened(tmp_path, norms):
-    """With failed trials among them; every process has a sampler of its own, and sees what the storage has."""
+def test_resuming_a_study_reproduces_its_points(tmp_path, norms):
+    """Some trials fail; every part of the study has a new sampler and reads the storage."""
     trials = []
     for runs in (3, 1, 6):
         with sqlite(tmp_path) as storage:
@@ -95,7 +95,7 @@ def test_a_resumed_study_goes_on_as_if_nothing_had_happened(tmp_path, norms):
     assert set(states) == {"COMPLETE", "FAIL"}
 
 
-def test_random_numbers_follow_from_the_seed():
+def test_random_points_depend_on_the_seed_only():
     def drawn(seed: int) -> list[dict[str, Any]]:
         sampler = CascadaSampler(network(), algorithm=RandomSearch(), seed=seed)
         study = created(sampler)
@@ -122,16 +122,16 @@ def test_parameters_are_in_range_and_of_their_type():
         assert [type(value) for value in trial.params.values()] == [float, float, int]
         assert all(CONTROLS[name].low <= value <= CONTROLS[name].high for name, value in trial.params.items())
     assert {trial.params["turns"] for trial in study.trials} == {1, 2, 3, 4}
-    assert min(trial.params["heat"] for trial in study.trials) < 0.2  # logarithms are even, not numbers
+    assert min(trial.params["heat"] for trial in study.trials) < 0.2  # uniform in the logarithm
     search_space = sampler.infer_relative_search_space(study, study.trials[0])
     assert search_space == sampler.distributions
-    assert sampler.sample_relative(study, study.trials[0], search_space) == {}  # all come one by one
+    assert sampler.sample_relative(study, study.trials[0], search_space) == {}  # controls are sampled one by one
 
 
 # ---- the storage
 
 
-def test_trials_under_way_and_their_stages_are_known():
+def test_pending_trials_and_their_stages_are_used():
     sampler = CascadaSampler(network(), seed=3)
     study, ours = created(sampler), Study(network(), seed=3, replayable=True)
     own_study(ours, 2)
@@ -140,8 +140,8 @@ def test_trials_under_way_and_their_stages_are_known():
     expected = ours.ask()
     assert expected is not None
     assert first.suggest_float("dose", -2, 2) == expected.controls["dose"]  # the others are not suggested yet
-    second, beside = study.ask(sampler.distributions), ours.ask()
-    assert points([second]) == points([beside]) != points([expected])
+    second, own = study.ask(sampler.distributions), ours.ask()
+    assert points([second]) == points([own]) != points([expected])
     first.set_user_attr("cascada:mix", mix(first.params["dose"]))
     ours.tell_stage(2, "mix", mix(expected.controls["dose"]))
     third, last = study.ask(sampler.distributions), ours.ask()
@@ -149,8 +149,8 @@ def test_trials_under_way_and_their_stages_are_known():
     assert [trial.state for trial in known(study, seed=3).trials] == ["complete"] * 2 + ["running"] * 3
 
 
-def test_trials_that_end_out_of_order():
-    """A sampler that was there all the time, and learned what it could, agrees with one that sees it all at once."""
+def test_trials_are_used_in_the_order_in_which_they_end():
+    """A sampler that read the trials one by one agrees with one that reads all of them at once."""
     sampler = CascadaSampler(network(), seed=3)
     study = created(sampler)
     trials = [study.ask(sampler.distributions) for _ in range(4)]
@@ -183,7 +183,7 @@ def test_stages_of_failed_and_pruned_trials_are_used():
     assert prediction.sd[0] == pytest.approx(0, abs=1e-4)
 
 
-def test_enqueued_and_added_trials():
+def test_enqueued_and_added_trials_are_used():
     sampler = CascadaSampler(network(), seed=3)
     study, ours = created(sampler), Study(network(), seed=3, replayable=True)
     past = {"dose": 0.5, "heat": 1.0, "turns": 2}
@@ -198,14 +198,14 @@ def test_enqueued_and_added_trials():
     study.optimize(sampler.objective(FUNCTIONS), n_trials=3)
     ours.enqueue_trial({"dose": 1.0, "heat": 2.0, "turns": 3})
     assert points(study.trials) == points(own_study(ours, 3))
-    study.enqueue_trial({"dose": -1.5})  # the others are cascada's
+    study.enqueue_trial({"dose": -1.5})  # cascada chooses the other controls
     study.optimize(sampler.objective(FUNCTIONS), n_trials=2)
     assert study.trials[4].params["dose"] == -1.5
     assert [trial.state for trial in known(study).trials] == ["complete"] * 6
 
 
-def test_trials_that_are_asked_for_at_the_same_time_get_different_points():
-    """Two processes that see the same: the second leaves the first what it must be about to choose."""
+def test_trials_that_choose_at_the_same_time_get_different_points():
+    """Two processes see the same trials: the second skips the point that the first is about to choose."""
     sampler, ours = CascadaSampler(network(), seed=3), Study(network(), seed=3, replayable=True)
     study = created(sampler)
     dead, second, third = study.ask(), study.ask(), study.ask()
@@ -215,11 +215,11 @@ def test_trials_that_are_asked_for_at_the_same_time_get_different_points():
     other.begin_trial(study.trials[1].system_attrs["cascada:controls"])
     expected = other.ask()
     assert expected is not None
-    assert third.suggest_float("dose", -2, 2) == expected.controls["dose"]  # the first one is dead, or slow
+    assert third.suggest_float("dose", -2, 2) == expected.controls["dose"]  # the first one is dead or slow
     assert not dead.params
 
 
-def test_whoever_sees_that_another_chose_the_same_chooses_again(monkeypatch):
+def test_a_point_that_another_process_chose_meanwhile_is_replaced(monkeypatch):
     sampler = CascadaSampler(network(), seed=3)
     study = created(sampler)
     first, second = study.ask(), study.ask()
@@ -239,7 +239,7 @@ def test_whoever_sees_that_another_chose_the_same_chooses_again(monkeypatch):
     assert chosen != held["dose"]
 
 
-def test_threads():
+def test_threads_share_a_sampler():
     sampler = CascadaSampler(network(), seed=3)
     study = created(sampler)
     study.optimize(sampler.objective(FUNCTIONS), n_trials=8, n_jobs=2)
@@ -247,7 +247,7 @@ def test_threads():
     assert len({tuple(trial.params.values()) for trial in study.trials}) == 8
 
 
-def test_two_processes_on_one_file(tmp_path):
+def test_two_processes_share_a_storage(tmp_path):
     with sqlite(tmp_path) as storage:
         study = created(CascadaSampler(network()), study_name="shared", storage=storage)
         command = [sys.executable, "-m", "tests.integrations.optuna_cases", f"sqlite:///{tmp_path}/optuna.db", "4"]
@@ -269,7 +269,7 @@ def test_a_pickled_sampler_suggests_the_same():
     assert study.ask(sampler.distributions).params == other.ask(sampler.distributions).params
 
 
-def test_one_sampler_for_two_studies():
+def test_one_sampler_serves_two_studies():
     sampler = CascadaSampler(network(), seed=3)
     up, down = created(sampler), created(sampler, direction="minimize")
     up.optimize(sampler.objective(FUNCTIONS), n_trials=3)
@@ -280,7 +280,7 @@ def test_one_sampler_for_two_studies():
     assert (sampler.certificate(up).maximised, sampler.certificate(down).maximised) == (True, False)
 
 
-def test_samplers_and_pruners_around_it():
+def test_the_sampler_works_inside_another_sampler_and_with_a_pruner():
     sampler = CascadaSampler(network(), seed=3)
     with pytest.warns(optuna.exceptions.ExperimentalWarning):
         fixed = optuna.samplers.PartialFixedSampler({"turns": 2}, sampler)
@@ -318,10 +318,10 @@ def test_a_study_stops_when_the_gap_is_proven_small():
     assert refined.gap <= certificate.gap
 
 
-# ---- around it
+# ---- import and documentation
 
 
-def test_optuna_is_imported_by_those_who_use_it():
+def test_cascada_can_be_imported_without_optuna():
     code = """
 import sys
 import cascada
@@ -338,7 +338,7 @@ except cascada.ArgumentError as error:
     assert "pip install 'cascada[optuna]'" in done.stdout
 
 
-def test_the_code_of_the_page_runs(tmp_path, monkeypatch):
+def test_the_code_in_the_documentation_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     blocks = [part.partition("```")[0] for part in PAGE.read_text().split("```python\n")[1:]]
     assert len(blocks[0].strip().splitlines()) <= 15

@@ -1,4 +1,4 @@
-"""Objectives for Optuna: ours, which runs the stages and stores what they give, and one of somebody's own."""
+"""Objectives for Optuna: StagewiseObjective, which runs the stages and stores their outputs, and one of the user."""
 
 import math
 from typing import Any
@@ -23,7 +23,7 @@ from tests.integrations.optuna_cases import FUNCTIONS, created, cure, mix, netwo
 PROCESS = Process(network(), FUNCTIONS)
 
 
-def test_stages_are_stored_as_they_finish():
+def test_outputs_are_stored_when_a_stage_ends():
     seen = []
 
     def watching(mix: float, heat: float, turns: int) -> float:
@@ -38,7 +38,7 @@ def test_stages_are_stored_as_they_finish():
     assert trial.user_attrs == {**seen[0], "cascada:cure": trial.value}
 
 
-def test_one_function_for_all_stages():
+def test_one_function_for_all_stages_stores_the_outputs_of_each():
     def evaluate(**controls: float) -> dict[str, Any]:
         outputs = PROCESS(controls)
         return {"mix": {"mix": outputs["mix"][0]}, "cure": math.nan if len(study.trials) > 1 else outputs["cure"]}
@@ -51,8 +51,8 @@ def test_one_function_for_all_stages():
     assert (second.state.name, set(second.user_attrs)) == ("FAIL", {"cascada:mix"})
 
 
-def test_functions_of_the_stages_themselves():
-    """Several outputs, a copy of an input, a formula, and a list of functions for the stage that has none."""
+def test_functions_of_stages_and_a_list_are_combined():
+    """Stages with several outputs, an input that is passed on and a formula; one function comes from a list."""
     process = chain(
         Stage("split", controls={"x": Real(0, 1)}, outputs=["a", "b", "x"], passes=["x"]),
         Stage("join", parents=["split"], function=lambda a, b, x: a * b + x),
@@ -70,7 +70,7 @@ def test_functions_of_the_stages_themselves():
         sampler.objective([math.sin, math.cos])
 
 
-def test_an_objective_of_ones_own_that_returns_the_last_output():
+def test_an_objective_of_the_user_may_return_the_last_output():
     def objective(trial: optuna.Trial) -> float:
         if trial.number == 1:
             return math.nan

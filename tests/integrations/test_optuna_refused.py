@@ -1,4 +1,4 @@
-"""What the sampler does not do is said loudly: spaces, directions and results that are not the network's."""
+"""Errors and warnings of the sampler: search spaces, directions and results that do not fit the network."""
 
 from collections.abc import Callable
 from typing import Any
@@ -34,7 +34,7 @@ def asked(study: optuna.Study) -> optuna.Trial:
 
 
 def add(study: optuna.Study, params: dict[str, Any], value: float | None = None, **attributes: Any) -> None:
-    """A run of the past, with the network's own distributions or with those that its values need."""
+    """Add a past trial, with wide distributions for parameters that may be out of the network's ranges."""
     distributions = {
         name: CascadaSampler(network()).distributions.get(name, optuna.distributions.FloatDistribution(-9, 9))
         if name not in ("dose",)
@@ -50,14 +50,14 @@ def add(study: optuna.Study, params: dict[str, Any], value: float | None = None,
     )
 
 
-# ---- spaces
+# ---- search spaces
 
 
 @pytest.mark.parametrize(
     ("suggest", "text"),
     [
-        (lambda t: t.suggest_float("speed", 0, 1), "suggests 'speed', which is no control .* dose, heat, turns"),
-        (lambda t: t.suggest_categorical("kind", ["a", "b"]), "suggests 'kind', which is no control"),
+        (lambda t: t.suggest_float("speed", 0, 1), "suggests 'speed', which is not a control .* dose, heat, turns"),
+        (lambda t: t.suggest_categorical("kind", ["a", "b"]), "suggests 'kind', which is not a control"),
         (lambda t: t.suggest_categorical("dose", [-2.0, 2.0]), "'dose' as CategoricalDistribution.*range, type, log"),
         (lambda t: t.suggest_float("dose", -2, 1.9), "'dose' as FloatDistribution.high=1.9.*high=2.0"),
         (lambda t: t.suggest_float("dose", -2, 2, step=0.5), "'dose' as FloatDistribution.*step=0.5"),
@@ -67,12 +67,12 @@ def add(study: optuna.Study, params: dict[str, Any], value: float | None = None,
         (lambda t: t.suggest_int("turns", 1, 5), "'turns' as IntDistribution.*high=5.*high=4"),
     ],
 )
-def test_a_space_that_is_not_the_networks(suggest: Callable[[optuna.Trial], Any], text):
+def test_a_parameter_that_does_not_fit_the_network_raises(suggest: Callable[[optuna.Trial], Any], text):
     with pytest.raises(ArgumentError, match=f"trial 0 suggests.*{text}|trial 0 {text}"):
         created().optimize(suggest, n_trials=1)
 
 
-def test_a_single_value_is_not_seen_before_the_end():
+def test_a_parameter_with_a_single_value_raises_at_the_end_of_the_trial():
     study = created()
     trial = study.ask()
     trial.suggest_float("dose", 1, 1)  # Optuna does not ask the sampler for it
@@ -80,7 +80,7 @@ def test_a_single_value_is_not_seen_before_the_end():
         study.tell(trial, 1.0)
 
 
-def test_controls_that_were_not_suggested():
+def test_a_complete_trial_without_all_controls_raises():
     study = created()
     study.enqueue_trial({"dose": 1.0})
     trial = study.ask()
@@ -89,7 +89,7 @@ def test_controls_that_were_not_suggested():
         study.tell(trial, 1.0)
     other = study.ask()
     with pytest.warns(UserWarning, match="trial 0 is complete, but not all"):
-        other.suggest_float("dose", -2, 2)  # now all are chosen, but nobody heard of the others
+        other.suggest_float("dose", -2, 2)  # the sampler chooses all controls, but the others are not suggested
     with pytest.raises(ArgumentError, match="trial 1 is complete, but not all of dose, heat, turns were suggested"):
         study.tell(other, 1.0)
 
@@ -97,7 +97,7 @@ def test_controls_that_were_not_suggested():
 # ---- directions
 
 
-def test_several_objectives():
+def test_a_study_with_several_objectives_raises():
     study = optuna.create_study(directions=["maximize", "minimize"], sampler=CascadaSampler(network()))
     for call in (
         lambda: study.ask().suggest_float("dose", -2, 2),
@@ -108,7 +108,7 @@ def test_several_objectives():
             call()
 
 
-def test_a_mirrored_network_in_a_study_that_maximises():
+def test_a_mirrored_network_in_a_study_that_maximises_raises():
     sampler = CascadaSampler(network().mirrored())
     with pytest.raises(ArgumentError, match="the study maximises, but the network was mirrored"):
         optuna.create_study(direction="maximize", sampler=sampler).ask(sampler.distributions)
@@ -132,12 +132,12 @@ def test_a_mirrored_network_in_a_study_that_maximises():
         ({"horizon": 0}, "horizon must be"),
     ],
 )
-def test_options_are_refused_before_the_first_trial(options, text):
+def test_invalid_options_raise_when_the_sampler_is_created(options, text):
     with pytest.raises(ArgumentError, match=text):
         CascadaSampler(network(), **options)
 
 
-def test_no_network():
+def test_a_list_of_stages_instead_of_a_network_raises():
     with pytest.raises(ArgumentError, match="network must be a Network"):
         CascadaSampler([Stage("f", controls={"x": Real(0, 1)})])  # type: ignore[arg-type]
 
@@ -154,8 +154,10 @@ def test_no_network():
         ({"mix": 0.5, "cure": 0.25}, ContradictionError, "the value 0.5, but 'cure' in its attribute .* is 0.25"),
     ],
 )
-def test_attributes_that_cannot_be_used(attributes: dict[str, Any], kind: type[CascadaError], text: str):
-    """Whoever tells them gets an error; whoever finds them in the storage gets a warning, once."""
+def test_invalid_attributes_raise_when_told_and_warn_when_found(
+    attributes: dict[str, Any], kind: type[CascadaError], text: str
+):
+    """`tell` raises; a sampler that finds them in the storage warns once."""
     study = created()
     trial = asked(study)
     for stage, outputs in attributes.items():
@@ -165,13 +167,13 @@ def test_attributes_that_cannot_be_used(attributes: dict[str, Any], kind: type[C
     assert study.trials[0].state.name == "COMPLETE"
     with pytest.warns(UserWarning, match=text):
         study.tell(asked(study), state=optuna.trial.TrialState.FAIL)
-    asked(study)  # says no more
+    asked(study)  # no second warning
     with pytest.warns(UserWarning, match=text):
         snapshot = Replay({}).snapshot(network(), study.get_trials())
     assert "cure" not in snapshot.study.trials[0].outputs or attributes.get("cure") is None
 
 
-def test_a_value_that_lost_digits_is_no_contradiction():
+def test_a_value_that_lost_digits_does_not_contradict_its_attribute():
     study = created()
     trial = asked(study)
     outputs = PROCESS(trial.params)
@@ -182,34 +184,34 @@ def test_a_value_that_lost_digits_is_no_contradiction():
     assert snapshot.study.trials[0].value == outputs["cure"][0]
 
 
-def test_a_complete_trial_without_outputs_is_worth_a_warning():
+def test_a_complete_trial_without_outputs_warns():
     study = created()
-    with pytest.warns(UserWarning, match="trial 0 is complete, but nothing says what 'mix' gave.*set_user_attr"):
+    with pytest.warns(UserWarning, match="trial 0 is complete, but has no outputs of 'mix'.*set_user_attr"):
         study.tell(asked(study), 0.5)
     snapshot = Replay({}).snapshot
-    with pytest.warns(UserWarning, match="nothing says what 'mix' gave"):
+    with pytest.warns(UserWarning, match="has no outputs of 'mix'"):
         (trial,) = snapshot(network(), study.get_trials()).study.trials
-    assert (trial.state, trial.outputs) == ("complete", {"cure": (0.5,)})  # one output: the value is what it gave
+    assert (trial.state, trial.outputs) == ("complete", {"cure": (0.5,)})  # its only output is the value
 
 
-def test_the_value_is_not_all_outputs_of_a_stage():
+def test_the_value_does_not_replace_several_outputs_of_a_stage():
     process = chain(
         Stage("test", controls={"x": Real(0, 1)}, outputs=["strength", "strain"]), objective="test.strength"
     )
     study = optuna.create_study(sampler=CascadaSampler(process), direction="maximize")
     trial = study.ask(CascadaSampler(process).distributions)
-    with pytest.warns(UserWarning, match="nothing says what 'test' gave"):
+    with pytest.warns(UserWarning, match="has no outputs of 'test'"):
         study.tell(trial, 0.5)
 
 
-def test_an_infinite_value():
+def test_an_infinite_value_raises():
     study = created()
     trial = asked(study)
-    with pytest.raises(ArgumentError, match="trial 0 has the value inf, which is no finite number"):
+    with pytest.raises(ArgumentError, match="trial 0 has the value inf, which is not a finite number"):
         study.tell(trial, float("inf"))
 
 
-def test_points_outside_the_range_are_left_out():
+def test_invalid_past_trials_are_left_out_with_a_warning():
     study = created()
     add(study, POINT | {"dose": 5.0}, 0.5)
     add(study, POINT | {"speed": 5.0}, 0.5)
@@ -219,21 +221,23 @@ def test_points_outside_the_range_are_left_out():
         first = asked(study)
     assert [str(one.message).partition(".")[0] for one in found] == [
         "trial 0 is left out: control 'dose' must lie in [-2, 2]; got 5",
-        "trial 1 has the parameter 'speed', which is no control of the network",
+        "trial 1 has the parameter 'speed', which is not a control of the network",
         "trial 3 is complete, but not all of dose, heat, turns were suggested",
     ]
-    assert first.params == asked(created()).params  # as if there were nothing
+    assert first.params == asked(created()).params  # as in an empty study
 
 
 # ---- data against the assumptions
 
 
-def test_data_that_refute_a_bound():
+def test_data_that_refute_a_norm_bound_stop_the_sampler():
     kernel = SquaredExponential(1.0)
     small = chain(Stage("f", controls={"x": Real(-1, 1)}, kernel=kernel, norm_bound=0.1))
     sampler = CascadaSampler(small)
     study = optuna.create_study(sampler=sampler, direction="maximize")
-    study.add_trial(optuna.trial.create_trial(state=optuna.trial.TrialState.FAIL))  # numbers are Optuna's
+    study.add_trial(
+        optuna.trial.create_trial(state=optuna.trial.TrialState.FAIL)
+    )  # so that Optuna's trial numbers differ from cascada's
     with pytest.raises(RefutedError, match=r"(?s)Stage 'f'.*suggests no more points.*on_violation='enlarge'"):
         study.optimize(sampler.objective([lambda x: 1 + x]), n_trials=5)
     assert [trial.state.name for trial in study.trials] == ["FAIL", "COMPLETE", "FAIL"]
@@ -244,11 +248,11 @@ def test_data_that_refute_a_bound():
     assert study.trials[-1].state.name == "COMPLETE"
 
 
-def test_a_process_that_is_not_deterministic():
+def test_a_process_that_is_not_deterministic_stops_the_sampler():
     study = created()
     sampler = study.sampler
     assert isinstance(sampler, CascadaSampler)
-    add(study, {"dose": 1.0})  # so that Optuna's numbers are not ours
+    add(study, {"dose": 1.0})  # so that Optuna's trial numbers differ from cascada's
     add(study, POINT, 0.5, mix=0.1)
     add(study, POINT, 0.5, mix=0.2)
     with pytest.raises(RefutedError, match=r"Trial 2: .*the same input.*begin a study without it"):

@@ -1,4 +1,4 @@
-"""Commands as stages: what goes in and out, and what is said, and left running, when a program misbehaves."""
+"""Commands as stages: input and output, error messages, and that no process is left running."""
 
 import json
 import math
@@ -35,7 +35,7 @@ MANY = {f"x{i}": 0.1 for i in range(20_000)}  # more than a pipe holds
 
 
 def shell(script: str, timeout: float | None = LONG, folder: Path | None = None) -> Command:
-    """A program that is easily made; the shell here is one like any other."""
+    """Return a command that runs a shell script."""
     return Command(["sh", "-c", script], folder, timeout)
 
 
@@ -46,7 +46,7 @@ def failure(command: Command, **inputs: float) -> CommandError:
 
 
 def is_gone(file: Path, reaped: bool = False) -> bool:
-    """Wait until the process whose id is in a file is gone; `reaped`: not even a zombie is left."""
+    """Wait until the process whose id is in a file has ended and, if `reaped`, is no zombie either."""
     pid = int(file.read_text())
     return wait_until(lambda: gone(pid, reaped), f"process {pid} is gone")
 
@@ -58,13 +58,13 @@ def wait_for(file: Path) -> None:
 @pytest.fixture(autouse=True)
 def _nothing_is_left() -> Iterator[None]:
     yield
-    assert not process_group._under_way
+    assert not process_group._running
 
 
-# ---- what goes in and out
+# ---- input and output
 
 
-def test_numbers_come_back_as_they_were() -> None:
+def test_numbers_keep_their_value_and_type() -> None:
     numbers = {"a": 0.1, "b": 5e-324, "c": 1.7976931348623157e308, "d": 1 / 3, "e": -1e22, "n": 7, "m": 2**53 + 1}
     found = Command(["cat"])(**numbers)
     assert found == numbers
@@ -87,7 +87,7 @@ def test_the_input_is_one_line_of_utf8() -> None:
     assert Command(["cat"])(**inputs) == inputs
 
 
-def test_numbers_of_numpy_are_numbers() -> None:
+def test_numpy_scalars_are_valid_inputs() -> None:
     found = Command(["cat"])(x=np.float64(0.1), n=np.int64(3), y=np.array(2.5))  # type: ignore[arg-type]
     assert found == {"x": 0.1, "n": 3, "y": 2.5}
 
@@ -97,28 +97,28 @@ def test_an_input_may_have_any_name() -> None:
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, [1.0, 2.0], np.array([1.0, 2.0]), "1.0", True, None])
-def test_other_inputs_are_refused(value: float) -> None:
+def test_inputs_that_are_not_finite_numbers_raise(value: float) -> None:
     assert "was not run: its inputs must be finite numbers" in str(failure(Command(["cat"]), x=value))
     assert "was not run" in str(failure(Command(["cat"]), **{"\ud800": 1.0}))
 
 
-def test_no_shell_reads_the_words() -> None:
+def test_no_shell_interprets_the_words() -> None:
     error = failure(Command(["printf", "%s", "$HOME; touch x", "`id`"]))
     assert "'$HOME; touch x`id`'" in str(error)
 
 
-def test_it_runs_in_its_folder(tmp_path: Path) -> None:
+def test_a_command_runs_in_its_folder(tmp_path: Path) -> None:
     program = tmp_path / "sim"
-    program.write_text("#!/bin/sh\ncat beside.json\n", encoding="utf-8")
+    program.write_text("#!/bin/sh\ncat data.json\n", encoding="utf-8")
     program.chmod(0o755)
-    (tmp_path / "beside.json").write_text('{"a": 4}', encoding="utf-8")
+    (tmp_path / "data.json").write_text('{"a": 4}', encoding="utf-8")
     assert Command(["./sim"], tmp_path)(x=1.0) == {"a": 4}
     folder = Command(["./sim"], os.path.relpath(tmp_path)).folder
-    assert folder == str(tmp_path), "a relative folder means another one in another process"
+    assert folder == str(tmp_path), "absolute, because another process may have another working folder"
 
 
 @pytest.mark.parametrize("script", [FINE, f"exec 0<&-; sleep 0.1; {FINE}", f"sleep 0.1; {FINE}"])
-def test_a_command_need_not_read(script: str) -> None:
+def test_a_command_need_not_read_its_input(script: str) -> None:
     assert shell(script)(x=1.0) == {"a": 1}
     assert shell(script)(**MANY) == {"a": 1}
 
@@ -127,15 +127,15 @@ def test_long_inputs_and_outputs_do_not_block() -> None:
     assert Command(["cat"], timeout=LONG)(**MANY) == MANY
 
 
-def test_ten_megabytes_on_standard_error_are_no_harm() -> None:
+def test_ten_megabytes_on_standard_error_do_not_block() -> None:
     assert shell(f"head -c 10000000 /dev/zero >&2; {FINE}")(x=1.0) == {"a": 1}
 
 
-def test_a_byte_order_mark_and_space_are_no_harm() -> None:
+def test_a_byte_order_mark_and_white_space_in_the_output_are_ignored() -> None:
     assert shell(r"""printf '\357\273\277\n {"a":\n 1}\n\n'""")(x=1.0) == {"a": 1}
 
 
-# ---- what is said when it fails
+# ---- error messages
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_a_byte_order_mark_and_space_are_no_harm() -> None:
         ("yes '{}'", [f"more than {MOST_OUTPUT} bytes", "'{}\\n{}"]),
     ],
 )
-def test_what_went_wrong_is_said(script: str, parts: list[str]) -> None:
+def test_a_failed_command_has_a_short_error_with_its_reason(script: str, parts: list[str]) -> None:
     message = str(failure(shell(script)))
     for part in [*parts, "the command `sh -c"]:
         assert part in message
@@ -187,7 +187,9 @@ def test_what_went_wrong_is_said(script: str, parts: list[str]) -> None:
         (["echo", "x" * 4_000_000], ["could not be started", "echo xxx"]),
     ],
 )
-def test_what_cannot_be_started_is_said(tmp_path: Path, argv: list[str], parts: list[str]) -> None:
+def test_a_command_that_cannot_be_started_has_an_error_with_the_reason(
+    tmp_path: Path, argv: list[str], parts: list[str]
+) -> None:
     (tmp_path / "data.txt").write_text("1 2 3", encoding="utf-8")
     for name, text in {"no-interpreter": "#!/no/such/interpreter\n", "no-first-line": "echo 1\n"}.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
@@ -210,13 +212,13 @@ def test_what_cannot_be_started_is_said(tmp_path: Path, argv: list[str], parts: 
         (["/no/such/program"], "there is no file '/no/such/program'"),
     ],
 )
-def test_a_program_that_is_not_there_is_seen_without_running_it(tmp_path: Path, argv: list[str], part: str) -> None:
+def test_check_program_raises_if_the_program_cannot_be_started(tmp_path: Path, argv: list[str], part: str) -> None:
     (tmp_path / "data.txt").write_text("1 2 3", encoding="utf-8")
     with pytest.raises(CommandError, match=f"cannot be started: .*{re.escape(part)}"):
         Command(argv, tmp_path).check_program()
 
 
-def test_a_program_that_is_there_is_not_run_to_see_that(tmp_path: Path) -> None:
+def test_check_program_does_not_run_the_program(tmp_path: Path) -> None:
     (tmp_path / "tool").write_text("#!/bin/sh\ntouch ran\n", encoding="utf-8")
     (tmp_path / "tool").chmod(0o755)
     for argv in (["touch", str(tmp_path / "ran")], ["./tool"], [str(tmp_path / "tool")]):
@@ -227,8 +229,10 @@ def test_a_program_that_is_there_is_not_run_to_see_that(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("found", [True, False])
-def test_a_path_from_here_is_one_from_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, found: bool) -> None:
-    """As the system has it, which looks for the program when it has gone to the folder."""
+def test_relative_entries_of_path_are_relative_to_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, found: bool
+) -> None:
+    """The operating system does the same: it searches for the program after it has changed to the folder."""
     place = (tmp_path if found else tmp_path / "elsewhere") / "bin"
     place.mkdir(parents=True)
     (place / "tool").write_text(f"#!/bin/sh\n{FINE}\n", encoding="utf-8")
@@ -245,7 +249,8 @@ def test_a_path_from_here_is_one_from_the_folder(tmp_path: Path, monkeypatch: py
         assert "is not in PATH" in str(failure(command))
 
 
-def test_programs_of_an_executor_may_be_elsewhere() -> None:
+def test_programs_are_not_checked_in_advance_for_an_executor() -> None:
+    """Its workers may be on other machines."""
     network = chain(Stage("f", controls={"x": Real(0, 1)}, function=Command(["no-such-program"])))
     with ThreadPoolExecutor(1) as executor:
         result = maximise(network, budget=2, executor=executor, progress=False)
@@ -254,19 +259,19 @@ def test_programs_of_an_executor_may_be_elsewhere() -> None:
         maximise(network, budget=2, progress=False)
 
 
-def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
+def test_the_error_names_a_folder_that_does_not_exist(tmp_path: Path) -> None:
     assert f"there is no folder {tmp_path / 'gone'}" in str(failure(Command(["cat"], tmp_path / "gone")))
 
 
-def test_standard_error_is_shown_from_its_end() -> None:
+def test_the_error_quotes_the_end_of_standard_error_without_control_characters() -> None:
     error = failure(shell("seq 1 100000 >&2; exit 1"))
     assert error.stderr.split() == [str(n) for n in range(99_991, 100_001)]
     assert len(failure(shell("head -c 100000 /dev/zero | tr '\\0' x >&2; exit 1")).stderr) == 2000
     strange = failure(shell(r"printf 'a\000b\033[31m\377 \303\274\n' >&2; exit 1")).stderr
-    assert strange == "a\ufffdb\ufffd[31m\ufffd ü", "a terminal and a database take all of it"
+    assert strange == "a\ufffdb\ufffd[31m\ufffd ü", "safe for a terminal and a database"
 
 
-def test_output_is_read_within_bounds() -> None:
+def test_output_is_read_up_to_a_limit() -> None:
     ended = process_group.run_group(["yes"], None, b"", 20.0, limit=1000)
     assert ended.how == "too much"
     assert 1000 < len(ended.output) <= 1000 + (1 << 16)
@@ -288,18 +293,18 @@ def test_output_is_read_within_bounds() -> None:
         ([""], "must name a program"),
     ],
 )
-def test_a_command_is_a_list_of_words(argv: list[str], message: str) -> None:
+def test_a_command_must_be_a_list_of_words(argv: list[str], message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         Command(argv)
 
 
 @pytest.mark.parametrize("timeout", [0, -1, math.nan, math.inf, True, "3", 10**400])
-def test_a_timeout_is_a_number_of_seconds(timeout: float) -> None:
+def test_a_timeout_must_be_a_number_of_seconds(timeout: float) -> None:
     with pytest.raises(ArgumentError, match="timeout must be a number of seconds above 0"):
         Command(["cat"], timeout=timeout)
 
 
-# ---- what is left running: nothing
+# ---- no process is left running
 
 
 @pytest.mark.parametrize("polite", [True, False])
@@ -325,16 +330,16 @@ def test_a_child_that_leaves_the_session_does_not_block(tmp_path: Path) -> None:
     need_program("setsid", package="util-linux")
     begin = "setsid sh -c 'echo $$ >child; exec yes >&2' & until test -s child; do sleep 0.01; done"
     assert shell(f"{begin}; {FINE}", LONG, tmp_path)(x=1.0) == {"a": 1}
-    with_pipe_closed = is_gone(tmp_path / "child")  # `yes` ends when nobody reads
+    with_pipe_closed = is_gone(tmp_path / "child")  # `yes` ends when its pipe is closed
     assert with_pipe_closed
 
 
-def test_a_command_may_close_its_output_and_work_on(tmp_path: Path) -> None:
+def test_a_command_may_close_its_output_and_continue(tmp_path: Path) -> None:
     assert shell(f"{FINE}; exec >&- 2>&-; sleep 0.3; echo done >file", None, tmp_path)(x=1.0) == {"a": 1}
     assert (tmp_path / "file").exists()
 
 
-def test_threads_do_not_disturb_each_other() -> None:
+def test_commands_in_several_threads_are_independent() -> None:
     def call(i: int) -> float:
         if i % 4 == 3:
             return float("timed out" in str(failure(shell(NEVER, 0.2))))
@@ -344,7 +349,7 @@ def test_threads_do_not_disturb_each_other() -> None:
         assert list(executor.map(call, range(32))) == [1.0 if i % 4 == 3 else float(i) for i in range(32)]
 
 
-def test_stop_all_ends_everything_under_way(tmp_path: Path) -> None:
+def test_stop_all_ends_all_running_commands(tmp_path: Path) -> None:
     files = [tmp_path / f"child{i}" for i in range(3)]
     with ThreadPoolExecutor(3) as executor:
         calls = [executor.submit(failure, shell(f"{NEVER} & echo $! >{file}; wait", None)) for file in files]
@@ -358,7 +363,7 @@ def test_stop_all_ends_everything_under_way(tmp_path: Path) -> None:
 
 
 def script_with(body: str, folder: Path) -> subprocess.Popen[str]:
-    """Python of its own, for what would disturb the tests' own process."""
+    """Start a script in another Python process, because its signals would disturb this one."""
     head = "import os, signal, sys, threading, time\nfrom cascada.process.command import Command, stop_all\n"
     environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
     return started([sys.executable, "-W", "ignore", "-c", head + body], cwd=folder, env=environment)
@@ -370,7 +375,7 @@ def test_an_interrupt_leaves_nothing_running(tmp_path: Path) -> None:
         wait_for(tmp_path / "child")
         process.send_signal(signal.SIGINT)
         time.sleep(0.1)
-        process.send_signal(signal.SIGINT)  # impatient: while it is being ended
+        process.send_signal(signal.SIGINT)  # a second time, while the command is being ended
         _, errors = process.communicate(timeout=LONG)
     assert "KeyboardInterrupt" in errors
     assert is_gone(tmp_path / "child")
@@ -427,7 +432,7 @@ print(found)
     assert output == "[{}]\n", errors
 
 
-def test_after_the_end_nothing_starts(tmp_path: Path) -> None:
+def test_no_command_starts_after_stop_all_for_good(tmp_path: Path) -> None:
     body = """
 stop_all(for_good=True)
 try:
@@ -444,7 +449,7 @@ except Exception as error:
 # ---- as the function of a stage
 
 
-def test_commands_and_their_errors_travel() -> None:
+def test_commands_and_their_errors_can_be_pickled() -> None:
     command = Command(["cat"], "/", 3)
     assert pickle.loads(pickle.dumps(command)) == command
     assert hash(command) == hash(Command(("cat",), Path("/"), 3.0))
@@ -482,14 +487,14 @@ def test_a_stage_may_be_a_command() -> None:
         ("echo '{}'", "must return the outputs cool"),
     ],
 )
-def test_a_stage_that_fails_keeps_those_before_it(script: str, message: str) -> None:
+def test_the_error_of_a_command_keeps_the_outputs_of_earlier_stages(script: str, message: str) -> None:
     with pytest.raises(StageError, match="stage 'cool'") as caught:
         process_of(script)({"T": 0.25, "n": 3, "x": 0.5})
     assert message in str(caught.value)
     assert caught.value.outputs == {"heat": (0.25,)}
 
 
-def test_integers_stay_integers() -> None:
+def test_integer_controls_are_sent_as_integers() -> None:
     seen: Callable[..., dict[str, float]] = Command(["cat"])
     network = chain(Stage("heat", {"n": Integer(1, 9)}, function=lambda n: float(json.dumps(seen(n=n)) == '{"n": 3}')))
     assert Process(network)(network.domain.named(np.array([3.0]))) == {"heat": (1.0,)}

@@ -1,4 +1,4 @@
-"""Running a process: where functions come from, what they may return, and what is kept when one fails."""
+"""Running a process: the sources of functions, valid and invalid results, and the outputs kept after a failure."""
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
@@ -32,7 +32,7 @@ def evaluate(x: float, y: float) -> dict[str, Any]:
 
 
 def owned(*names: str) -> Any:
-    """The network with some functions given to its stages."""
+    """Return the network with functions on the stages of these names."""
     functions: dict[str, Callable[..., Any]] = {"f": f, "g": g}
     of = {name: functions[name] if name in names else None for name in functions}
     return chain(stage("f", controls=X, outputs=["u", "v"], function=of["f"]), stage("g", controls=Y, function=of["g"]))
@@ -51,11 +51,11 @@ def owned(*names: str) -> Any:
     ],
     ids=["list", "tuple", "dict", "evaluate", "own", "own and list", "own and dict"],
 )
-def test_functions_come_in_many_ways(own: tuple[str, ...], functions: Any) -> None:
+def test_functions_may_be_a_list_a_dict_one_callable_or_on_the_stages(own: tuple[str, ...], functions: Any) -> None:
     assert Process(owned(*own), functions)(POINT) == EXPECTED
 
 
-def test_a_list_is_in_the_order_of_the_stages_as_given() -> None:
+def test_a_list_of_functions_has_the_order_in_which_the_network_got_its_stages() -> None:
     network = Network([stage("g", parents=["f"]), stage("f", controls=X)])
     assert Process(network, [lambda f: 10 * f, lambda x: x + 1])({"x": 1.0}) == {"f": (2.0,), "g": (20.0,)}
 
@@ -87,7 +87,7 @@ def test_functions_are_called_with_keywords_only_and_integers_stay_integers() ->
     ],
     ids=str,
 )
-def test_several_outputs(result: Any) -> None:
+def test_several_outputs_may_be_a_sequence_an_array_or_a_dict(result: Any) -> None:
     outputs = Process(NETWORK, [lambda **_: result, g])(POINT)
     assert outputs == EXPECTED
     assert all(type(value) is float for value in outputs["f"])
@@ -96,7 +96,7 @@ def test_several_outputs(result: Any) -> None:
 @pytest.mark.parametrize(
     "result", [14, 14.0, np.float64(14), np.int32(14), np.array(14.0), np.array([14.0]), [14], {"g": 14}], ids=repr
 )
-def test_one_output(result: Any) -> None:
+def test_one_output_may_be_a_number_an_array_a_list_or_a_dict(result: Any) -> None:
     outputs = Process(NETWORK, [f, lambda **_: result])(POINT)
     assert outputs == EXPECTED
     assert type(outputs["g"][0]) is float
@@ -112,14 +112,14 @@ def test_one_output(result: Any) -> None:
         ((), {"f": f}, "no function for 'g'"),
         ((), [f], "one function for each of the stages f, g; got 1"),
         ((), [f, g, g], "one function for each of the stages f, g; got 3"),
-        ((), {"f": f, "g": g, "z": g}, "functions names 'z', which is no stage"),
+        ((), {"f": f, "g": g, "z": g}, "names of stages as keys; got 'z'. The stages are f, g"),
         ((), [f, 3.0], "the function of stage 'g' must be callable; got 3.0"),
         ((), 3.0, "must be a list, a dict or one callable; got 3.0"),
         (("f",), [f, g], "stage 'f' has a function of its own and another in functions; give one"),
         (("f", "g"), {"g": g}, "stage 'g' has a function of its own"),
     ],
 )
-def test_functions_that_do_not_fit(own: tuple[str, ...], functions: Any, message: str) -> None:
+def test_functions_that_do_not_fit_the_network_raise(own: tuple[str, ...], functions: Any, message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         Process(owned(*own), functions)
 
@@ -151,7 +151,7 @@ BAD: dict[str, tuple[Any, str]] = {
 
 @pytest.mark.parametrize("whole", [False, True], ids=["by stage", "evaluate"])
 @pytest.mark.parametrize("case", BAD)
-def test_a_bad_result_names_the_stage_and_controls_and_keeps_the_rest(case: str, whole: bool) -> None:
+def test_the_error_of_an_invalid_result_has_stage_controls_and_earlier_outputs(case: str, whole: bool) -> None:
     result, message = BAD[case]
     functions: Any = (lambda x, **_: {"f": f(x), "g": result}) if whole else [f, lambda **_: result]
     with pytest.raises(StageError, match=f"stage 'g' .*{message}.* at x=1, y=2") as caught:
@@ -161,7 +161,7 @@ def test_a_bad_result_names_the_stage_and_controls_and_keeps_the_rest(case: str,
     assert caught.value.outputs == {"f": (3.0, 4.0)}
 
 
-def test_an_exception_names_the_stage_and_is_the_cause() -> None:
+def test_an_exception_of_a_function_is_the_cause_of_a_stage_error() -> None:
     with pytest.raises(StageError, match="stage 'g' raised RuntimeError: no convergence for 3, 4, 2 at x=1, y=2") as e:
         Process(NETWORK, [f, _raises])(POINT)
     assert isinstance(e.value.__cause__, RuntimeError)
@@ -182,13 +182,15 @@ def test_a_wrong_signature_is_reported_before_anything_is_run() -> None:
         ({"f": (3, np.nan), "g": 14}, "stage 'f' returned nan for 'v'", {}),
     ],
 )
-def test_one_evaluate_that_returns_too_little(result: Any, message: str, kept: dict[str, Any]) -> None:
+def test_an_incomplete_result_of_evaluate_raises_and_keeps_earlier_stages(
+    result: Any, message: str, kept: dict[str, Any]
+) -> None:
     with pytest.raises(StageError, match=message) as caught:
         Process(NETWORK, lambda **_: result)(POINT)
     assert caught.value.outputs == kept
 
 
-def test_one_evaluate_that_raises() -> None:
+def test_an_exception_of_evaluate_becomes_a_stage_error() -> None:
     def broken(**_: float) -> dict[str, Any]:
         raise KeyError("furnace")
 
@@ -196,7 +198,7 @@ def test_one_evaluate_that_raises() -> None:
         Process(NETWORK, broken)(POINT)
 
 
-def test_an_interrupt_is_not_a_failure() -> None:
+def test_a_keyboard_interrupt_does_not_become_a_stage_error() -> None:
     def interrupted(**_: float) -> float:
         raise KeyboardInterrupt
 
@@ -204,6 +206,6 @@ def test_an_interrupt_is_not_a_failure() -> None:
         Process(NETWORK, [interrupted, g])(POINT)
 
 
-def test_known_stages_run_their_own_formula() -> None:
+def test_a_known_stage_runs_its_own_formula() -> None:
     network = chain(stage("f", controls=X), Stage("sum", known=True, lipschitz=1.0, function=lambda f: 2 * f))
     assert Process(network, [lambda x: x])({"x": 1.5}) == {"f": (1.5,), "sum": (3.0,)}

@@ -1,4 +1,4 @@
-"""Processes in TOML files: what they mean, and what is said about every mistake in one."""
+"""Processes in TOML files: their meaning, and the error message of every kind of mistake."""
 
 import copy
 import json
@@ -58,10 +58,10 @@ def refused(path: Path) -> str:
     return message
 
 
-# ---- what a file means
+# ---- the meaning of a file
 
 
-def test_a_file_is_the_network_that_it_describes(write: Write) -> None:
+def test_a_file_is_loaded_as_the_network_that_it_describes(write: Write) -> None:
     path = write(
         """
         objective = "plant.revenue"
@@ -127,7 +127,7 @@ def test_a_file_is_the_network_that_it_describes(write: Write) -> None:
 
 @pytest.mark.parametrize("kind", ['type = "matern", nu = 1.5', 'type = "squared-exponential"'])
 @pytest.mark.parametrize("additive", [True, False])
-def test_effects_may_add_up(write: Write, kind: str, additive: bool) -> None:
+def test_the_key_additive_makes_a_kernel_additive(write: Write, kind: str, additive: bool) -> None:
     kernel = f"kernel = {{ {kind}, lengthscale = [2, 3], additive = {str(additive).lower()} }}"
     path = write(
         f"""
@@ -167,12 +167,12 @@ def test_without_parents_a_stage_follows_the_one_before_it(
     assert list(network.node("b").parents) == ["a"]
 
 
-def test_marks_of_other_systems_are_no_harm(write: Write) -> None:
+def test_a_byte_order_mark_and_windows_line_ends_are_accepted(write: Write) -> None:
     text = "\ufeff" + GOOD.replace("\n", "\r\n").replace("x =", '"Größe µ" =')
     assert load_toml(write(text)).controls == ("Größe µ", "n")
 
 
-# ---- what is said about mistakes
+# ---- error messages
 
 
 @pytest.mark.parametrize(
@@ -257,7 +257,7 @@ def test_marks_of_other_systems_are_no_harm(write: Write) -> None:
         ('type = "integer" }\n', 'type = "integer" }\nlast = [1, 2', ["not TOML", "at the end, line 15"]),
     ],
 )
-def test_a_mistake_is_said_with_its_key(write: Write, old: str, new: str, parts: list[str]) -> None:
+def test_the_error_of_a_mistake_names_its_key(write: Write, old: str, new: str, parts: list[str]) -> None:
     assert old in GOOD
     message = refused(write(GOOD.replace(old, new, 1)))
     for part in parts:
@@ -281,13 +281,13 @@ def test_a_mistake_is_said_with_its_key(write: Write, old: str, new: str, parts:
         ("#" * ((1 << 20) + 1), ["larger than 1048576 bytes"]),
     ],
 )
-def test_a_file_that_is_no_process_is_refused(write: Write, text: str | bytes, parts: list[str]) -> None:
+def test_a_file_that_describes_no_process_raises(write: Write, text: str | bytes, parts: list[str]) -> None:
     message = refused(write(text))
     for part in parts:
         assert part in message
 
 
-def test_a_file_that_is_no_file_is_refused(tmp_path: Path) -> None:
+def test_a_missing_or_unreadable_file_raises(tmp_path: Path) -> None:
     (tmp_path / "folder.toml").mkdir()
     assert "it is a folder" in refused(tmp_path / "folder.toml")
     assert "there is no file" in refused(tmp_path / "none.toml")
@@ -297,7 +297,7 @@ def test_a_file_that_is_no_file_is_refused(tmp_path: Path) -> None:
     refused(tmp_path / "loop.toml")
 
 
-def test_all_mistakes_are_said_at_once(write: Write) -> None:
+def test_one_error_lists_all_mistakes(write: Write) -> None:
     message = refused(write(GOOD.replace("low = 1", 'low = "1"').replace("name", "nane") + "[other]\n"))
     lines = message.splitlines()
     assert len(lines) == 7
@@ -305,7 +305,7 @@ def test_all_mistakes_are_said_at_once(write: Write) -> None:
         assert sum(f"{part} " in line for line in lines) == 1
 
 
-def test_the_page_of_the_format_says_what_is_true(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_documentation_of_the_format_is_correct(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     page = (Path(__file__).parents[2] / "docs" / "simulators.md").read_text(encoding="utf-8")
     example = page.partition("```toml\n")[2].partition("```")[0]
     path = write(example)
@@ -318,7 +318,7 @@ def test_the_page_of_the_format_says_what_is_true(write: Write, monkeypatch: pyt
         assert all(re.search(rf"\b{key}\b", page) for key in table.model_fields)
 
 
-# ---- anything at all is a network or a refusal
+# ---- any input is loaded as a network or raises ArgumentError
 
 
 def as_toml(value: Any) -> str:
@@ -358,7 +358,7 @@ PROCESS: dict[str, Any] = {
 
 
 def places(value: Any) -> list[tuple[Any, Any]]:
-    """All containers in a document, each with every key."""
+    """Return all pairs of a container in a document and a key of it."""
     keys = list(value) if isinstance(value, dict) else list(range(len(value))) if isinstance(value, list) else []
     return [(value, key) for key in keys] + [place for key in keys for place in places(value[key])]
 
@@ -389,11 +389,11 @@ def loads_or_is_refused(text: bytes, path: Path) -> bool:
     except cd.ArgumentError as error:
         message = str(error)
     assert path.name in message
-    assert len(message.encode()) < 20_000, "it is said in few words, which can be printed"
+    assert len(message.encode()) < 20_000, "the message must be short and printable"
     return False
 
 
-def test_changed_files_are_networks_or_refused(tmp_path: Path) -> None:
+def test_changed_files_are_loaded_or_raise_an_argument_error(tmp_path: Path) -> None:
     loaded = []
 
     @given(changed())
@@ -403,19 +403,23 @@ def test_changed_files_are_networks_or_refused(tmp_path: Path) -> None:
         loaded.append(loads_or_is_refused(text.encode(), tmp_path / "process.toml"))
 
     check()
-    assert 0.05 < sum(loaded) / len(loaded) < 0.95, "the fuzz must reach both sides"
+    assert 0.05 < sum(loaded) / len(loaded) < 0.95, "the examples must contain both cases"
 
 
 @given(st.dictionaries(KEYS, VALUES, max_size=4))
 @settings(max_examples=300)
-def test_any_tables_are_networks_or_refused(tmp_path_factory: pytest.TempPathFactory, document: dict[str, Any]) -> None:
+def test_random_tables_are_loaded_or_raise_an_argument_error(
+    tmp_path_factory: pytest.TempPathFactory, document: dict[str, Any]
+) -> None:
     text = "\n".join(f"{as_toml(key)} = {as_toml(value)}" for key, value in document.items())
     loads_or_is_refused(text.encode(), tmp_path_factory.getbasetemp() / "process.toml")
 
 
 @given(st.data())
 @settings(max_examples=300)
-def test_any_bytes_are_networks_or_refused(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+def test_random_bytes_are_loaded_or_raise_an_argument_error(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
     text = GOOD.encode()
     for _ in range(data.draw(st.integers(1, 3))):
         at = data.draw(st.integers(0, len(text)))
@@ -434,11 +438,11 @@ RUNS = GOOD.replace("""'s/.*/{"cool": 1.5}/'""", """'s/"melt"/"cool"/; s/, "n".*
 
 
 @pytest.mark.parametrize(("sense", "best"), [("", max), ('sense = "minimise"', min)])
-def test_run_takes_a_file(
+def test_cascada_run_accepts_a_toml_file(
     write: Write, monkeypatch: pytest.MonkeyPatch, sense: str, best: Callable[..., float]
 ) -> None:
     path = write(sense + RUNS)
-    monkeypatch.chdir(path.parent.parent)  # commands run in the file's folder, wherever one is
+    monkeypatch.chdir(path.parent.parent)  # commands run in the file's folder, not in the working folder
     found = json.loads(invoke("run", str(path), "--budget", "4", "--json").stdout)
     values = [trial["value"] for trial in found["trials"]]
     assert len(values) == 4
@@ -447,7 +451,7 @@ def test_run_takes_a_file(
     assert all(isinstance(trial["controls"]["n"], int) for trial in found["trials"])
 
 
-def test_a_mistake_is_one_line_and_exit_code_2(write: Write) -> None:
+def test_mistakes_in_a_file_are_one_line_and_exit_code_2(write: Write) -> None:
     path = write(GOOD.replace("low = 1", "low = nan"))
     result = invoke("run", str(path))
     assert result.exit_code == 2
@@ -456,7 +460,7 @@ def test_a_mistake_is_one_line_and_exit_code_2(write: Write) -> None:
     assert "stage[1].controls.n.low (stage 'cool')" in result.stderr
 
 
-def test_a_command_that_fails_is_said(write: Write) -> None:
+def test_cascada_run_prints_the_error_of_a_failed_command(write: Write) -> None:
     path = write(GOOD.replace('["sed", \'s/"x"/"melt"/\']', '["sh", "-c", "echo too hot >&2; exit 3"]'))
     result = invoke("run", str(path), "--budget", "9")
     assert result.exit_code == 1
@@ -466,8 +470,10 @@ def test_a_command_that_fails_is_said(write: Write) -> None:
 
 @pytest.mark.parametrize("options", [(), ("--jobs", "2")])
 @pytest.mark.parametrize("storage", [False, True])
-def test_a_missing_program_is_said_before_anything_runs(write: Write, storage: bool, options: tuple[str, ...]) -> None:
-    """The first stage may take hours, and leaves a mark here; the program of the second is not there."""
+def test_a_missing_program_is_reported_before_any_stage_runs(
+    write: Write, storage: bool, options: tuple[str, ...]
+) -> None:
+    """The first stage may take hours; here it creates a file. The program of the second does not exist."""
     marked = GOOD.replace('["sed", \'s/"x"/"melt"/\']', '["touch", "ran"]')
     path = write(marked.replace('"sed"', '"./no-such-program"'))
     assert "touch" in path.read_text(encoding="utf-8")
@@ -479,7 +485,7 @@ def test_a_missing_program_is_said_before_anything_runs(write: Write, storage: b
     assert not (path.parent / "ran").exists()
     if storage:
         trials = json.loads(invoke("trials", "--storage", url, "--study", "plant", "--json").stdout)
-        assert {trial["state"] for trial in trials} <= {"waiting"}, "whoever comes next runs them"
+        assert {trial["state"] for trial in trials} <= {"waiting"}, "the next worker can run them"
 
 
 def test_a_study_that_needs_no_more_runs_needs_no_programs(write: Write) -> None:
@@ -490,8 +496,8 @@ def test_a_study_that_needs_no_more_runs_needs_no_programs(write: Write) -> None
     assert json.loads(invoke(*command).stdout)["best"] == first["best"]
 
 
-def test_a_lab_takes_a_file(write: Write) -> None:
-    """Asking runs no command, so that a simulator need not be where one asks."""
+def test_cascada_ask_accepts_a_toml_file_without_its_programs(write: Write) -> None:
+    """Asking runs no command, so the simulator may be on another machine."""
     path = write(GOOD.replace('"sed"', '"no-such-program"'))
     url = f"sqlite:///{path.parent / 'lab.db'}"
     result = invoke("ask", "--storage", url, "--study", "lab", "--spec", str(path), "--json")
@@ -507,16 +513,16 @@ def test_a_lab_takes_a_file(write: Write) -> None:
         ("nonsense", "'file.toml'"),
     ],
 )
-def test_a_wrong_spec_is_refused(spec: str, message: str) -> None:
+def test_an_invalid_spec_raises(spec: str, message: str) -> None:
     with pytest.raises(cd.ArgumentError, match=message):
         load(spec)
 
 
-def test_capitals_are_no_harm(write: Write) -> None:
+def test_the_ending_of_a_file_may_be_in_capitals(write: Write) -> None:
     assert load(str(write(GOOD, "PROCESS.TOML"))).controls == ("x", "n")
 
 
-def test_timeouts_are_in_force(write: Write) -> None:
+def test_the_timeout_of_a_stage_applies_to_its_command(write: Write) -> None:
     path = write(GOOD.replace('["sed", \'s/"x"/"melt"/\']', '["sleep", "300"]\ntimeout = 0.1'))
     function = load(str(path)).stages[0].function
     assert isinstance(function, Command)

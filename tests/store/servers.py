@@ -1,6 +1,6 @@
-"""A PostgreSQL server of one's own: made in a temporary folder, on a free port of this machine, and ended by its pid.
+"""A PostgreSQL server for tests, in a temporary folder and on a free port of this machine.
 
-Without psycopg or the server's binaries, tests that need it are skipped; but not under CI=true, where they fail.
+If psycopg or the server's binaries are missing, tests that need them are skipped, or fail under CI=true.
 """
 
 import os
@@ -33,18 +33,18 @@ def _free_port() -> int:
 
 @contextmanager
 def postgres() -> Iterator[str]:
-    """The URL of a server that lasts as long as this."""
+    """Run a server and yield its URL."""
     binaries = _binaries()
     need_module("psycopg", "postgres")
     if binaries is None:
         missing("initdb", "apt install postgresql")
     folder = Path(tempfile.mkdtemp(prefix="cascada-postgres-"))
     other: dict[str, Any] = {}
-    if os.getuid() == 0:  # PostgreSQL refuses to be run by root
+    if os.getuid() == 0:  # PostgreSQL does not run as root
         try:
             shutil.chown(folder, "postgres", "postgres")
         except LookupError:
-            missing("a user postgres, whom root needs to run the server as,", "apt install postgresql")
+            missing("the user postgres, which runs the server for root,", "apt install postgresql")
         other = {"user": "postgres", "group": "postgres", "extra_groups": []}
     try:
         data, port = folder / "data", _free_port()
@@ -57,7 +57,7 @@ def postgres() -> Iterator[str]:
             _wait(server, port, folder / "log")
             yield f"postgresql://cascada@127.0.0.1:{port}/postgres"
         finally:
-            server.send_signal(signal.SIGQUIT)  # at once: nobody needs the data
+            server.send_signal(signal.SIGQUIT)  # immediate shutdown: the data are deleted anyway
             server.wait(LONG)
     finally:
         shutil.rmtree(folder, ignore_errors=True)

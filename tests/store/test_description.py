@@ -1,4 +1,4 @@
-"""What a study is, as JSON: complete, exact, free of functions, and compared in words."""
+"""Descriptions of studies as JSON: complete, exact and without functions; and their differences in words."""
 
 import json
 import math
@@ -47,7 +47,7 @@ def described(*stages: Stage, **settings: Any) -> dict[str, Any]:
 
 
 def of_kernel(kernel: Any, **options: Any) -> Any:
-    """The description of a kernel in a stage of two inputs and two outputs."""
+    """Return the description of a kernel in a stage of two inputs and two outputs."""
     outputs = ["u", "v"]
     first = stage("f", controls=X | Y, outputs=outputs, kernel=kernel, lipschitz=1.0, **options)
     return completed(describe(chain(first, objective="f.u"), SETTINGS))["stages"][0]["kernel"]
@@ -56,7 +56,7 @@ def of_kernel(kernel: Any, **options: Any) -> Any:
 # ---- describing
 
 
-def test_a_study_in_full() -> None:
+def test_a_description_contains_the_whole_study_and_omits_defaults() -> None:
     network = chain(
         stage("f", controls=X | {"n": Integer(1, 4)}, outputs=["u", "n"], passes=["n"], offset=0.5),
         stage("g", controls={"t": Real(1, 8, log=True)}, kernel=Matern(2.5, (1, 2, 3)), lipschitz=4),
@@ -119,7 +119,7 @@ def test_a_study_in_full() -> None:
 
 
 @every_network
-def test_every_network_comes_back_from_its_text(network: Network) -> None:
+def test_the_text_of_a_description_round_trips(network: Network) -> None:
     description = describe(network, SETTINGS)
     text = canonical(description)
     assert json.loads(text) == description
@@ -127,22 +127,22 @@ def test_every_network_comes_back_from_its_text(network: Network) -> None:
     assert canonical(json.loads(text)) == text
     assert differences(json.loads(text), description) == []
     assert amendable(json.loads(text), description)
-    assert [entry["name"] for entry in description["stages"]] == [given.name for given in network.stages]
+    assert [entry["name"] for entry in description["stages"]] == [stage.name for stage in network.stages]
 
 
 @every_network
-def test_maximising_and_minimising_are_two_studies(network: Network) -> None:
+def test_maximising_and_minimising_are_different_studies(network: Network) -> None:
     one, other = describe(network, SETTINGS), describe(network.mirrored(), SETTINGS)
     assert differences(one, other) == ['objective.sense: stored "maximise", given "minimise"']
     assert not amendable(one, other)
 
 
-def test_networks_differ() -> None:
+def test_different_networks_have_different_descriptions() -> None:
     texts = {canonical(describe(network, SETTINGS)) for network in NETWORKS.values()}
     assert len(texts) == len(NETWORKS)
 
 
-def test_parents_are_the_outputs_that_enter_a_stage_however_they_were_named() -> None:
+def test_parents_are_described_as_outputs_however_they_were_named() -> None:
     stages = {entry["name"]: entry for entry in completed(describe(NETWORKS["graph"], SETTINGS))["stages"]}
     assert {name: entry["parents"] for name, entry in stages.items()} == {
         "end": ["g.g", "sum.sum"],
@@ -156,7 +156,7 @@ def test_parents_are_the_outputs_that_enter_a_stage_however_they_were_named() ->
     assert described(first, stage("g", parents=["f.v", "f.u"]))["stages"][1]["parents"] == ["f.v", "f.u"]
 
 
-def test_a_network_without_kernels_has_none_described() -> None:
+def test_a_stage_without_a_kernel_has_none_in_its_description() -> None:
     (entry,) = described(Stage("f", controls=X))["stages"]
     assert (entry["kernel"], entry["norm_bound"], entry["lipschitz"], entry["offset"]) == (None, None, None, [0.0])
 
@@ -176,18 +176,18 @@ def test_a_network_without_kernels_has_none_described() -> None:
     ],
     ids=["SE", "Matern", "Separable", "identity", "additive", "block"],
 )
-def test_every_kernel(kernel: Any, expected: str) -> None:
-    assert canonical(of_kernel(kernel)) == canonical(json.loads(expected))  # as text, so that 2 is not taken for 2.0
+def test_every_kernel_is_described_by_type_and_parameters(kernel: Any, expected: str) -> None:
+    assert canonical(of_kernel(kernel)) == canonical(json.loads(expected))  # as text, because 2 == 2.0
 
 
 class Nameless(OperatorKernel):
-    """A kernel that says nothing of itself."""
+    """A kernel without fields that describe it."""
 
     def blocks(self, X: Array, Z: Array, outputs: int) -> Array:
         return SE(X, Z)[:, :, None, None] * np.eye(outputs)
 
     def check_dimension(self, dimension: int) -> None:
-        """Any."""
+        """Accept any dimension."""
 
 
 @dataclass(frozen=True)
@@ -199,13 +199,13 @@ class Weighted(Nameless):
 
 @dataclass(frozen=True)
 class Computed(Nameless):
-    """A general kernel with a field that JSON has no form for."""
+    """A general kernel with a field that cannot be written as JSON."""
 
     weight: Callable[[float], float]
 
 
 class Wider(Matern):
-    """Not a dataclass itself: its fields need not be all of it."""
+    """Not a dataclass itself, so its fields may not describe it completely."""
 
 
 def test_a_general_kernel_is_described_by_its_fields() -> None:
@@ -213,7 +213,7 @@ def test_a_general_kernel_is_described_by_its_fields() -> None:
 
 
 @pytest.mark.parametrize("kernel", [Nameless(), Computed(abs), Weighted((math.nan,)), Wider(2.5)], ids=type)
-def test_a_kernel_that_cannot_be_written_down_is_refused(kernel: Any) -> None:
+def test_a_kernel_that_cannot_be_described_raises(kernel: Any) -> None:
     with pytest.raises(ArgumentError, match=r"stage 'f': kernel.* got .*Separable\(Matern\(2.5\)\).*BlockKernel"):
         of_kernel(kernel)
 
@@ -222,7 +222,7 @@ def test_a_kernel_that_cannot_be_written_down_is_refused(kernel: Any) -> None:
 
 
 @pytest.mark.parametrize("name", [*NAMES, "package.module:Class"])
-def test_an_algorithm_by_name_is_its_name(name: str) -> None:
+def test_an_algorithm_given_by_name_is_described_by_that_name(name: str) -> None:
     assert describe_algorithm(name) == name
 
 
@@ -238,7 +238,7 @@ def test_an_algorithm_by_name_is_its_name(name: str) -> None:
     ],
     ids=lambda value: value["type"] if isinstance(value, dict) else "",
 )
-def test_an_algorithm_is_its_class_and_fields(algorithm: Any, expected: Any) -> None:
+def test_an_algorithm_is_described_by_class_and_fields(algorithm: Any, expected: Any) -> None:
     found = describe_algorithm(algorithm)
     assert canonical(found) == canonical(expected)
     both = [completed(describe(NETWORKS["chain"], {"algorithm": a})) for a in (algorithm, found)]
@@ -249,12 +249,12 @@ def test_an_algorithm_is_its_class_and_fields(algorithm: Any, expected: Any) -> 
     ("one", "other"),
     [(OptimisticImprovement(1), OptimisticImprovement(1.0)), (PaperGrid(), PaperGrid(-5, 5, 100, np.float64(1)))],
 )
-def test_equal_algorithms_are_described_alike(one: Any, other: Any) -> None:
+def test_equal_algorithms_have_the_same_description(one: Any, other: Any) -> None:
     assert canonical(describe_algorithm(one)) == canonical(describe_algorithm(other))
 
 
 class Plain:
-    """An algorithm with something inside that nobody can see."""
+    """An algorithm that is not a dataclass, so its state is unknown."""
 
     def suggest(self, situation: Any, rng: Any) -> Any:
         raise NotImplementedError
@@ -271,7 +271,7 @@ class Guided(Plain):
 
 
 class Hidden(GPNUCB):
-    """A subclass that is no dataclass itself."""
+    """A subclass that is not a dataclass itself."""
 
 
 @pytest.mark.parametrize(
@@ -286,12 +286,12 @@ class Hidden(GPNUCB):
         (3, "algorithm must be a name or have the methods suggest and recommend; got 3"),
     ],
 )
-def test_an_algorithm_that_cannot_be_described_is_refused(algorithm: Any, message: str) -> None:
+def test_an_algorithm_that_cannot_be_described_raises(algorithm: Any, message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         describe_algorithm(algorithm)
 
 
-def test_settings_of_all_kinds() -> None:
+def test_settings_of_all_types_are_described_as_json() -> None:
     settings = {
         "seed": np.int64(3),
         "tolerance": 0.1,
@@ -317,11 +317,11 @@ def test_settings_of_all_kinds() -> None:
         describe(NETWORKS["chain"], {"callback": print})
 
 
-# ---- exact, and nothing that does not matter
+# ---- exact numbers, and parts that are ignored
 
 
 @given(low=FINITE, high=FINITE, bound=POSITIVE, scale=SCALE, other=SCALE, offset=FINITE, tolerance=FINITE)
-def test_floats_come_back_exactly(
+def test_floats_round_trip_exactly(
     low: float, high: float, bound: float, scale: float, other: float, offset: float, tolerance: float
 ) -> None:
     low, high = (low, high) if low < high else (high, math.nextafter(low, math.inf))
@@ -341,13 +341,13 @@ def test_floats_come_back_exactly(
 
 
 @given(value=POSITIVE)
-def test_the_next_float_is_another_study(value: float) -> None:
+def test_neighbouring_floats_are_different_studies(value: float) -> None:
     other = math.nextafter(value, math.inf)
     one, two = (described(stage("f", controls=X, norm_bound=bound)) for bound in (value, other))
     assert differences(one, two) == [f"stages.f.norm_bound: stored {value!r}, given {other!r}"]
 
 
-def test_equal_numbers_are_one_study() -> None:
+def test_equal_numbers_of_different_types_are_the_same_study() -> None:
     pairs = [
         (described(stage("f", controls={"x": Real(*ends)}, offset=offset), tolerance=tolerance))
         for ends, offset, tolerance in [((0, 1), 0, 1), ((-0.0, np.float64(1)), -0.0, 1.0)]
@@ -358,13 +358,13 @@ def test_equal_numbers_are_one_study() -> None:
     )
 
 
-def test_large_whole_numbers_stay_whole() -> None:
+def test_large_whole_numbers_round_trip() -> None:
     control = {"n": Integer(2**51 - 9, 2**51)}
     found = json.loads(canonical(described(stage("f", controls=control), seed=2**70 + 1)))
     assert (found["stages"][0]["controls"]["n"]["high"], found["settings"]["seed"]) == (2**51, 2**70 + 1)
 
 
-def test_functions_do_not_matter() -> None:
+def test_functions_are_not_part_of_a_description() -> None:
     def network(function: Callable[..., float], blocks: Callable[[Array, Array], Array]) -> Network:
         return chain(
             stage(
@@ -391,7 +391,7 @@ def test_the_order_of_keys_does_not_matter() -> None:
         assert differences(backwards(description), description) == []
 
 
-def test_names_in_any_script() -> None:
+def test_names_may_have_characters_of_any_script() -> None:
     one = described(stage("Härten 1", controls={"température": Real(0, 1)}, outputs=["σ", "硬度"]), stage("ende"))
     other = described(stage("Härten 1", controls={"température": Real(0, 2)}, outputs=["σ", "硬さ"]), stage("ende"))
     assert canonical(one).isascii()
@@ -403,7 +403,7 @@ def test_names_in_any_script() -> None:
     ]
 
 
-# ---- every change is seen and named
+# ---- every change is found and named
 
 F: dict[str, Any] = {"controls": X | Y, "outputs": ["u", "v"], "norm_bound": [1.0, 2.0]}
 G: dict[str, Any] = {"controls": {"n": Integer(1, 4)}, "kernel": Matern(2.5), "norm_bound": 2.0}
@@ -461,7 +461,7 @@ OTHER_STUDIES = {
 
 
 @pytest.mark.parametrize("sentences", [*AMENDMENTS, *OTHER_STUDIES])
-def test_every_change_is_seen_and_named(sentences: str) -> None:
+def test_every_change_is_found_and_named(sentences: str) -> None:
     original, changed = two(), (AMENDMENTS | OTHER_STUDIES)[sentences]
     assert canonical(changed) != canonical(original)
     assert differences(original, changed) == [line.strip() for line in sentences.splitlines()]
@@ -470,7 +470,7 @@ def test_every_change_is_seen_and_named(sentences: str) -> None:
 
 
 @every_network
-def test_any_leaf_that_changes_is_named(network: Network) -> None:
+def test_a_change_of_any_value_is_named_by_its_path(network: Network) -> None:
     original = completed(describe(network, SETTINGS | {"algorithm": NonAdaptive(4, {"f": (0.0, 1.0)})}))
     changed = list(_changed(original))
     assert len(changed) > 15
@@ -487,7 +487,7 @@ def test_any_leaf_that_changes_is_named(network: Network) -> None:
 
 
 def _changed(value: Any, path: tuple[Any, ...] = ()) -> Any:
-    """Every leaf's path, and the whole with that leaf (but no stage's name) replaced."""
+    """Yield the path of every value, except stage names, and a copy of the whole with that value replaced."""
     if isinstance(value, dict | list):
         for key, entry in list(value.items() if isinstance(value, dict) else enumerate(value)):
             for where, other in _changed(entry, (*path, key)):
@@ -509,7 +509,7 @@ def test_known_and_passes_are_part_of_a_study() -> None:
     assert not amendable(one, other)
 
 
-def test_stages_that_came_and_went() -> None:
+def test_added_and_removed_stages_are_named() -> None:
     f, g, h = stage("f", controls=X), stage("g", controls=Y, parents="f"), stage("h", controls=Y, parents="f")
     one, other = described(f, g), described(f, h)
     assert differences(one, other) == [
@@ -524,14 +524,16 @@ def test_stages_that_came_and_went() -> None:
 def test_the_order_of_stages_matters() -> None:
     f, g = stage("f", controls=X), stage("g", parents="f", controls=Y)
     one, other = describe(Network([f, g]), SETTINGS), describe(Network([g, f]), SETTINGS)
-    assert differences(one, other) == ["stages: stored in the order f, g, given as g, f"]  # so do columns of candidates
+    assert differences(one, other) == [
+        "stages: stored in the order f, g, given as g, f"
+    ]  # it determines the columns of candidates
     assert not amendable(one, other)
     between = stage("e", controls=X)
     three = describe(Network([f, between, g], objective="g"), SETTINGS)
     assert differences(one, three) == ["stages.e: a stage that is not stored"]
 
 
-def test_of_long_lists_the_first_difference_is_said() -> None:
+def test_only_the_first_difference_of_long_lists_is_named() -> None:
     f = stage("f", controls=X)
     points = np.linspace(-1.5, 1.5, 1000)[:, None]
     moved = points.copy()
@@ -543,12 +545,12 @@ def test_of_long_lists_the_first_difference_is_said() -> None:
     assert differences(one, fewer) == ["settings.candidates: stored 1000 entries, given 900 entries"]
 
 
-def test_nothing_but_finite_numbers_is_written() -> None:
+def test_numbers_that_are_not_finite_raise() -> None:
     with pytest.raises(ValueError, match="not JSON compliant"):
         canonical({"a": math.nan})
 
 
-def test_one_entry_and_the_number_itself_are_told_apart() -> None:
+def test_a_number_and_a_list_of_one_number_differ() -> None:
     one, other = (described(stage("f", controls=X, kernel=Matern(2.5, ell))) for ell in (1.0, (1.0,)))
     assert differences(one, other) == ["stages.f.kernel.lengthscale: stored 1.0, given [1.0]"]
 

@@ -1,4 +1,4 @@
-"""Which processes are surely gone, so that nobody has to wait for their leases."""
+"""Detection of ended processes, whose leases need not expire first."""
 
 import subprocess
 import sys
@@ -13,18 +13,18 @@ def named(number: int) -> str:
     return f"{this_process().rpartition(':')[0]}:{number}"
 
 
-def test_a_process_lives_until_it_ends() -> None:
+def test_a_process_is_gone_after_its_end() -> None:
     process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     assert not is_gone(named(process.pid))
     process.communicate()
     assert is_gone(named(process.pid))
 
 
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux tells that a process is a zombie")
-def test_a_process_that_nobody_waits_for_is_gone_as_well() -> None:
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux reports that a process is a zombie")
+def test_a_zombie_process_is_gone() -> None:
     process = subprocess.Popen([sys.executable, "-c", "print('on my way', flush=True)"], stdout=subprocess.PIPE)
     assert process.stdout is not None
-    process.stdout.read()  # it has closed its end: it is about to be a zombie
+    process.stdout.read()  # it has closed its output and is about to become a zombie
     stat = Path(f"/proc/{process.pid}/stat")
     while " Z " not in stat.read_text():
         pass
@@ -34,10 +34,10 @@ def test_a_process_that_nobody_waits_for_is_gone_as_well() -> None:
 
 
 @pytest.mark.parametrize("name", ["elsewhere:1", "", "elsewhere", ":"])
-def test_of_other_machines_nothing_is_known(name: str) -> None:
+def test_processes_of_other_machines_are_never_gone(name: str) -> None:
     assert not is_gone(name)
     assert not is_gone(f"{this_process()}{name}x")
 
 
-def test_this_process_is_no_obstacle_to_itself() -> None:
+def test_this_process_counts_as_gone_for_itself() -> None:
     assert is_gone(this_process())

@@ -1,4 +1,4 @@
-"""Nonsense from outside: always an error of the library that says something, and never a change of the store."""
+"""Invalid input of every kind raises an error of the library with a message, and does not change the store."""
 
 import json
 import os
@@ -61,7 +61,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="module")
 def study(place: str) -> Study:
-    """A study with a complete trial, a failed one and one under way."""
+    """Return a study with a complete, a failed and a running trial."""
     study = Study.open(place, "alloy", NETWORK, algorithm="random_search")
     for _ in range(2):
         study.ask()
@@ -73,7 +73,7 @@ def study(place: str) -> Study:
 
 
 def refused(study: Study, act: Callable[[], Any]) -> bool:
-    """Whether an act is refused as it should be: in words, with nothing changed; an act that is not may change it."""
+    """Return whether an act raises a `CascadaError`; check that it has a message and the study is unchanged."""
     events, trials = study.events, study.trials
     try:
         act()
@@ -92,16 +92,16 @@ def refused(study: Study, act: Callable[[], Any]) -> bool:
 
 @fuzzed
 @given(outputs=outputs)
-def test_nonsense_told(study: Study, outputs: Any) -> None:
+def test_invalid_outputs_are_refused(study: Study, outputs: Any) -> None:
     trial = len(study.trials) - 1
     if not refused(study, lambda: study.tell(trial, outputs)):
         assert set(outputs) <= set(study.trials[trial].outputs)
-        study.enqueue_trial({"x": (trial % 2000) / 1000, "y": 0.0})  # another one for the next nonsense
+        study.enqueue_trial({"x": (trial % 2000) / 1000, "y": 0.0})  # another trial for the next example
 
 
 @fuzzed
 @given(number=anything)
-def test_nonsense_for_a_trial(study: Study, number: Any) -> None:
+def test_invalid_trial_numbers_are_refused(study: Study, number: Any) -> None:
     known = isinstance(number, int) and not isinstance(number, bool) and 0 <= number < len(study.trials)
     for act in (
         lambda: study.tell(number, {"g": float("nan")}),
@@ -115,21 +115,21 @@ def test_nonsense_for_a_trial(study: Study, number: Any) -> None:
 
 @fuzzed
 @given(controls=controls)
-def test_nonsense_enqueued(study: Study, controls: Any) -> None:
+def test_enqueueing_invalid_controls_is_refused(study: Study, controls: Any) -> None:
     if not refused(study, lambda: study.enqueue_trial(controls)):
         assert study.trials[-1].controls == {name: float(controls[name]) for name in ("x", "y")}
 
 
 @fuzzed
 @given(controls=controls, outputs=outputs)
-def test_nonsense_added(study: Study, controls: Any, outputs: Any) -> None:
+def test_adding_invalid_past_runs_is_refused(study: Study, controls: Any, outputs: Any) -> None:
     refused(study, lambda: study.add_trial({"x": 0.5, "y": 0.5}, outputs))
     refused(study, lambda: study.add_trial(controls, {}))
 
 
 @fuzzed
 @given(lease=anything)
-def test_nonsense_for_a_lease(study: Study, lease: Any) -> None:
+def test_invalid_leases_are_refused(study: Study, lease: Any) -> None:
     fine = lease is None or (isinstance(lease, int | float) and not isinstance(lease, bool) and 0 < lease <= 1e9)
     if not fine:
         assert refused(study, lambda: study.ask(lease=lease))
@@ -138,7 +138,7 @@ def test_nonsense_for_a_lease(study: Study, lease: Any) -> None:
 
 @fuzzed
 @given(text=anything)
-def test_any_reason_is_kept_as_text(study: Study, text: Any) -> None:
+def test_any_reason_is_stored_as_text(study: Study, text: Any) -> None:
     study.fail(1, text)
     study.note(text)
     assert study.trials[1].reason == str(text)
@@ -155,7 +155,7 @@ def names() -> st.SearchStrategy[Any]:
 
 @fuzzed
 @given(name=names())
-def test_a_name_is_taken_exactly_or_refused(place: str, study: Study, name: Any) -> None:
+def test_a_name_is_stored_exactly_or_refused(place: str, study: Study, name: Any) -> None:
     before = Store(place).studies()
     if not isinstance(name, str) or not name.isprintable() or name != name.strip() or not 0 < len(name) <= 200:
         with pytest.raises(ArgumentError, match="name must be printable text of 1 to 200 characters"):
@@ -170,7 +170,7 @@ def test_a_name_is_taken_exactly_or_refused(place: str, study: Study, name: Any)
 
 @fuzzed
 @given(url=anything | st.text(max_size=20).map(lambda text: "sqlite:///nowhere/at/all/" + text))
-def test_nonsense_for_a_url(url: Any) -> None:
+def test_random_urls_are_refused(url: Any) -> None:
     with pytest.raises(CascadaError, match=r"\w+"):
         Store(url)
 
@@ -190,7 +190,7 @@ def test_nonsense_for_a_url(url: Any) -> None:
         ("sqlite://host/alloy.db", "cannot open the store"),
     ],
 )
-def test_bad_urls(url: str, message: str) -> None:
+def test_the_error_of_an_invalid_url_names_the_mistake(url: str, message: str) -> None:
     with pytest.raises(CascadaError, match=message):
         Study.open(url, "alloy", NETWORK)
 
@@ -212,7 +212,7 @@ def test_bad_urls(url: str, message: str) -> None:
         {"worker": 3},
     ],
 )
-def test_bad_options_create_nothing(place: str, study: Study, options: dict[str, Any]) -> None:
+def test_invalid_options_create_no_study(place: str, study: Study, options: dict[str, Any]) -> None:
     before = Store(place).studies()
     with pytest.raises(ArgumentError, match=r"\w+"):
         Study.open(place, "never", NETWORK, **options)
@@ -223,7 +223,7 @@ def test_bad_options_create_nothing(place: str, study: Study, options: dict[str,
 
 
 @pytest.mark.parametrize("network", [3, "alloy", [], {}])
-def test_a_network_that_is_none(place: str, network: Any) -> None:
+def test_a_network_of_another_type_is_refused(place: str, network: Any) -> None:
     with pytest.raises(ArgumentError, match="network must be a Network"):
         Study.open(place, "never", network)
 
@@ -252,7 +252,7 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 
 def imported(tmp_path: Path, lines: list[str]) -> bool:
-    """Whether a file of these lines is taken; if it is refused, nothing has changed."""
+    """Return whether a log of these lines is imported; if it is refused, check that the store is unchanged."""
     url = f"sqlite:///{tmp_path}/imports.db"
     store = Store(url)
     name = f"study {len(store.studies())}"
@@ -261,7 +261,7 @@ def imported(tmp_path: Path, lines: list[str]) -> bool:
     except StoreError as error:
         said = str(error)
     else:
-        with suppress(CascadaError):  # what an edited file asks for need not make sense
+        with suppress(CascadaError):  # an edited log may be valid but not usable
             Study.open(url, name).ask()
         return True
     assert "Nothing was imported" in said
@@ -271,7 +271,9 @@ def imported(tmp_path: Path, lines: list[str]) -> bool:
 
 @fuzzed
 @given(data=st.data())
-def test_lines_cut_off_dropped_doubled_or_shuffled(tmp_path: Path, log: list[str], data: st.DataObject) -> None:
+def test_logs_with_truncated_missing_duplicate_or_shuffled_lines_are_refused(
+    tmp_path: Path, log: list[str], data: st.DataObject
+) -> None:
     order = data.draw(st.lists(st.sampled_from(range(len(log))), max_size=len(log) + 2))
     lines = [log[i] for i in order]
     if order == list(range(len(order))) and order:
@@ -284,7 +286,7 @@ def test_lines_cut_off_dropped_doubled_or_shuffled(tmp_path: Path, log: list[str
 
 
 def paths(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """The places of all values in parsed JSON."""
+    """Yield the paths of all values in parsed JSON."""
     yield at
     for key, entry in value.items() if isinstance(value, dict) else enumerate(value if isinstance(value, list) else ()):
         yield from paths(entry, (*at, key))
@@ -304,7 +306,7 @@ json_values = st.recursive(
 
 @settings(fuzzed, max_examples=examples(500))
 @given(data=st.data())
-def test_edited_files(tmp_path: Path, log: list[str], data: st.DataObject) -> None:
+def test_edited_logs_are_imported_or_refused_as_a_whole(tmp_path: Path, log: list[str], data: st.DataObject) -> None:
     i = data.draw(st.integers(0, len(log) - 1))
     fields = json.loads(log[i])
     *where, last = data.draw(st.sampled_from(list(paths(fields))[1:]))
@@ -320,7 +322,7 @@ def test_edited_files(tmp_path: Path, log: list[str], data: st.DataObject) -> No
 
 @settings(fuzzed, max_examples=examples(200))
 @given(line=st.text(max_size=30) | json_values.map(json.dumps), at=st.integers(0, 8))
-def test_strange_lines(tmp_path: Path, log: list[str], line: str, at: int) -> None:
+def test_a_log_with_an_additional_line_is_refused(tmp_path: Path, log: list[str], line: str, at: int) -> None:
     assert not imported(tmp_path, [*log[:at], line, *log[at:]])
 
 
@@ -335,7 +337,9 @@ def test_strange_lines(tmp_path: Path, log: list[str], line: str, at: int) -> No
         ('"number": 4', f'"number": {HUGE}', "line 5: number must be a whole number"),
     ],
 )
-def test_the_line_is_said(tmp_path: Path, log: list[str], old: str, new: str, message: str) -> None:
+def test_the_error_of_an_invalid_log_names_the_line(
+    tmp_path: Path, log: list[str], old: str, new: str, message: str
+) -> None:
     store = Store(f"sqlite:///{tmp_path}/imports.db")
     lines = "\n".join(log).replace(old, new, 1).split("\n")
     with pytest.raises(StoreError, match=message):
@@ -366,7 +370,7 @@ def test_the_line_is_said(tmp_path: Path, log: list[str], old: str, new: str, me
         (["x,y,g", "0.1,0.2," + "9" * 200_000], "line 2: "),
     ],
 )
-def test_a_bad_csv_adds_nothing(tmp_path: Path, lines: list[str], message: str) -> None:
+def test_an_invalid_csv_file_adds_nothing(tmp_path: Path, lines: list[str], message: str) -> None:
     study = Study.open(f"sqlite:///{tmp_path}/studies.db", "alloy", NETWORK)
     with pytest.raises((ArgumentError, ContradictionError), match=message):
         add_runs(study, lines)
@@ -378,7 +382,7 @@ def test_a_bad_csv_adds_nothing(tmp_path: Path, lines: list[str], message: str) 
     lines=st.lists(st.text('xyfguv.,"\n\r 019e-', max_size=15) | st.text(max_size=8), max_size=4),
     header=st.sampled_from(["x,y,g", "x,y", "y,x,f.u,f.v", ""]),
 )
-def test_nonsense_as_csv(study: Study, lines: list[str], header: str) -> None:
+def test_random_csv_files_are_added_or_refused_as_a_whole(study: Study, lines: list[str], header: str) -> None:
     refused(study, lambda: add_runs(study, [header, *lines]))
 
 
@@ -398,7 +402,7 @@ def test_a_store_of_a_newer_version_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"x, y, g\n1, 2, 3\n" * 100, b"SQLite format 3\0" + b"\xff" * 500])
-def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_is_not_a_database_is_refused_and_unchanged(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "runs.csv"
     path.write_bytes(content)
     with pytest.raises(StoreError, match="cannot open the store: "):
@@ -429,7 +433,7 @@ def test_places_that_cannot_be_written_are_refused(tmp_path: Path) -> None:
         "DROP TABLE cascada_events",
     ],
 )
-def test_a_damaged_log_is_an_error_of_the_store(tmp_path: Path, change: str) -> None:
+def test_a_damaged_log_raises_an_error_of_the_library(tmp_path: Path, change: str) -> None:
     path = tmp_path / "studies.db"
     study = Study.open(f"sqlite:///{path}", "alloy", NETWORK, algorithm="random_search")
     study.ask()

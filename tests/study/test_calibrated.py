@@ -1,4 +1,4 @@
-"""Processes of which nothing is known but the wiring: what is found, and that nothing is called proven."""
+"""Processes with unknown kernels and norms: their results, and that their gap is never called proven."""
 
 import math
 from collections.abc import Callable
@@ -62,7 +62,7 @@ PROCESSES: dict[str, tuple[Network, Functions]] = {
         chain(Stage("f", controls=UNIT, outputs=["u", "v"], kernel=Separable(SE)), Stage("g")),
         {"f": lambda x: [math.sin(6 * x), x], "g": lambda u, v: u * v},
     ),
-    "a given stage": (
+    "a stage with a kernel and a norm": (
         chain(Stage("f", controls=UNIT), Stage("g", kernel=SE, norm_bound=3.0)),
         {"f": lambda x: 3 * x, "g": lambda f: math.exp(-0.5 * (f - 1) ** 2)},
     ),
@@ -75,7 +75,7 @@ def run(network: Network, functions: Functions, **options: Any) -> Result:
 
 
 def check_estimated(result: Result) -> None:
-    """A gap is shown, and called estimated."""
+    """Check that the result has a gap, which is called estimated."""
     check_not_proven(result)
     assert result.gap_kind == "estimated"
     assert result.gap is not None
@@ -84,21 +84,21 @@ def check_estimated(result: Result) -> None:
 
 
 def check_not_proven(result: Result) -> None:
-    """Whatever rests on estimates is called so; there is a gap unless something is missing."""
+    """Check that the certificate is called estimated, and has a gap or a reason why there is none."""
     assert result.status in ("budget", "tolerance", "exhausted")
     assert result.certificate.kind == "estimated"
     assert any("estimated" in line for line in result.certificate.assumptions)
     assert result.gap is not None or result.certificate.missing
 
 
-# ---- the gap is estimated, whatever the process
+# ---- the gap is estimated for every process
 
 
 @pytest.mark.parametrize("name", PROCESSES)
 def test_a_gap_is_estimated_for_every_process(name: str) -> None:
     network, functions = PROCESSES[name]
     result = run(network, functions, budget=14)
-    if name == "kinks":  # which the smooth kernels of the first estimates contradict again and again
+    if name == "kinks":  # its data contradict the smooth kernels of the first estimates repeatedly
         check_not_proven(result)
     else:
         check_estimated(result)
@@ -107,7 +107,7 @@ def test_a_gap_is_estimated_for_every_process(name: str) -> None:
 
 @pytest.mark.parametrize("name", PROCESSES)
 def test_the_papers_algorithm_runs_on_every_process(name: str) -> None:
-    """Bounds that are narrow on purpose contradict themselves somewhere; that is no reason to lose the runs."""
+    """Deliberately narrow bounds may contradict each other, but no run is lost."""
     network, functions = PROCESSES[name]
     result = run(network, functions, budget=10, algorithm=GPNUCB(cells=500))
     check_not_proven(result)
@@ -116,7 +116,7 @@ def test_the_papers_algorithm_runs_on_every_process(name: str) -> None:
 
 @pytest.mark.parametrize("candidates", [None, Grid({"x": 6, "y": 6})], ids=["box", "candidates"])
 @pytest.mark.parametrize("name", NAMES)
-def test_every_algorithm(name: str, candidates: Grid | None) -> None:
+def test_every_algorithm_runs_different_points_and_proves_nothing(name: str, candidates: Grid | None) -> None:
     result = run(NETWORK, FUNCTIONS, budget=8, algorithm=name, candidates=candidates)
     check_not_proven(result)
     assert len({tuple(trial.controls.values()) for trial in result.trials}) == len(result.trials) == 8
@@ -141,7 +141,7 @@ def test_minimising_is_maximising_the_negative() -> None:
     assert low.certificate.bound <= low.best.value
 
 
-def test_with_an_executor() -> None:
+def test_a_process_runs_in_an_executor() -> None:
     with ThreadPoolExecutor(2) as executor:
         elsewhere = run(TINY, PROCESSES["kinks"][1], executor=executor, jobs=1)
     here = run(TINY, PROCESSES["kinks"][1])
@@ -155,8 +155,8 @@ def test_a_smooth_optimum_is_found() -> None:
     assert result.best.value == pytest.approx(0.0, abs=1e-5)
 
 
-def test_outputs_in_other_units_are_searched_alike() -> None:
-    """A power of two changes no digit."""
+def test_the_unit_of_the_outputs_does_not_change_the_search() -> None:
+    """The unit is a power of two, which changes no digit."""
     functions = PROCESSES["kinks"][1]
     small = 2.0**-26
     scaled = {"f": functions["f"], "g": lambda f: small * functions["g"](f)}
@@ -175,11 +175,11 @@ def test_no_point_is_run_twice(name: str) -> None:
     assert len(set(xs)) == len(xs) == 25
 
 
-# ---- when it ends
+# ---- stopping
 
 
 @pytest.mark.parametrize("candidates", [None, Grid({"x": 40})], ids=["box", "candidates"])
-def test_an_estimated_gap_alone_stops_nothing(candidates: Grid | None) -> None:
+def test_an_estimated_gap_stops_a_study_only_on_request(candidates: Grid | None) -> None:
     network, functions = chain(Stage("f", controls=UNIT)), {"f": lambda x: math.sin(3 * x)}
     options: dict[str, Any] = {"tolerance": 0.5, "budget": 9, "candidates": candidates}
     result = run(network, functions, **options)
@@ -193,8 +193,8 @@ def test_an_estimated_gap_alone_stops_nothing(candidates: Grid | None) -> None:
 
 
 @pytest.mark.parametrize("algorithm", ["gpn_ucb", "cei"])
-def test_algorithms_that_make_no_probes_can_be_given_one(algorithm: str) -> None:
-    """They run only what promises something; a run of the user's choice elsewhere tests the rest."""
+def test_enqueued_trials_serve_as_probes_for_algorithms_without_probes(algorithm: str) -> None:
+    """These algorithms run promising points only; enqueued trials elsewhere test the estimates there."""
     network = chain(Stage("f", controls=UNIT, function=lambda x: math.sin(3 * x)))
     study = Study(network, algorithm=algorithm)
     study.optimise(budget=9, progress=False)
@@ -206,8 +206,8 @@ def test_algorithms_that_make_no_probes_can_be_given_one(algorithm: str) -> None
     assert study.gap is not None
 
 
-def test_a_given_norm_that_is_refuted_ends_the_study_and_keeps_the_runs() -> None:
-    """As it does where every norm is given."""
+def test_a_refuted_norm_bound_ends_the_study_and_keeps_the_runs() -> None:
+    """The same happens if all norms are known."""
     network = chain(Stage("f", controls=UNIT), Stage("g", kernel=SE, norm_bound=0.1))
     result = run(network, {"f": lambda x: 3 * x, "g": lambda f: math.sin(1.0 * f)})
     assert (result.status, result.gap_kind) == ("refuted", "refuted")
@@ -215,13 +215,13 @@ def test_a_given_norm_that_is_refuted_ends_the_study_and_keeps_the_runs() -> Non
     assert result.best is not None
 
 
-def test_a_norm_without_a_kernel_is_refused() -> None:
-    """It would bound a norm that nobody knows."""
+def test_a_norm_bound_without_a_kernel_raises() -> None:
+    """Without a kernel, the norm is not defined."""
     with pytest.raises(ArgumentError, match="stage 'f': norm_bound bounds the norm under a kernel: give kernel="):
         Stage("f", controls=UNIT, norm_bound=1.0)
 
 
-def test_a_block_kernel_beside_a_stage_without_kernel() -> None:
+def test_a_network_may_have_a_block_kernel_and_a_stage_without_kernel() -> None:
     block = Stage(
         "f", controls=UNIT, outputs=["u", "v"], kernel=BlockKernel("m", _mixed), lipschitz=20.0, norm_bound=20.0
     )
@@ -234,7 +234,7 @@ def test_a_block_kernel_beside_a_stage_without_kernel() -> None:
 
 @pytest.mark.parametrize("initial", [None, 3])
 def test_the_first_runs_are_a_design(initial: int | None) -> None:
-    """Known beforehand: they depend on nothing that is told."""
+    """They do not depend on any result."""
     calibration = Calibration(initial=initial)
     count = 6 if initial is None else initial
     results = [
@@ -252,13 +252,13 @@ def test_the_same_seed_gives_the_same_trials() -> None:
     assert [trial.controls for trial in one] != [trial.controls for trial in other]
 
 
-def test_the_algorithm_of_unknown_processes() -> None:
+def test_the_default_algorithm_depends_on_whether_all_norms_are_known() -> None:
     assert isinstance(Study(NETWORK).algorithm, GPNEI)
     assert isinstance(Study(NETWORK, algorithm="gpn_ucb").algorithm, GPNUCB)
     assert isinstance(Study(chain(Stage("f", controls=UNIT, kernel=SE, norm_bound=1.0))).algorithm, GPNUCB)
 
 
-def told_study(count: int = 8) -> Study:
+def study_with_runs(count: int = 8) -> Study:
     study = Study(NETWORK)
     for x, y in np.random.default_rng(0).uniform(-2, 2, (count, 2)):
         trial = study.enqueue_trial({"x": float(x), "y": float(y)})
@@ -268,7 +268,7 @@ def told_study(count: int = 8) -> Study:
 
 
 def test_every_stage_is_predicted_by_its_name() -> None:
-    study = told_study()
+    study = study_with_runs()
     for asked in (Study(NETWORK), study):
         prediction = asked.predict({"x": 0.3, "y": 0.1})
         assert {name: p.mean.shape for name, p in prediction.items()} == {"f": (2,), "g": (1,)}
@@ -279,8 +279,8 @@ def test_every_stage_is_predicted_by_its_name() -> None:
     np.testing.assert_allclose(seen["g"].mean, at.outputs["g"], atol=1e-2)
 
 
-def test_what_is_told_is_kept() -> None:
-    study = told_study()
+def test_told_outputs_are_stored_in_the_trials() -> None:
+    study = study_with_runs()
     assert [trial.state for trial in study.trials] == ["complete"] * 8
     trial = study.trials[2]
     f = FUNCTIONS["f"](trial.controls["x"], trial.controls["y"])
@@ -290,8 +290,8 @@ def test_what_is_told_is_kept() -> None:
     assert best.value == max(trial.value for trial in study.trials)  # type: ignore[type-var]
 
 
-def test_a_contradiction_is_refused_and_changes_nothing() -> None:
-    study = told_study()
+def test_a_contradiction_raises_and_changes_nothing() -> None:
+    study = study_with_runs()
     first = study.trials[0]
     again = study.begin_trial(first.controls)
     before, asked = study.predict({"x": 0.0, "y": 0.0}), study.certificate()
@@ -304,23 +304,23 @@ def test_a_contradiction_is_refused_and_changes_nothing() -> None:
         np.testing.assert_array_equal(prediction.mean, after[name].mean)
         np.testing.assert_array_equal(prediction.upper, after[name].upper)
     assert study.certificate() == asked
-    study.tell(again, first.outputs)  # the same outputs are no contradiction
+    study.tell(again, first.outputs)  # the same outputs do not contradict
     assert study.trials[again.number].state == "complete"
 
 
-def test_stages_are_told_as_they_come_in() -> None:
-    whole, parts = told_study(), Study(NETWORK)
+def test_telling_stages_one_by_one_gives_the_same_predictions() -> None:
+    whole, parts = study_with_runs(), Study(NETWORK)
     for trial in whole.trials:
         begun = parts.enqueue_trial(trial.controls)
         parts.tell_stage(begun, "f", trial.outputs["f"])
         parts.tell_stage(begun, "g", trial.outputs["g"])
     one, other = (study.predict({"x": 0.2, "y": 0.2}) for study in (whole, parts))
     for name, prediction in one.items():
-        np.testing.assert_array_equal(prediction.mean, other[name].mean)  # nothing is fitted twice or otherwise
+        np.testing.assert_array_equal(prediction.mean, other[name].mean)  # the fits are the same
         np.testing.assert_array_equal(prediction.upper, other[name].upper)
 
 
-def test_a_stage_that_fails_ends_only_its_own_run() -> None:
+def test_a_failing_stage_fails_only_its_own_run() -> None:
     def fragile(u: float, v: float) -> float:
         if u > 1.5:
             raise RuntimeError("burst")
@@ -331,30 +331,30 @@ def test_a_stage_that_fails_ends_only_its_own_run() -> None:
     check_estimated(result)
 
 
-def test_several_points_may_be_under_way() -> None:
-    study = told_study()
+def test_ask_returns_different_points_while_trials_are_pending() -> None:
+    study = study_with_runs()
     asked = [study.ask() for _ in range(4)]
     assert len({tuple(trial.controls.values()) for trial in asked if trial is not None}) == 4
 
 
-def test_changes_are_among_the_assumptions() -> None:
-    """Flat where the design looks, and a peak that nobody expected."""
+def test_a_raised_norm_estimate_is_listed_among_the_assumptions() -> None:
+    """The function is flat at the first points and has a narrow peak elsewhere."""
     study = Study(chain(Stage("f", controls=UNIT)))
 
-    def told(x: float) -> None:
+    def observe(x: float) -> None:
         peak = 100.0 * math.exp(-(((x - 0.77) / 0.02) ** 2))
         study.tell(study.enqueue_trial({"x": x}), {"f": x + peak})
 
     for x in np.linspace(0, 0.6, 8):
-        told(float(x))
+        observe(float(x))
     assert not any("refuted by a run" in line for line in study.certificate().assumptions)
-    told(0.77)
+    observe(0.77)
     certificate = study.certificate()
     assert certificate.kind == "estimated"
     assert any("norm_bound of 'f', estimated as" in line for line in certificate.assumptions)
 
 
-def test_what_was_given_is_not_called_estimated() -> None:
+def test_a_kernel_of_the_user_is_not_called_estimated() -> None:
     study = Study(chain(Stage("f", controls=UNIT, kernel=SE), Stage("g")))
     (first,) = [line for line in study.certificate().assumptions if line.startswith("f:")]
     (second,) = [line for line in study.certificate().assumptions if line.startswith("g:")]
@@ -363,11 +363,8 @@ def test_what_was_given_is_not_called_estimated() -> None:
     assert "kernel and B estimated" in second
 
 
-def test_there_is_no_gap_before_the_design_is_done() -> None:
-    """One run, and an estimated variance of next to nothing, would say that it is the best possible.
-
-    Nor before three runs after it agree.
-    """
+def test_there_is_no_gap_before_the_design_and_the_first_agreeing_runs() -> None:
+    """From one run the estimated variance, and the gap, would be almost 0. Three runs after the design must agree."""
     network = chain(Stage("f", controls={"x": Real(0, 1), "y": Real(0, 1)}))
     study = Study(network, tolerance=0.5, stop_on_estimated=True)
     for _ in range(9):
@@ -387,8 +384,8 @@ def test_a_tolerance_does_not_make_the_gap_worse() -> None:
     assert gaps[1] <= gaps[0] * (1 + 1e-9)
 
 
-def test_an_estimate_that_contradicts_the_data_refutes_nothing() -> None:
-    """It is ours, and the user's study goes on; only there is no gap."""
+def test_an_estimate_that_contradicts_the_data_does_not_refute_the_study() -> None:
+    """The user assumed nothing, so the study continues; only the gap is missing."""
     network = chain(Stage("f", controls=UNIT))
     study = Study(network, algorithm="non_adaptive", horizon=8)
     for _ in range(8):

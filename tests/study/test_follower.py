@@ -31,7 +31,7 @@ def network(norm_bound: float = 2.0) -> Network:
 
 @dataclass(frozen=True)
 class Mine:
-    """An algorithm that nobody else has."""
+    """An algorithm that the reader of a study cannot load."""
 
     def suggest(self, situation: Any, rng: Any) -> Any: ...
 
@@ -43,23 +43,23 @@ def url(tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path}/lab.db"
 
 
-def looking(url: str, name: str = "lab") -> Follower:
+def followed(url: str, name: str = "lab") -> Follower:
     return follow(Store(url, read_only=True), name)
 
 
-def test_what_is_seen_is_what_is_stored(url: str) -> None:
+def test_a_follower_has_the_trials_and_the_gap_of_the_stored_study(url: str) -> None:
     study = Study.open(url, "lab", network(), algorithm="random_search")
     study.optimise(budget=4, progress=False)
-    seen = looking(url)
+    seen = followed(url)
     assert tuple(seen.trials) == study.trials
     assert seen.certificate().gap == study.certificate().gap
     before, changes = seen.trials, seen.state.changes
     study.enqueue_trial({"x": 1.0})
     trial = study.ask()
     assert trial is not None
-    assert seen.trials == before  # till it looks again
+    assert seen.trials == before  # unchanged until the next refresh
     seen.refresh()
-    assert (len(seen.trials), seen.state.changes) == (5, changes + 1)  # that somebody runs it is no change
+    assert (len(seen.trials), seen.state.changes) == (5, changes + 1)  # the begin of a run does not count as a change
     study.tell(trial, {"f": 0.5, "g": 0.25})
     study.close()
     seen.refresh()
@@ -68,7 +68,7 @@ def test_what_is_seen_is_what_is_stored(url: str) -> None:
     assert Store(url, read_only=True).heads()["lab"].events == seen.state.count
 
 
-def test_nothing_is_created_or_written(url: str, tmp_path: Path) -> None:
+def test_a_read_only_store_creates_and_writes_nothing(url: str, tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="there is no file"):
         Store(url, read_only=True)
     (tmp_path / "lab.db").write_bytes(b"")
@@ -80,7 +80,7 @@ def test_nothing_is_created_or_written(url: str, tmp_path: Path) -> None:
     study.tell(study.ask(), {"f": 0.5, "g": 5.0})  # type: ignore[arg-type]
     study.close()
     before = (tmp_path / "lab.db").read_bytes()
-    seen = looking(url)
+    seen = followed(url)
     assert seen.certificate().kind == "refuted"
     store = Store(url, read_only=True)
     with pytest.raises(StoreError, match="readonly"), store.hold(1) as log:
@@ -93,41 +93,43 @@ def test_nothing_is_created_or_written(url: str, tmp_path: Path) -> None:
 
 def test_an_amended_study_is_outdated(url: str) -> None:
     Study.open(url, "lab", network(), algorithm="random_search").optimise(budget=2, progress=False)
-    seen = looking(url)
+    seen = followed(url)
     Study.open(url, "lab", network(3.0), amend=True)
     seen.refresh()
     assert seen.outdated
-    assert not looking(url).outdated
+    assert not followed(url).outdated
 
 
-def test_a_formula_comes_from_the_process_that_is_given(url: str) -> None:
+def test_the_formula_of_a_known_stage_comes_from_a_given_network(url: str) -> None:
     made = chain(*network().stages, Stage("h", known=True, lipschitz=2.0, function=lambda g: 2 * g))
     Study.open(url, "lab", made.mirrored(), algorithm="random_search").optimise(budget=2, progress=False)
     with pytest.raises(ArgumentError, match="stage 'h' is a formula"):
-        looking(url)
+        followed(url)
     seen = follow(Store(url, read_only=True), "lab", [network(), made])
     assert seen.network.sign == -1
     assert all(trial.value is not None for trial in seen.trials)
 
 
-def test_an_algorithm_of_ones_own_is_not_needed_to_look(url: str) -> None:
+def test_a_follower_does_not_need_the_algorithm(url: str) -> None:
     study = Study.open(url, "lab", network(), algorithm=Mine())
     study.add_trial({"x": 0.0}, {"f": 0.0, "g": 0.0})
-    assert looking(url).certificate().gap is not None
+    assert followed(url).certificate().gap is not None
 
 
-def test_a_link_to_a_store_shows_what_is_written_to_it_now(url: str, tmp_path: Path) -> None:
-    study = Study.open(url, "lab", network(), algorithm="random_search")  # held open: what is new is beside the file
+def test_a_follower_of_a_symbolic_link_sees_new_events(url: str, tmp_path: Path) -> None:
+    study = Study.open(
+        url, "lab", network(), algorithm="random_search"
+    )  # kept open, so that new events are in the write-ahead log next to the file
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "link.db").symlink_to(tmp_path / "lab.db")
-    seen = looking(f"sqlite:///{tmp_path}/elsewhere/link.db")
+    seen = followed(f"sqlite:///{tmp_path}/elsewhere/link.db")
     study.optimise(budget=3, progress=False)
     seen.refresh()
     assert tuple(seen.trials) == study.trials
     study.close()
 
 
-def test_a_log_that_was_put_back_is_another_one(url: str, tmp_path: Path) -> None:
+def test_a_follower_of_a_restored_backup_is_outdated(url: str, tmp_path: Path) -> None:
     study = Study.open(url, "lab", network(), algorithm="random_search", seed=1)
     study.optimise(budget=2, progress=False)
     study.close()
@@ -136,7 +138,7 @@ def test_a_log_that_was_put_back_is_another_one(url: str, tmp_path: Path) -> Non
     for x in (0.1, 0.2):
         study.add_trial({"x": x}, {"f": math.sin(x), "g": 0.5 * math.sin(x)})
     study.close()
-    seen = looking(url)
+    seen = followed(url)
     (tmp_path / "lab.db").write_bytes(backup)
     study = Study.open(url, "lab")
     for x in (0.3, 0.4, 0.5):
@@ -147,17 +149,17 @@ def test_a_log_that_was_put_back_is_another_one(url: str, tmp_path: Path) -> Non
     assert seen.outdated
 
 
-def test_what_speaks_against_the_assumptions_is_seen_without_learning(url: str) -> None:
+def test_a_refutation_in_the_log_is_found_by_refresh(url: str) -> None:
     study = Study.open(url, "lab", network(), algorithm="random_search")
-    seen = looking(url)
+    seen = followed(url)
     study.refute("the furnace was replaced")
     assert not seen.refuted
     seen.refresh()
     assert seen.refuted
-    assert looking(url).refuted
+    assert followed(url).refuted
 
 
-def test_a_server_is_looked_at_without_writing_and_without_waiting(
+def test_a_read_only_postgresql_store_does_not_write_and_does_not_wait_for_locks(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(read_only, "_LOCKED", 200)

@@ -1,6 +1,6 @@
-"""A run that is killed at any moment and started again ends as one that nobody disturbed.
+"""A study that is killed at random moments and restarted ends with the same trials as an undisturbed one.
 
-CASCADA_KILLS says how often it is killed.
+CASCADA_KILLS is the number of kills.
 """
 
 import os
@@ -47,7 +47,7 @@ print(result.status, flush=True)
 
 
 def begun(script: Path, url: str) -> subprocess.Popen[str]:
-    """The run, about to open its store."""
+    """Start the script and return its process, which is about to open the store."""
     command = [sys.executable, str(script), url, str(BUDGET)]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     process = started(command, env=environment)
@@ -62,7 +62,7 @@ def ended(process: subprocess.Popen[str]) -> str:
 
 
 def check_log(study: Study) -> None:
-    """Every trial was begun in its turn, and every output of it was told once."""
+    """Check that trials were begun in the order of their numbers, and that every output was recorded once."""
     begun = [event.trial for event in study.events if event.kind == "asked"]
     assert list(dict.fromkeys(begun)) == list(range(len(study.trials)))
     told = Counter(
@@ -76,14 +76,14 @@ def check_log(study: Study) -> None:
 
 
 def check_kept(before: tuple[Trial, ...], after: tuple[Trial, ...]) -> None:
-    """Nothing that was told is lost or changed."""
+    """Check that no recorded trial or output was lost or changed."""
     assert len(after) >= len(before)
     for old, new in zip(before, after, strict=False):
         assert (new.number, new.controls) == (old.number, old.controls)
         assert old.outputs.items() <= new.outputs.items()
 
 
-def test_a_run_that_is_killed_and_resumed_ends_like_one_that_is_not(tmp_path: Path) -> None:
+def test_a_killed_and_resumed_study_has_the_same_trials_as_an_undisturbed_one(tmp_path: Path) -> None:
     script = tmp_path / "run.py"
     script.write_text(SCRIPT)
     calm = f"sqlite:///{tmp_path}/calm.db"
@@ -95,14 +95,14 @@ def test_a_run_that_is_killed_and_resumed_ends_like_one_that_is_not(tmp_path: Pa
     rng = random.Random(11)
     kills = rounds = 0
     trials: tuple[Trial, ...]
-    while kills < KILLS:  # mostly one round; another if the run was done before it was killed often enough
+    while kills < KILLS:  # usually one round; another if the study ended before it was killed often enough
         url, trials, rounds = f"sqlite:///{tmp_path}/killed{rounds}.db", (), rounds + 1
         while kills < KILLS:
             process = begun(script, url)
             time.sleep(rng.uniform(0.0, longest))
             process.send_signal(signal.SIGKILL)
             process.communicate()
-            if process.returncode == 0:  # it was quicker
+            if process.returncode == 0:  # the script ended before the signal
                 break
             assert process.returncode == -signal.SIGKILL
             kills += 1

@@ -1,4 +1,4 @@
-"""Many processes on one study: no point is given twice, no result is lost, and trials of the dead are run by others."""
+"""Many processes on one study: no point is chosen twice, no result is lost, and others run the trials of dead ones."""
 
 import os
 import signal
@@ -42,7 +42,7 @@ print("done", done, flush=True)
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """A store with an empty study."""
+    """Return the URL of a store with an empty study."""
     server = request.param == "postgresql"  # without one the test is skipped
     place: str = request.getfixturevalue("postgres_url") if server else f"sqlite:///{tmp_path}/studies.db"
     Study.open(place, "alloy", NETWORK, algorithm="random_search")
@@ -51,7 +51,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
-    """Starts processes that run a script with some arguments, and ends those that are left."""
+    """Yield a function that starts a script with arguments; kill the processes that are left."""
     begun: list[subprocess.Popen[str]] = []
     root = str(Path(__file__).parents[2])
 
@@ -74,31 +74,31 @@ Start = Callable[..., subprocess.Popen[str]]
 
 
 def ended(process: subprocess.Popen[str]) -> int:
-    """How many trials a worker ran."""
-    said, errors = process.communicate(timeout=LONG)
+    """Wait for the end of a worker and return its number of trials."""
+    output, errors = process.communicate(timeout=LONG)
     assert process.returncode == 0, errors
-    return int(said.split()[-1])
+    return int(output.split()[-1])
 
 
 def check(study: Study) -> None:
-    """So many points, all different, each told once and as it was run."""
+    """Check that all points are different and that each result was recorded once and unchanged."""
     trials, events = study.trials, study.events
     assert [event.number for event in events] == list(range(len(events)))
     assert [trial.number for trial in trials] == list(range(len(trials)))
     assert len({tuple(trial.controls.values()) for trial in trials}) == len(trials)
-    told = Counter(event.trial for event in events if event.kind == "told")
-    assert told == Counter(trial.number for trial in trials if trial.state == "complete")
+    results = Counter(event.trial for event in events if event.kind == "told")
+    assert results == Counter(trial.number for trial in trials if trial.state == "complete")
     complete = [trial for trial in trials if trial.state == "complete"]
     assert all(trial.outputs == {"f": (0.25 * trial.controls["x"],)} for trial in complete)
 
 
 def leased(store: Store, study: int) -> set[int]:
-    """The trials whose lease has not run out."""
+    """Return the trials whose lease has not expired."""
     with store.hold(study) as log:
         return log.leased()
 
 
-def test_many_processes_at_once(url: str, start: Start) -> None:
+def test_many_processes_share_a_study(url: str, start: Start) -> None:
     workers = [start(SCRIPT, url, f"worker {i}", EACH, 0) for i in range(WORKERS)]
     assert [ended(worker) for worker in workers] == [EACH] * WORKERS
     study = Study.open(url, "alloy")
@@ -108,19 +108,19 @@ def test_many_processes_at_once(url: str, start: Start) -> None:
     assert asked == {f"worker {i}": EACH for i in range(WORKERS)}
 
 
-def test_the_trials_of_killed_workers_are_run_by_others(url: str, start: Start) -> None:
+def test_other_workers_run_the_trials_of_killed_ones(url: str, start: Start) -> None:
     last = WORKERS * EACH
     mortals = [start(SCRIPT, url, f"mortal {i}", 10**6, last) for i in range(MORTALS)]
     lost = []
     for worker in mortals:
-        said = first_line(worker)
-        assert said.startswith("under way"), worker.communicate()
-        lost.append(int(said.split()[-1]))
+        line = first_line(worker)
+        assert line.startswith("under way"), worker.communicate()
+        lost.append(int(line.split()[-1]))
         worker.send_signal(signal.SIGKILL)
         worker.communicate()
     store = Store(url)
     number = store.get("alloy")[0].study
-    wait_until(lambda: not leased(store, number), "the leases of the killed workers run out")
+    wait_until(lambda: not leased(store, number), "the leases of the killed workers have expired")
     workers = [start(SCRIPT, url, f"worker {i}", 10**6, last) for i in range(MORTALS, WORKERS)]
     ran = [ended(worker) for worker in workers]
     study = Study.open(url, "alloy")
@@ -129,11 +129,13 @@ def test_the_trials_of_killed_workers_are_run_by_others(url: str, start: Start) 
     assert {study.trials[number].state for number in lost} == {"complete"}
     assert set(lost) <= {event.trial for event in study.events if event.kind == "expired"}
     complete = sum(trial.state == "complete" for trial in study.trials)
-    assert last <= complete <= last + len(ran)  # a worker that looks before the last is told may run one more
+    assert (
+        last <= complete <= last + len(ran)
+    )  # a worker that checks before the last result is recorded may run one more
     assert complete == sum(ran) + 5 * MORTALS
 
 
-def test_studies_created_at_once_are_one(url: str, start: Start) -> None:
+def test_processes_that_create_the_same_study_at_once_share_it(url: str, start: Start) -> None:
     script = """
 import sys
 from cascada.study import Study
@@ -151,7 +153,7 @@ print(1)
     assert Store(url).studies() == ["alloy", "bronze"]
 
 
-def test_a_worker_of_the_same_name_that_is_alive_is_left_alone(url: str, start: Start) -> None:
+def test_a_worker_does_not_take_over_trials_of_a_live_one_with_its_name(url: str, start: Start) -> None:
     script = """
 import sys, time
 from cascada.study import Study
@@ -175,7 +177,7 @@ time.sleep(1000)
 
 
 @pytest.mark.parametrize("name", ["Légierung № 7 — αβγ 合金", "'; DROP TABLE cascada_events; --", '%s {} \\ "x"'])
-def test_names_come_back_as_they_were_given(url: str, name: str) -> None:
+def test_names_and_reasons_of_any_characters_round_trip(url: str, name: str) -> None:
     study = Study.open(url, name, NETWORK)
     study.note("'; DROP TABLE cascada_events; -- \x00 \ud800")
     study.fail(study.enqueue_trial({"x": 0.1, "y": 1e-300}), "naïve \x00 'reason'")

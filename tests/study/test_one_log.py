@@ -1,4 +1,4 @@
-"""Several processes follow one log: what one finds out holds for all, and none judges by what it alone knows."""
+"""Several processes share one log: a result found by one is valid for all, and depends on the log alone."""
 
 import math
 from pathlib import Path
@@ -32,7 +32,7 @@ WRONG, RIGHT = network(1.0, 1.0), network(0.2, 20.0)
 
 
 def filled(study: Any) -> Any:
-    """Runs that refute WRONG, which only a bound shows: what f is at 0 was not observed."""
+    """Add runs that refute WRONG, which only the computation of a bound detects: f at 0 is not observed."""
     study.tell(study.enqueue_trial({"x": 0.0}), {"g": 1.9})
     for x in (-2.0, -1.2, -0.8, -0.4, 0.4, 0.8, 1.2, 2.0):
         f = 0.9 * math.sin(x) * math.exp(-x * x / 2)
@@ -55,9 +55,9 @@ def opened(url: str, network: Network | None = CHAIN, **options: Any) -> Study:
 @pytest.mark.parametrize(
     "options", [{"algorithm": "random_search", "tolerance": 1e-3}, {"algorithm": "gpn_ucb"}], ids=["tolerance", "ask"]
 )
-def test_what_an_ask_finds_out_is_known_to_all(url: str, options: dict[str, Any]) -> None:
+def test_a_refutation_found_by_ask_is_recorded_for_all_processes(url: str, options: dict[str, Any]) -> None:
     study = filled(opened(url, WRONG, **options))
-    assert not study.refuted  # without a bound, nobody sees it
+    assert not study.refuted  # not detected before a bound is computed
     with pytest.raises(RefutedError):
         study.ask()
     other = opened(url, WRONG)
@@ -68,7 +68,7 @@ def test_what_an_ask_finds_out_is_known_to_all(url: str, options: dict[str, Any]
 
 
 @pytest.mark.parametrize("looked", [False, True])
-def test_an_amendment_mends_what_a_bound_refuted(url: str, looked: bool) -> None:
+def test_an_amendment_resolves_a_refutation_found_by_a_bound(url: str, looked: bool) -> None:
     study = filled(opened(url, WRONG))
     if looked:
         assert study.certificate().kind == "refuted"
@@ -78,13 +78,13 @@ def test_an_amendment_mends_what_a_bound_refuted(url: str, looked: bool) -> None
     assert amended.ask() is not None
 
 
-def test_an_amendment_mends_nothing_that_somebody_said(url: str) -> None:
+def test_an_amendment_does_not_remove_a_refutation_recorded_by_the_user(url: str) -> None:
     study = filled(opened(url, WRONG))
     study.refute("the furnace was replaced")
     assert opened(url, RIGHT, amend=True).certificate().evidence == ("the furnace was replaced",)
 
 
-def test_trials_that_wait_are_handed_out_whatever_was_refuted(url: str) -> None:
+def test_waiting_trials_are_returned_even_after_a_refutation(url: str) -> None:
     study = opened(url)
     study.enqueue_trial({"x": 0.3})
     study.refute("no reason")
@@ -93,7 +93,7 @@ def test_trials_that_wait_are_handed_out_whatever_was_refuted(url: str) -> None:
         study.ask(2)
 
 
-def test_a_run_is_told_though_the_study_was_amended_meanwhile(url: str) -> None:
+def test_a_result_is_recorded_although_the_study_was_amended_meanwhile(url: str) -> None:
     wider = chain(stage("f", controls=X, norm_bound=3.0), stage("g"))
     study = opened(url)
 
@@ -109,8 +109,8 @@ def test_a_run_is_told_though_the_study_was_amended_meanwhile(url: str) -> None:
 # ---- the same gap and the same end
 
 
-def test_the_gap_follows_from_the_log_however_often_it_was_looked_at(url: str) -> None:
-    """An algorithm without a tree of its own, and a box of three controls, which no search explores to the end."""
+def test_the_gap_depends_on_the_log_alone_and_not_on_earlier_computations(url: str) -> None:
+    """The algorithm has no search tree of its own, and no search explores a box of three controls completely."""
     hard = chain(stage("f", controls={name: Real(-2, 2) for name in "xyz"}))
     process = Process(hard, truth(hard, 1))
     study = opened(url, hard, algorithm="random_search")
@@ -122,14 +122,14 @@ def test_the_gap_follows_from_the_log_however_often_it_was_looked_at(url: str) -
 
 
 @pytest.mark.parametrize("options", [{"candidates": Grid({"x": 5})}, {"algorithm": "random_search"}])
-def test_nothing_is_asked_for_once_the_gap_is_small_enough(options: dict[str, Any]) -> None:
+def test_ask_returns_none_when_the_gap_is_within_the_tolerance(options: dict[str, Any]) -> None:
     study = Study(CHAIN, tolerance=100.0, **options)
     study.add_trial({"x": 0.0}, Process(CHAIN, truth(CHAIN, 1))({"x": 0.0}))
     assert study.within_tolerance
     assert study.ask() is None
 
 
-def test_no_gap_is_estimated_from_a_run_or_two(url: str) -> None:
+def test_no_gap_is_estimated_from_one_or_two_runs(url: str) -> None:
     unknown = chain(Stage("f", controls=X), Stage("g"))
     study = opened(url, unknown, tolerance=1e-3, stop_on_estimated=True)
     trials = study.ask(8)
@@ -139,10 +139,10 @@ def test_no_gap_is_estimated_from_a_run_or_two(url: str) -> None:
         assert not study.within_tolerance
 
 
-# ---- all or none
+# ---- atomicity
 
 
-def test_nobody_waits_for_trials_that_nobody_was_given() -> None:
+def test_an_ask_that_fails_begins_no_trial() -> None:
     class Failing(RandomSearch):
         def suggest(self, context: Any, generator: Any) -> Any:
             if context.trial == 2:
@@ -160,7 +160,9 @@ def test_nobody_waits_for_trials_that_nobody_was_given() -> None:
 # ---- leases
 
 
-def test_a_lease_that_was_lost_to_a_namesake_is_lost(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lease_belongs_to_one_process_and_not_to_another_of_the_same_name(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     study = opened(url)
     trial = study.ask(lease=60.0)
     assert trial is not None
@@ -172,7 +174,7 @@ def test_a_lease_that_was_lost_to_a_namesake_is_lost(url: str, monkeypatch: pyte
 # ---- formulas
 
 
-def test_a_formula_may_be_told_after_it_was_worked_out(url: str) -> None:
+def test_a_known_output_may_be_told_after_it_was_computed(url: str) -> None:
     priced = chain(stage("f", controls=X), Stage("g", known=True, lipschitz=3.0, function=lambda f: 3 * f))
     for study in (opened(url, priced), Study(priced)):
         trial = study.ask()
@@ -181,7 +183,7 @@ def test_a_formula_may_be_told_after_it_was_worked_out(url: str) -> None:
         assert study.tell(trial, {"f": 0.1, "g": 0.3}).state == "complete"
 
 
-# ---- logs that cannot be
+# ---- invalid logs
 
 
 @pytest.mark.parametrize(
@@ -196,7 +198,7 @@ def test_a_formula_may_be_told_after_it_was_worked_out(url: str) -> None:
         ('"outputs": {"f": [0.25]}', '"outputs": {}', "what it says of trial 1 is nothing new"),
     ],
 )
-def test_impossible_logs_are_refused(url: str, old: str, new: str, message: str | None) -> None:
+def test_inconsistent_logs_are_refused(url: str, old: str, new: str, message: str | None) -> None:
     study = opened(url)
     trial = study.ask()
     assert trial is not None

@@ -1,4 +1,4 @@
-"""`maximise` and `minimise`: what they find, when they stop, and what survives a failure."""
+"""`maximise` and `minimise`: their results, when they stop, and what they keep after a failure."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ LINE = np.linspace(-2, 2, 21)[:, None]
 
 
 def best_of(network: Network, functions: Functions, rows: Any) -> float:
-    """The largest objective over rows of controls."""
+    """Return the largest objective over rows of controls."""
     process = Process(network, functions)
     stage_name, output = network.objective
     position = network.node(stage_name).stage.outputs.index(output)
@@ -49,7 +49,7 @@ def test_the_best_candidate_is_found_and_proven(name: str) -> None:
     assert len(set(settings(result))) == len(result.trials) <= len(rows)
 
 
-def test_all_candidates_once_and_then_exhausted() -> None:
+def test_every_candidate_is_run_once_and_then_the_study_is_exhausted() -> None:
     rows = np.concatenate([LINE[::5], LINE[:3]])  # one of them twice
     result = maximise(CHAIN, FUNCTIONS, budget=100, candidates=rows)
     assert result.status == "exhausted"
@@ -72,7 +72,7 @@ def test_a_box_is_searched_until_the_gap_is_proven() -> None:
     assert len(result.trials) < 40
 
 
-def test_integers_and_logarithms_in_a_box() -> None:
+def test_integer_and_logarithmic_controls_stay_in_their_ranges() -> None:
     network = chain(
         stage("f", controls={"n": Integer(-2, 2), "t": Real(0.2, 5.0, log=True)}),
         stage("g", controls={"n": Integer(-2, 2)}),
@@ -90,7 +90,7 @@ def test_integers_and_logarithms_in_a_box() -> None:
     assert result.gap < 1.0
 
 
-def test_a_box_of_integers_is_used_up() -> None:
+def test_a_box_of_integers_is_exhausted() -> None:
     network = chain(stage("f", controls={"n": Integer(1, 4), "m": Integer(0, 1)}))
     functions = truth(network, 0)
     result = maximise(network, functions, budget=50)
@@ -122,7 +122,7 @@ def test_minimising_is_maximising_the_negated_process(candidates: Any) -> None:
     assert "lower than" in str(lowest)
 
 
-# ---- when it stops
+# ---- stopping
 
 
 def test_without_a_tolerance_the_budget_is_used() -> None:
@@ -147,7 +147,7 @@ def test_a_refuted_assumption_stops_with_the_stage_and_the_smallest_bound() -> N
     assert "possible only with more than 8.99999" in str(result)
 
 
-def test_an_interrupt_returns_what_was_found() -> None:
+def test_an_interrupt_returns_the_results_so_far() -> None:
     calls = []
 
     def interrupted(x: float) -> list[float]:
@@ -163,7 +163,7 @@ def test_an_interrupt_returns_what_was_found() -> None:
     assert result.gap_kind == "proven"
 
 
-def test_an_interrupt_in_the_first_run() -> None:
+def test_an_interrupt_in_the_first_run_returns_no_best_trial() -> None:
     def interrupted(**_: float) -> float:
         raise KeyboardInterrupt
 
@@ -181,7 +181,7 @@ def test_callbacks_are_called_after_every_run(options: dict[str, Any]) -> None:
     assert seen == list(range(1, len(result.trials) + 1))
 
 
-def test_callbacks_also_see_the_run_that_refutes() -> None:
+def test_callbacks_are_called_after_a_run_that_refutes_an_assumption() -> None:
     seen: list[int] = []
     maximise(
         CHAIN, {**FUNCTIONS, "g": lambda **_: 9.0}, budget=3, callbacks=[lambda study: seen.append(len(study.trials))]
@@ -189,7 +189,7 @@ def test_callbacks_also_see_the_run_that_refutes() -> None:
     assert seen == [1]
 
 
-def test_any_callback_stops_and_all_are_called() -> None:
+def test_any_callback_can_stop_and_all_are_called() -> None:
     seen: list[int] = []
 
     def stop(study: Study) -> bool:
@@ -202,7 +202,7 @@ def test_any_callback_stops_and_all_are_called() -> None:
 # ---- failing stages
 
 
-def test_a_failing_stage_keeps_the_earlier_ones_and_the_search_goes_on() -> None:
+def test_a_failing_stage_keeps_earlier_outputs_and_the_search_continues() -> None:
     def sometimes(f: float) -> list[float]:
         if f > 0:
             raise RuntimeError("too hot")
@@ -220,7 +220,7 @@ def test_a_failing_stage_keeps_the_earlier_ones_and_the_search_goes_on() -> None
     assert "failed" in states
     assert "complete" in states
     assert len(set(settings(result))) == 10
-    assert counted == list(range(1, 11))  # every run taught the first stage
+    assert counted == list(range(1, 11))  # every run added an observation of the first stage
     for trial in result.trials:
         if trial.state == "failed":
             assert trial.outputs["f"][0] > 0
@@ -229,7 +229,7 @@ def test_a_failing_stage_keeps_the_earlier_ones_and_the_search_goes_on() -> None
 
 
 @pytest.mark.parametrize("candidates", [None, LINE[:6]], ids=["box", "candidates"])
-def test_a_first_stage_that_always_fails(candidates: Any) -> None:
+def test_a_first_stage_that_always_fails_is_tried_at_different_points(candidates: Any) -> None:
     def broken(**_: float) -> float:
         raise RuntimeError("broken")
 
@@ -238,7 +238,7 @@ def test_a_first_stage_that_always_fails(candidates: Any) -> None:
     assert len(set(settings(result))) == 5  # no exact duplicate
 
 
-def test_a_stage_that_fails_after_the_objective_was_seen() -> None:
+def test_a_stage_that_fails_after_the_objective_keeps_its_value() -> None:
     def broken(**_: float) -> float:
         raise RuntimeError("broken")
 
@@ -248,7 +248,7 @@ def test_a_stage_that_fails_after_the_objective_was_seen() -> None:
     assert [trial.value is not None for trial in result.trials] == [True] * 4
 
 
-# ---- everything else
+# ---- seeds, known stages, options and texts
 
 
 @pytest.mark.parametrize("algorithm", ["auto", "random_search"])
@@ -263,7 +263,7 @@ def test_the_same_seed_gives_the_same_trials(algorithm: str, candidates: Any) ->
         assert settings(runs[0]) != settings(runs[2])
 
 
-def test_known_stages_and_functions_of_their_own() -> None:
+def test_known_stages_and_stages_with_their_own_functions_are_optimised() -> None:
     network = chain(
         stage("f", controls=X, function=FUNCTIONS["f"]),
         stage("g", controls=Y, function=lambda f, y: 0.5 * np.exp(-0.5 * (f**2 + y**2))),
@@ -293,12 +293,12 @@ def test_known_stages_and_functions_of_their_own() -> None:
     ],
 )
 @pytest.mark.parametrize("optimise", [maximise, minimise])
-def test_bad_options_are_refused(optimise: Any, options: dict[str, Any], message: str) -> None:
+def test_invalid_options_raise(optimise: Any, options: dict[str, Any], message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         optimise(CHAIN, FUNCTIONS, **options)
 
 
-def test_results_print_the_value_where_it_is_and_what_the_gap_is_worth() -> None:
+def test_a_printed_result_has_value_controls_and_gap() -> None:
     result = maximise(CHAIN, FUNCTIONS, budget=30, tolerance=0.05)
     assert result.best is not None
     text, shown = str(result), result.certificate.shown
@@ -311,7 +311,7 @@ def test_results_print_the_value_where_it_is_and_what_the_gap_is_worth() -> None
 
 
 def test_a_refuted_bound_is_enlarged_and_the_gap_estimated() -> None:
-    """Every stage has norm 2 and claims 0.3: the bounds are raised, and the result says so."""
+    """Every stage has norm 2 but a norm bound of 0.3: the bounds are raised, and the assumptions list that."""
     problem = certified("controls", 3)
     small = {stage.name: stage.assuming(np.array([0.3]), None) for stage in problem.network.stages}
     network = problem.network.assuming(small)
@@ -329,7 +329,7 @@ def test_a_refuted_bound_is_enlarged_and_the_gap_estimated() -> None:
 
 
 def test_a_process_that_is_not_deterministic_ends_as_refuted() -> None:
-    """The second stage sees the same input twice, by a candidate grid, and answers differently."""
+    """The second stage has the same input twice, by a candidate grid, and returns different outputs."""
     kernel = SquaredExponential(1.0)
     answers = iter(np.linspace(0.1, 0.9, 50))
     network = chain(

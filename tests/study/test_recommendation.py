@@ -1,4 +1,4 @@
-"""What is said of a recommended point: never better than the truth, never worse than the paper's formula."""
+"""Recommendations: their gap is never smaller than the regret and never larger than the paper's formula."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -22,7 +22,7 @@ FUNCTIONS = truth(CHAIN, 1)
 
 @dataclass(frozen=True)
 class At:
-    """Random points, and one recommended whatever it is worth."""
+    """Algorithm that suggests random points and always recommends the same one."""
 
     point: tuple[float, ...]
 
@@ -33,8 +33,8 @@ class At:
         return np.array(self.point)
 
 
-def told(problem: Problem, algorithm: Any, runs: int, **options: Any) -> Study:
-    """A study of a problem after some runs."""
+def after_runs(problem: Problem, algorithm: Any, runs: int, **options: Any) -> Study:
+    """Return a study of a problem after some runs."""
     study = Study(problem.network, algorithm=algorithm, horizon=runs, **options)
     for _ in range(runs):
         trial = study.ask()
@@ -64,7 +64,7 @@ def value_at(problem: Problem, found: Recommendation | None) -> float:
 def test_no_gap_over_a_box_is_smaller_than_the_regret(structure: str) -> None:
     problem = certified(structure, 1)
     for runs in (1, 7, 16):
-        found = told(problem, NonAdaptive(), runs).recommendation()
+        found = after_runs(problem, NonAdaptive(), runs).recommendation()
         value = value_at(problem, found)
         assert known_gap(found) >= problem.optimum[1] - value
         assert found is not None
@@ -84,7 +84,7 @@ def test_no_gap_over_candidates_is_smaller_than_the_regret(structure: str, mirro
         rows = np.random.default_rng(seed).uniform(-2, 2, (60, network.domain.dimension))
         best = network.sign * (network.sign * problem.objective(rows)).max()
         for runs in (1, 5, 20):
-            found = told(problem, NonAdaptive(), runs, candidates=rows).recommendation()
+            found = after_runs(problem, NonAdaptive(), runs, candidates=rows).recommendation()
             value = value_at(problem, found)
             assert known_gap(found) >= abs(best - value)
             assert found is not None
@@ -95,30 +95,30 @@ def test_no_gap_over_candidates_is_smaller_than_the_regret(structure: str, mirro
 
 
 @pytest.mark.parametrize("structure", ["chain", "controls", "feed-forward", "multi-output", "join", "known"])
-def test_any_point_of_any_algorithm_is_judged(structure: str) -> None:
-    """A bad recommendation has a large gap, a run one its own value."""
+def test_any_recommended_point_has_a_true_gap(structure: str) -> None:
+    """A bad point has a large gap; a point that was run has its own value."""
     problem = certified(structure, 2)
     d = problem.network.domain.dimension
     for point in np.random.default_rng(0).uniform(-2, 2, (3, d)):
-        found = told(problem, At(tuple(point)), 6).recommendation()
+        found = after_runs(problem, At(tuple(point)), 6).recommendation()
         assert known_gap(found) >= problem.optimum[1] - value_at(problem, found)
-    study = told(problem, RandomSearch(), 6)
+    study = after_runs(problem, RandomSearch(), 6)
     assert study.recommendation() is None
     best = study.best_trial
     assert best is not None
-    again = told(problem, At(tuple(best.controls.values())), 6)
+    again = after_runs(problem, At(tuple(best.controls.values())), 6)
     assert known_gap(again.recommendation()) == pytest.approx(again.certificate().gap, abs=1e-6)
 
 
 def test_wrong_ranges_make_a_bad_point_and_no_false_proof() -> None:
-    """What is proven does not rest on the ranges of Case 2: it holds whether they are true or not."""
+    """The proven gap does not depend on the ranges of Case 2: it holds whether they are true or not."""
     problem = certified("chain", 0)
     rows = np.random.default_rng(0).uniform(-2, 2, (80, 2))
     best = problem.objective(rows).max()
     wrong = NonAdaptive(ranges={"s1": (0.9, 0.95), "s2": (-0.2, -0.1)})
-    found = told(problem, wrong, 9, candidates=rows).recommendation()
+    found = after_runs(problem, wrong, 9, candidates=rows).recommendation()
     assert known_gap(found) >= best - value_at(problem, found)
-    right = told(problem, NonAdaptive(), 9, candidates=rows).recommendation()
+    right = after_runs(problem, NonAdaptive(), 9, candidates=rows).recommendation()
     assert known_gap(found) >= known_gap(right) - 1e-9
     assert found is not None
     assert right is not None
@@ -140,7 +140,7 @@ def test_the_gap_over_candidates_is_at_most_the_printed_one(structure: str) -> N
         d = network.domain.dimension
         rows = np.random.default_rng(seed).uniform(-2, 2, (30, d))
         for runs in (1, 3, 10):
-            study = told(problem, NonAdaptive(), runs, candidates=rows, jitter=1e-6)
+            study = after_runs(problem, NonAdaptive(), runs, candidates=rows, jitter=1e-6)
             runs_in_order = np.array([list(trial.controls.values()) for trial in study.trials])
             values = problem.values(runs_in_order)
             layers, own = [], []
@@ -157,11 +157,11 @@ def test_the_gap_over_candidates_is_at_most_the_printed_one(structure: str) -> N
             assert known_gap(found) <= printed_bound(layers, points, own, B, L) * (1 + 1e-9)
 
 
-def test_over_candidates_the_gap_is_no_larger_than_that_of_the_best_run_would_be_there() -> None:
+def test_the_bound_over_candidates_is_at_most_that_of_the_certificate() -> None:
     """The bound is at most the certificate's: each candidate has the better of two upper bounds."""
     problem = certified("controls", 0)
     rows = np.random.default_rng(3).uniform(-2, 2, (200, 3))
-    study = told(problem, NonAdaptive(), 12, candidates=rows)
+    study = after_runs(problem, NonAdaptive(), 12, candidates=rows)
     found = study.recommendation()
     assert found is not None
     assert found.bound is not None
@@ -170,7 +170,7 @@ def test_over_candidates_the_gap_is_no_larger_than_that_of_the_best_run_would_be
     assert found.bound <= bound
 
 
-# ---- what it says
+# ---- content of a recommendation
 
 
 def test_the_mean_is_the_composite_mean_and_the_parts_add_up() -> None:
@@ -202,13 +202,13 @@ def test_the_mean_is_the_composite_mean_and_the_parts_add_up() -> None:
 
 def test_a_refined_certificate_gives_a_smaller_gap() -> None:
     problem = certified("controls-4d", 0)
-    study = told(problem, NonAdaptive(), 16)
+    study = after_runs(problem, NonAdaptive(), 16)
     quick = study.recommendation(study.certificate(cells=200))
     slow = study.recommendation(study.certificate(cells=4000))
     assert known_gap(slow) < known_gap(quick)
 
 
-def test_refuted_data_leave_a_point_and_no_gap() -> None:
+def test_a_recommendation_from_refuted_data_has_no_gap() -> None:
     study = Study(CHAIN, algorithm=NonAdaptive(runs=4))
     before = study.certificate()
     trial = study.ask()
@@ -220,8 +220,8 @@ def test_refuted_data_leave_a_point_and_no_gap() -> None:
         assert str(found).endswith("The data refute an assumption, so nothing is proven of it.")
 
 
-def test_what_is_refuted_later_is_not_proven_by_an_older_certificate() -> None:
-    study = told(certified("chain", 0), NonAdaptive(), 4)
+def test_a_later_refutation_removes_a_proven_gap() -> None:
+    study = after_runs(certified("chain", 0), NonAdaptive(), 4)
     older = study.certificate()
     assert known_gap(study.recommendation(older)) > 0
     study.refute("The furnace was not the same.")
@@ -230,7 +230,7 @@ def test_what_is_refuted_later_is_not_proven_by_an_older_certificate() -> None:
     assert (found.kind, found.gap) == ("refuted", None)
 
 
-def test_raised_bounds_make_it_estimated() -> None:
+def test_raised_norm_bounds_make_the_gap_estimated() -> None:
     problem = certified("controls", 3)
     small = {stage.name: stage.assuming(np.array([0.3]), None) for stage in problem.network.stages}
     network = problem.network.assuming(small)
@@ -247,7 +247,7 @@ def test_raised_bounds_make_it_estimated() -> None:
     assert stopped.recommendation.gap is None
 
 
-def test_before_a_complete_run_nothing_is_known() -> None:
+def test_there_is_no_gap_before_the_first_complete_run() -> None:
     study = Study(CHAIN, algorithm=At((0.5, 0.25)))
     study.tell_stage(study.enqueue_trial({"x": 0.0, "y": 0.0}), "f", 0.1)
     found = study.recommendation()
@@ -268,7 +268,7 @@ def test_candidates_of_a_logarithmic_control_are_recommended_as_given() -> None:
 
 @dataclass(frozen=True)
 class Careless:
-    """Recommends whatever it is told to."""
+    """Algorithm that recommends a chosen value, valid or not."""
 
     answer: Any
 
@@ -282,17 +282,17 @@ class Careless:
 
 
 @pytest.mark.parametrize("answer", [[0.0, 0.0], np.zeros(3), np.array([0.0, np.nan]), ValueError("no idea")], ids=repr)
-def test_an_algorithm_that_recommends_nonsense_does_not_take_the_runs_with_it(answer: Any) -> None:
+def test_an_invalid_recommendation_does_not_lose_the_runs(answer: Any) -> None:
     problem = certified("chain", 0)
     with pytest.warns(RuntimeWarning, match="could recommend no point: .*(coordinates|no idea)"):
         result = maximise(problem.network, budget=3, algorithm=Careless(answer), progress=False)
     assert (result.recommended, result.recommendation, len(result.trials)) == (None, None, 3)
 
 
-def test_bounds_that_contradict_each_other_are_no_proof() -> None:
-    """A bound below what the point gives for certain, here from a certificate of another process."""
+def test_contradicting_bounds_prove_no_gap() -> None:
+    """The bound is below the certain value of the point, because it is from another process's certificate."""
     problem = certified("chain", 0)
-    study = told(problem, NonAdaptive(runs=25), 25)
+    study = after_runs(problem, NonAdaptive(runs=25), 25)
     certificate = replace(study.certificate(), bound=-10.0)
     found = study.recommendation(certificate)
     assert found is not None

@@ -1,4 +1,4 @@
-"""Studies whose numbers are tiny, huge, badly scaled or one float apart: bounds hold, and contradictions are found."""
+"""Studies with tiny, huge, badly scaled or neighbouring numbers: bounds hold, and contradictions are found."""
 
 import math
 
@@ -17,7 +17,7 @@ def bump(x: float, centre: float) -> float:
 
 
 def reached(result: cd.Result) -> float:
-    """What the certificate says that no setting exceeds."""
+    """Return the bound of a certificate."""
     assert result.best is not None
     assert result.best.value is not None
     assert result.gap is not None
@@ -113,7 +113,7 @@ def test_outputs_outside_the_range_of_a_singular_matrix_are_refuted_with_a_remed
         (lambda: cd.Integer(0, 2**53), "within ±2\\^51"),
     ],
 )
-def test_numbers_whose_squares_leave_the_range_of_floats_are_refused(make, text):
+def test_numbers_whose_squares_leave_the_range_of_floats_raise(make, text):
     with pytest.raises(ArgumentError, match=text):
         make()
 
@@ -123,7 +123,7 @@ def stage(norm_bound, kernel=SE, **options):
 
 
 @pytest.mark.parametrize("unit", [1e-90, 1e-10, 1e10, 1e90])
-def test_the_unit_of_the_outputs_does_not_change_what_is_proven(unit):
+def test_the_unit_of_the_outputs_does_not_change_the_proven_gap(unit):
     def gap(unit: float) -> tuple[float, float]:
         first, second = stage(1.5 * unit), cd.Stage("g", kernel=cd.SquaredExponential(unit), norm_bound=2.0 * unit)
         functions = [lambda x: 1.5 * unit * bump(x, 0.4), lambda f: 2.0 * unit * bump(f / unit, 0.9)]
@@ -175,7 +175,7 @@ def test_a_rounded_logarithm_costs_every_output_of_a_joint_norm_its_own_rounding
     assert certificate.gap <= 1e-5
 
 
-def test_settings_that_share_one_logarithm_cannot_give_what_no_norm_allows():
+def test_settings_that_share_one_logarithm_are_refuted_if_no_norm_allows_their_outputs():
     x = 1.2345e5
     network = cd.chain(cd.Stage("f", controls={"x": cd.Real(1e5, 2e5, log=True)}, kernel=SE, norm_bound=2.0))
     study = Study(network)
@@ -210,7 +210,7 @@ def test_an_offset_does_not_hide_a_contradiction():
 
 @pytest.mark.parametrize("unit", [1e-90, 1e-12, 1.0, 1e12])
 @pytest.mark.parametrize("bounded_by", ["lipschitz", "interval"])
-def test_a_formula_told_wrongly_is_refused_at_every_scale(unit, bounded_by):
+def test_a_wrong_output_of_a_formula_raises_at_every_scale(unit, bounded_by):
     bound = {"lipschitz": 3 * unit} if bounded_by == "lipschitz" else {"interval": _tripled(unit)}
     formula = cd.Stage("g", known=True, function=lambda f: 3 * unit * f, **bound)
     study = Study(cd.chain(stage(2.0), formula))
@@ -218,17 +218,17 @@ def test_a_formula_told_wrongly_is_refused_at_every_scale(unit, bounded_by):
         study.add_trial({"x": 0.0}, {"f": 0.7, "g": 500 * 2.1 * unit})
     with pytest.raises(ContradictionError, match=r"its formula\s+gives"):
         study.add_trial({"x": 0.0}, {"f": 0.7, "g": 2.1 * unit * (1 + 1e-8)})
-    # As another program might compute it, or print it: what the formula gives is kept.
-    for told in ((unit * 0.7) * 3, 2.1 * unit * (1 + 1e-10)):
-        assert study.add_trial({"x": 0.0}, {"f": 0.7, "g": told}).value == 3 * unit * 0.7
+    # Another program may compute or print it with other rounding: the value of the formula is kept.
+    for rounded in ((unit * 0.7) * 3, 2.1 * unit * (1 + 1e-10)):
+        assert study.add_trial({"x": 0.0}, {"f": 0.7, "g": rounded}).value == 3 * unit * 0.7
 
 
 def _tripled(unit):
     return lambda f: (3 * unit * f[0], 3 * unit * f[1])
 
 
-def test_a_formula_whose_terms_cancel_may_be_told_with_their_rounding():
-    # Its value is known to the rounding of its terms, not to its own last digits.
+def test_the_output_of_a_formula_with_cancelling_terms_may_have_their_rounding():
+    # Its value is accurate up to the rounding of its terms, not to its own last digits.
     formula = cd.Stage(
         "g",
         controls={"y": cd.Real(0, 1)},
@@ -238,12 +238,12 @@ def test_a_formula_whose_terms_cancel_may_be_told_with_their_rounding():
     )
     study = Study(cd.chain(stage(2.0), formula))
     y = 0.7 - 1e-9
-    told = 1e6 * (0.7 - y)
-    assert abs(told - (1e6 * 0.7 - 1e6 * y)) > 1e-9 * told
-    study.add_trial({"x": 0.0, "y": y}, {"f": 0.7, "g": told})
+    output = 1e6 * (0.7 - y)
+    assert abs(output - (1e6 * 0.7 - 1e6 * y)) > 1e-9 * output
+    study.add_trial({"x": 0.0, "y": y}, {"f": 0.7, "g": output})
     assert study.certificate().kind == "proven"
     with pytest.raises(ContradictionError, match=r"its formula\s+gives"):
-        study.add_trial({"x": 1.0, "y": y}, {"f": 0.7, "g": told + 1e-7})
+        study.add_trial({"x": 1.0, "y": y}, {"f": 0.7, "g": output + 1e-7})
 
 
 def test_inputs_closer_than_any_distance_are_no_evidence_against_a_lipschitz_constant():
@@ -269,30 +269,30 @@ def test_a_formula_is_not_called_beyond_the_range_of_its_controls():
 
 
 @pytest.mark.parametrize("bound", [{"lipschitz": 1.0}, {"interval": lambda v: v}], ids=["lipschitz", "interval"])
-@pytest.mark.parametrize("told", [True, False])
-def test_a_formula_whose_inner_numbers_cancel_is_not_refuted(bound, told):
+@pytest.mark.parametrize("reported", [True, False])
+def test_a_formula_whose_inner_numbers_cancel_is_not_refuted(bound, reported):
     first = cd.Stage("v", controls={"x": cd.Real(-3, 3)}, kernel=SE, norm_bound=2e-3)
     shifted = cd.Stage("g", parents=["v"], known=True, function=lambda v: (v + 273.15) - 273.15, **bound)
     study = Study(cd.Network([first, shifted]))
     for x in (0.3, 1.0, 1 + 1e-12, 1 + 3e-11, 2.0):
         value = 1e-3 * bump(x, 0.0)
-        study.add_trial({"x": x}, {"v": value, "g": value} if told else {"v": value})
+        study.add_trial({"x": x}, {"v": value, "g": value} if reported else {"v": value})
     assert study.certificate().kind == "proven"
 
 
-# ---- what evidence says
+# ---- evidence
 
 
 def test_evidence_quotes_the_norm_bound_as_given_and_what_the_named_trials_need():
     study = Study(cd.chain(cd.Stage("f", {"x": cd.Real(-9, 9)}, kernel=SE, norm_bound=1.0, offset=1e6)))
     for x, y in ((0.0, 0.5), (5.0, 1.5), (-5.0, 1.0), (9.0, 3.0)):
         study.add_trial({"x": x}, {"f": 1e6 + y})
-    (said,) = study.certificate().evidence
-    assert "is given as 1, but trials 0 and 1 are possible only with more than 1.581" in said
-    assert "and all trials together only with more than 3.53" in said
+    (text,) = study.certificate().evidence
+    assert "is given as 1, but trials 0 and 1 are possible only with more than 1.581" in text
+    assert "and all trials together only with more than 3.53" in text
 
 
-def test_what_evidence_says_of_a_true_function_is_true_with_a_large_offset():
+def test_evidence_about_a_function_of_known_norm_is_true_with_a_large_offset():
     study = Study(cd.chain(cd.Stage("f", {"x": cd.Real(-2, 2)}, kernel=SE, norm_bound=0.01, offset=1e10)))
     for x in np.random.default_rng(0).uniform(-1e-3, 1e-3, 5):
         study.add_trial({"x": float(x)}, {"f": 1e10 + bump(float(x), 0.0)})
@@ -302,7 +302,7 @@ def test_what_evidence_says_of_a_true_function_is_true_with_a_large_offset():
 
 
 @pytest.mark.parametrize("whole", [True, False])
-def test_evidence_names_the_same_trials_however_they_were_told(whole):
+def test_evidence_names_the_same_trials_for_whole_and_partial_results(whole):
     mix = cd.Stage("mix", controls={"x": cd.Real(0, 10)}, lipschitz=1.0)  # the norm is estimated
     study = Study(cd.Network([mix, cd.Stage("cure", controls={"z": cd.Real(0, 10)}, parents=["mix"])]))
     for x, y in [(1, 0.5), (5, 1.5), (3, 1.0), (7, 2.0), (7.1, 5.0), (9, 5.1)]:
@@ -312,8 +312,8 @@ def test_evidence_names_the_same_trials_however_they_were_told(whole):
         else:
             study.tell(trial, {"mix": y})
             study.tell(trial, {"cure": y * x})
-    (said,) = study.certificate().evidence
-    assert "trials 3 and 4 are possible only with more than" in said
+    (text,) = study.certificate().evidence
+    assert "trials 3 and 4 are possible only with more than" in text
 
 
 @pytest.mark.parametrize(
@@ -324,7 +324,7 @@ def test_evidence_names_the_same_trials_however_they_were_told(whole):
         (lambda: Study(cd.chain(both(1e150))), "lipschitz times the range of its inputs is more than 1e300"),
     ],
 )
-def test_products_that_leave_the_range_of_floats_are_refused(make, text):
+def test_products_that_leave_the_range_of_floats_raise(make, text):
     with pytest.raises(ArgumentError, match=text):
         make()
 

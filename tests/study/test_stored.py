@@ -1,4 +1,4 @@
-"""Studies in a store: everything is written down before anybody hears of it, and resuming changes no point."""
+"""Studies in a store: everything is stored before it is returned, and reopening a study changes no point."""
 
 import sqlite3
 import time
@@ -45,7 +45,7 @@ def asked(study: Study, **options: Any) -> Trial:
 
 
 def ran(study: Study, n: int, process: Process = PROCESS) -> Study:
-    """The study after n more runs."""
+    """Add n runs to a study and return it."""
     for _ in range(n):
         trial = asked(study)
         study.tell(trial, process(trial.controls))
@@ -53,7 +53,7 @@ def ran(study: Study, n: int, process: Process = PROCESS) -> Study:
 
 
 def copied(url: str, path: Path) -> str:
-    """The same store, elsewhere."""
+    """Copy a store and return the URL of the copy."""
     with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as old, closing(sqlite3.connect(path)) as new:
         old.backup(new)
     return f"sqlite:///{path}"
@@ -62,19 +62,19 @@ def copied(url: str, path: Path) -> str:
 # ---- asking and telling
 
 
-def test_a_trial_is_in_the_store_before_it_is_handed_out(url: str) -> None:
+def test_a_trial_is_stored_before_it_is_returned(url: str) -> None:
     study = opened(url)
     trial = asked(study)
     assert (trial.number, trial.state, trial.outputs, trial.value) == (0, "running", {}, None)
     assert opened(url).trials == (trial,) == study.trials
     outputs = PROCESS(trial.controls)
-    told = study.tell(trial, outputs)
-    assert (told.state, told.outputs, told.value) == ("complete", outputs, outputs["g"][0])
-    assert opened(url).trials == (told,)
+    complete = study.tell(trial, outputs)
+    assert (complete.state, complete.outputs, complete.value) == ("complete", outputs, outputs["g"][0])
+    assert opened(url).trials == (complete,)
     assert [event.kind for event in study.events] == ["created", "asked", "told"]
 
 
-def test_telling_the_same_again_changes_nothing(url: str) -> None:
+def test_telling_the_same_outputs_again_changes_nothing(url: str) -> None:
     study = ran(opened(url), 2)
     events, trials = study.events, study.trials
     for other in (study, opened(url)):
@@ -85,7 +85,7 @@ def test_telling_the_same_again_changes_nothing(url: str) -> None:
 
 
 @pytest.mark.parametrize("stages", [{"f": 0.75}, {"f": 0.25, "g": 2.0}])
-def test_a_contradiction_is_refused_with_both_values(url: str, stages: dict[str, float]) -> None:
+def test_the_error_of_a_contradiction_has_both_values(url: str, stages: dict[str, float]) -> None:
     study = opened(url)
     trial = study.tell(study.enqueue_trial({"x": 0.5}), {"f": 0.25, "g": 1.0})
     events = study.events
@@ -101,7 +101,7 @@ def test_a_contradiction_is_refused_with_both_values(url: str, stages: dict[str,
     assert study.events == events
 
 
-def test_two_trials_that_contradict_each_other_are_refused(url: str) -> None:
+def test_outputs_that_contradict_another_trial_raise(url: str) -> None:
     study = opened(url)
     first, second = (study.enqueue_trial({"x": 0.5}) for _ in range(2))
     study.tell(first, {"f": 0.25, "g": 1.0})
@@ -113,8 +113,8 @@ def test_two_trials_that_contradict_each_other_are_refused(url: str) -> None:
     assert opened(url).certificate().kind == "proven"
 
 
-def test_a_formula_told_with_a_digit_less_contradicts_nothing(url: str) -> None:
-    """Other trials of the same inputs have what the formula gives, or what somebody rounded."""
+def test_a_rounded_output_of_a_known_stage_is_not_a_contradiction(url: str) -> None:
+    """Trials of the same inputs have the value of the formula or a rounded one."""
     double = Stage("g", known=True, lipschitz=3.0, function=lambda f: 3.0 * f)
     study = opened(url, network=chain(stage("f", controls=X), double))
     first, second = (study.enqueue_trial({"x": 0.5}) for _ in range(2))
@@ -122,7 +122,7 @@ def test_a_formula_told_with_a_digit_less_contradicts_nothing(url: str) -> None:
     assert study.tell(second, {"f": 0.1}).state == "complete"
 
 
-def test_stages_are_told_as_they_come_in(url: str) -> None:
+def test_stages_may_be_told_one_by_one(url: str) -> None:
     study = opened(url)
     trial = asked(study)
     study.tell_stage(trial, "f", 0.25)
@@ -135,26 +135,26 @@ def test_stages_are_told_as_they_come_in(url: str) -> None:
 
 
 @pytest.mark.parametrize(("end", "state"), [(Study.fail, "failed"), (Study.abandon, "abandoned")])
-def test_what_was_seen_of_a_trial_that_ended_is_kept(url: str, end: Callable[..., Trial], state: str) -> None:
+def test_outputs_of_failed_and_abandoned_trials_are_kept(url: str, end: Callable[..., Trial], state: str) -> None:
     study = opened(url)
     trial = study.enqueue_trial({"x": 0.5})
     study.tell_stage(trial, "f", 0.25)
     ended = end(study, trial, "the furnace broke")
     assert (ended.state, ended.reason, ended.outputs) == (state, "the furnace broke", {"f": (0.25,)})
     events = study.events
-    assert end(study, trial, "the furnace broke") == ended  # saying it twice changes nothing
+    assert end(study, trial, "the furnace broke") == ended  # a second call changes nothing
     assert study.events == events
     again = opened(url)
     assert again.trials == (ended,)
     assert again.predict({"x": 0.5})["f"].upper == pytest.approx(0.25)
     assert again.best_trial is None
     assert asked(again).controls != trial.controls
-    assert again.tell(0, {"g": 1.0}).state == "complete"  # it was not the end after all
+    assert again.tell(0, {"g": 1.0}).state == "complete"  # a late result completes it
     with pytest.raises(ContradictionError, match="trial 0 is complete"):
         end(again, 0, "too late")
 
 
-def test_enqueued_trials_come_next(url: str) -> None:
+def test_ask_returns_enqueued_trials_first(url: str) -> None:
     study = ran(opened(url), 1)
     chosen = [study.enqueue_trial({"x": x}) for x in (0.5, -0.5)]
     assert [trial.state for trial in chosen] == ["waiting"] * 2
@@ -165,13 +165,13 @@ def test_enqueued_trials_come_next(url: str) -> None:
     assert asked(study).number == 3
 
 
-def test_an_enqueued_trial_may_be_told_at_once(url: str) -> None:
+def test_an_enqueued_trial_may_be_told_before_it_is_asked_for(url: str) -> None:
     study = opened(url)
     study.tell(study.enqueue_trial({"x": 0.5}), PROCESS({"x": 0.5}))
     assert asked(study).number == 1
 
 
-def test_past_runs_are_added_whole_or_in_part(url: str) -> None:
+def test_past_runs_may_be_complete_or_partial(url: str) -> None:
     study = opened(url)
     whole = study.add_trial({"x": 0.5}, PROCESS({"x": 0.5}))
     part = study.add_trial({"x": -0.5}, {"f": PROCESS({"x": -0.5})["f"]})
@@ -189,7 +189,7 @@ def test_past_runs_are_added_whole_or_in_part(url: str) -> None:
     assert len(study.trials) == 3
 
 
-def test_runs_from_csv(url: str) -> None:
+def test_past_runs_are_read_from_csv(url: str) -> None:
     study = opened(url)
     outputs = [PROCESS({"x": x}) for x in (0.5, -0.5)]
     (f, g), (half, _) = ((row["f"][0], row["g"][0]) for row in outputs)
@@ -199,7 +199,7 @@ def test_runs_from_csv(url: str) -> None:
 
 
 @pytest.mark.parametrize(("network", "best"), [(CHAIN, 1), (CHAIN.mirrored(), 2)], ids=["maximised", "minimised"])
-def test_the_best_trial(url: str, network: Network, best: int) -> None:
+def test_the_best_trial_is_the_first_with_the_best_value(url: str, network: Network, best: int) -> None:
     study = opened(url, network=network)
     for x, value in zip((-1.0, 0.0, 1.0, 2.0), [0.5, 1.0, -1.0, 1.0], strict=True):
         study.tell(study.enqueue_trial({"x": x}), {"g": value})
@@ -228,7 +228,7 @@ def test_the_certificate_is_that_of_a_study_in_memory(
     np.testing.assert_array_equal([one[name].upper for name in "fg"][-1], [other[name].upper for name in "fg"][-1])
 
 
-def test_a_refutation_is_remembered(url: str) -> None:
+def test_a_refutation_is_stored(url: str) -> None:
     study = opened(url)
     study.refute("the furnace is not the same any more")
     again = opened(url)
@@ -236,13 +236,13 @@ def test_a_refutation_is_remembered(url: str) -> None:
     assert again.certificate().evidence == ("the furnace is not the same any more",)
 
 
-def test_nothing_is_asked_when_the_gap_is_small_enough(url: str) -> None:
+def test_ask_returns_none_when_the_gap_is_within_the_tolerance(url: str) -> None:
     study = ran(opened(url), 1)
     assert opened(url, tolerance=100.0).ask() is None
     assert asked(study).number == 1
 
 
-def test_several_trials_at_once(url: str) -> None:
+def test_ask_returns_several_trials_at_once(url: str) -> None:
     study, memory = opened(url), Study(CHAIN, replayable=True)
     trials = study.ask(3)
     assert [trial.number for trial in trials] == [0, 1, 2]
@@ -255,14 +255,14 @@ def test_several_trials_at_once(url: str) -> None:
 
 
 @pytest.mark.parametrize("n", [0, -1, 1.0, True, "2"])
-def test_nonsense_for_a_number_of_trials(url: str, n: Any) -> None:
+def test_the_number_of_trials_must_be_a_whole_number_above_0(url: str, n: Any) -> None:
     for study in (opened(url), Study(CHAIN)):
         with pytest.raises(ArgumentError, match="n must be a whole number ≥ 1; got"):
             study.ask(n)
         assert study.trials == ()
 
 
-def test_all_trials_asked_for_are_written_or_none(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ask_stores_all_its_trials_or_none(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     study = opened(url)
     expected = [trial.controls for trial in Study(CHAIN, replayable=True).ask(2)]
     append, left = StoredTransaction.append, [1]
@@ -281,22 +281,22 @@ def test_all_trials_asked_for_are_written_or_none(url: str, monkeypatch: pytest.
     assert [trial.controls for trial in study.ask(2)] == expected
 
 
-def test_a_limit_counts_new_trials_alone(url: str) -> None:
+def test_a_limit_of_trials_counts_new_ones_only(url: str) -> None:
     study = opened(url, algorithm="random_search")
     assert len(study.ask(5, limit=2)) == 2
     assert study.ask(limit=2) is None
     assert study.enqueue_trial({"x": 0.5}).number == 2
-    assert asked(study, limit=2).number == 2  # it is there already
+    assert asked(study, limit=2).number == 2  # it exists already
     assert asked(study, limit=4).number == 3
 
 
-def test_the_tolerance_changes_no_point(url: str, tmp_path: Path) -> None:
+def test_the_tolerance_does_not_change_the_points(url: str, tmp_path: Path) -> None:
     ran(opened(url), 3)
     elsewhere = copied(url, tmp_path / "copy.db")
     assert asked(opened(url, tolerance=0.05)) == asked(opened(elsewhere))
 
 
-def test_what_was_fitted_is_in_the_log(url: str) -> None:
+def test_fitted_kernels_are_recorded_in_the_log(url: str) -> None:
     study = ran(opened(url, network=UNKNOWN.network), 7, UNKNOWN)
     fits = [event.data for event in study.events if event.kind == "calibrated"]
     assert len(fits) == 6  # before every ask but the first
@@ -325,7 +325,7 @@ CASES = {
 
 @contextmanager
 def prepared(url: str, case: str, pending: int) -> Iterator[Study]:
-    """A study that was run for a while, looked at in between, with this many trials under way."""
+    """Yield a study with some runs, certificates computed in between, and this many pending trials."""
     algorithm, process, n = CASES[case]
     study = opened(url, network=process.network, algorithm=algorithm, seed=3)
     for _ in range(n):
@@ -341,7 +341,7 @@ def prepared(url: str, case: str, pending: int) -> Iterator[Study]:
 
 @pytest.mark.parametrize("pending", [0, 2])
 @pytest.mark.parametrize("case", CASES)
-def test_resuming_gives_the_same_next_points(url: str, tmp_path: Path, case: str, pending: int) -> None:
+def test_reopening_a_study_reproduces_the_next_suggestions(url: str, tmp_path: Path, case: str, pending: int) -> None:
     with prepared(url, case, pending) as study:
         elsewhere = copied(url, tmp_path / "copy.db")
         process = CASES[case][1]
@@ -349,7 +349,7 @@ def test_resuming_gives_the_same_next_points(url: str, tmp_path: Path, case: str
         assert again.trials == study.trials
         for _ in range(2):
             one, other = asked(study), asked(again)
-            assert one == other  # controls are floats: to the last bit
+            assert one == other  # to the last bit of every control
             outputs = process(one.controls)
             assert study.tell(one, outputs) == again.tell(other, outputs)
         again = Study.open(elsewhere, "alloy")
@@ -357,7 +357,7 @@ def test_resuming_gives_the_same_next_points(url: str, tmp_path: Path, case: str
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_an_imported_study_goes_on_as_the_exported_one(url: str, tmp_path: Path, case: str) -> None:
+def test_an_imported_study_continues_like_the_exported_one(url: str, tmp_path: Path, case: str) -> None:
     with prepared(url, case, 1) as study:
         lines = exported(Store(url), "alloy")
         other = f"sqlite:///{tmp_path}/other.db"
@@ -372,7 +372,7 @@ def test_an_imported_study_goes_on_as_the_exported_one(url: str, tmp_path: Path,
             exported(Store(url), "bronze")
 
 
-def test_a_study_run_in_one_go_and_one_run_in_pieces_are_the_same(url: str, tmp_path: Path) -> None:
+def test_a_study_run_in_several_parts_has_the_same_trials_as_in_one(url: str, tmp_path: Path) -> None:
     whole = opened(url).optimise(truth(CHAIN, 1), budget=6, progress=False)
     pieces = f"sqlite:///{tmp_path}/pieces.db"
     for budget in (2, 3, 6):
@@ -386,7 +386,7 @@ def test_a_study_run_in_one_go_and_one_run_in_pieces_are_the_same(url: str, tmp_
 # ---- opening
 
 
-def test_another_network_under_the_same_name_is_refused(url: str) -> None:
+def test_opening_a_study_with_another_network_raises(url: str) -> None:
     study = ran(opened(url), 1)
     events = study.events
     others: dict[str, tuple[Network, str]] = {
@@ -408,14 +408,14 @@ def test_another_network_under_the_same_name_is_refused(url: str) -> None:
     assert opened(url).events == events
 
 
-def test_amending_takes_other_assumptions_from_now_on(url: str) -> None:
+def test_an_amendment_replaces_the_assumptions_of_a_study(url: str) -> None:
     study = ran(opened(url), 2)
     wider = chain(stage("f", controls=X, norm_bound=3.0), stage("g"))
     amended = opened(url, network=wider, amend=True)
     assert amended.trials == opened(url, network=None).trials
     assert [event.kind for event in amended.events].count("amended") == 1
     assert any("norm ≤ 3" in line for line in amended.certificate().assumptions)
-    assert opened(url, network=wider).events == amended.events  # it is what is stored now
+    assert opened(url, network=wider).events == amended.events  # it is the stored network now
     with pytest.raises(StoreError, match="was amended by another process; open it again"):
         study.ask()
     assert asked(amended).number == 2
@@ -423,7 +423,7 @@ def test_amending_takes_other_assumptions_from_now_on(url: str) -> None:
         opened(url)
 
 
-def test_an_amended_study_with_formulas_is_imported_with_the_network_it_has_now(url: str) -> None:
+def test_importing_an_amended_study_with_formulas_needs_its_latest_network(url: str) -> None:
     def network(norm_bound: float) -> Network:
         formula = Stage("g", known=True, lipschitz=2.0, function=lambda f: 2 * f)
         return chain(stage("f", controls=X, norm_bound=norm_bound), formula)
@@ -441,7 +441,7 @@ def test_an_amended_study_with_formulas_is_imported_with_the_network_it_has_now(
         import_log(Store(url), "silver", moved, network(3.0))
 
 
-def test_a_study_without_its_network(url: str) -> None:
+def test_a_study_can_be_opened_without_its_network(url: str) -> None:
     network = chain(
         stage("f", controls=X | {"n": Integer(1, 3), "t": Real(0.1, 9, log=True)}, outputs=["u", "n"], passes=["n"]),
         stage("g", controls=Y),
@@ -456,7 +456,7 @@ def test_a_study_without_its_network(url: str) -> None:
         Study.open(url, "bronze")
 
 
-def test_a_formula_needs_the_network(url: str) -> None:
+def test_a_study_with_a_formula_cannot_be_opened_without_its_network(url: str) -> None:
     network = chain(stage("f", controls=X), Stage("g", known=True, lipschitz=2.0, function=lambda f: 2 * f))
     study = opened(url, network=network)
     with pytest.raises(ArgumentError, match="stage 'g' is a formula"):
@@ -475,7 +475,7 @@ def test_candidates_are_stored(url: str) -> None:
     assert study.ask() is None
 
 
-def test_studies_of_one_store_are_apart(url: str) -> None:
+def test_studies_of_one_store_are_independent(url: str) -> None:
     one, other = opened(url), Study.open(url, "bronze", CHAIN)
     ran(one, 2)
     assert (len(one.trials), len(other.trials)) == (2, 0)
@@ -486,7 +486,7 @@ def test_studies_of_one_store_are_apart(url: str) -> None:
 
 
 class Clock:
-    """A clock that stands still until it is moved on."""
+    """A clock that changes only when a test changes it."""
 
     def __init__(self) -> None:
         self.now = 1e9
@@ -497,24 +497,24 @@ class Clock:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    """The clock that leases in SQLite are judged by."""
+    """Replace the clock that leases in SQLite use."""
     made = Clock()
     monkeypatch.setattr(time, "time", made)
     return made
 
 
-def test_a_trial_whose_lease_ran_out_is_handed_out_again(url: str, clock: Clock) -> None:
+def test_a_trial_with_an_expired_lease_is_returned_again(url: str, clock: Clock) -> None:
     study, other = opened(url, worker="one"), opened(url, worker="two")
     trial = asked(study, lease=60.0)
     clock.now += 61.0
     assert asked(other) == trial
     assert not study.beat(trial)
-    told = study.tell(trial, PROCESS(trial.controls))  # late, and welcome
-    assert other.trials[0] == told
-    assert other.tell(trial, told.outputs) == told
+    complete = study.tell(trial, PROCESS(trial.controls))  # a late result is accepted
+    assert other.trials[0] == complete
+    assert other.tell(trial, complete.outputs) == complete
 
 
-def test_a_lease_is_kept_by_signs_of_life(url: str, clock: Clock) -> None:
+def test_heartbeats_extend_a_lease(url: str, clock: Clock) -> None:
     study, other = opened(url, worker="one"), opened(url, worker="two")
     trial = asked(study, lease=60.0)
     for _ in range(4):
@@ -524,7 +524,7 @@ def test_a_lease_is_kept_by_signs_of_life(url: str, clock: Clock) -> None:
     assert asked(other).number == 1
 
 
-def test_signs_of_life_in_the_background(url: str, clock: Clock) -> None:
+def test_heartbeats_are_sent_in_the_background(url: str, clock: Clock) -> None:
     study, other = opened(url, worker="one"), opened(url, worker="two")
 
     def until() -> float:
@@ -536,24 +536,24 @@ def test_signs_of_life_in_the_background(url: str, clock: Clock) -> None:
         begun = until()
         for _ in range(3):
             clock.now += 0.2
-            wait_until(lambda: until() == clock.now + 0.3, "a sign of life was given")
+            wait_until(lambda: until() == clock.now + 0.3, "a heartbeat was sent")
         assert clock.now > begun
         assert asked(other).number == 1
     clock.now += 0.4
     assert asked(other) == trial
 
 
-def test_without_a_lease_a_run_takes_as_long_as_it_likes(url: str) -> None:
+def test_a_trial_without_a_lease_never_expires(url: str) -> None:
     study = opened(url)
     trial = asked(study)
     assert asked(opened(url)).number == 1
-    assert not study.beat(trial)  # there is none to be kept
+    assert not study.beat(trial)  # there is no lease to extend
 
 
-def test_a_worker_that_is_back_takes_up_its_trials(url: str) -> None:
+def test_a_restarted_worker_resumes_its_trials(url: str) -> None:
     study = opened(url, worker="one")
     mine = [asked(study, lease=60.0) for _ in range(2)]
-    asked(study)  # without a lease: a week's work in a lab, perhaps
+    asked(study)  # without a lease, as for a long experiment in a lab
     asked(opened(url, worker="two"), lease=60.0)
     back = opened(url, worker="one")
     assert back.take_up() == 2
@@ -563,42 +563,42 @@ def test_a_worker_that_is_back_takes_up_its_trials(url: str) -> None:
     assert opened(url, worker="three").take_up() == 0
 
 
-def test_trials_under_a_lease_wait_in_the_store_that_they_are_imported_to(url: str) -> None:
+def test_imported_trials_with_a_lease_are_returned_again(url: str) -> None:
     study = opened(url, worker="far away")
     trial, other = asked(study, lease=1000.0), asked(study)
     import_log(Store(url), "bronze", exported(Store(url), "alloy"))
     copy = Study.open(url, "bronze", CHAIN)
     assert [t.state for t in copy.trials] == ["running", "running"]
-    assert [t.number for t in copy.ask(2)] == [trial.number, other.number + 1]  # nobody gives signs of life here
-    assert asked(study).number == other.number + 1  # but there
+    assert [t.number for t in copy.ask(2)] == [trial.number, other.number + 1]  # the copy gets no heartbeats
+    assert asked(study).number == other.number + 1  # the lease of the original is still valid
 
 
 def test_a_store_is_opened_and_read_while_another_process_writes(url: str) -> None:
     study = ran(opened(url), 1)
-    with study._change():  # as long as a suggestion takes
+    with study._change():  # holds the lock, like a suggestion
         other = Store(url)
         assert other.studies() == ["alloy"]
         assert opened(url).best_trial == study.best_trial
 
 
-# ---- together
+# ---- several processes
 
 
 @pytest.mark.parametrize("algorithm", ["random_search", "gpn_ucb"])
-def test_two_at_once_never_get_the_same_point_and_see_what_the_other_told(url: str, algorithm: str) -> None:
+def test_two_workers_get_different_points_and_see_results_of_each_other(url: str, algorithm: str) -> None:
     pair = [opened(url, worker=name, algorithm=algorithm) for name in ("one", "two")]
-    under_way: list[tuple[Study, Trial]] = []
+    pending: list[tuple[Study, Trial]] = []
     for _ in range(4):
-        under_way += [(study, asked(study)) for study in pair]
-        for study, trial in under_way[-2:]:
+        pending += [(study, asked(study)) for study in pair]
+        for study, trial in pending[-2:]:
             study.tell(trial, PROCESS(trial.controls))
             assert all(seen.trials[trial.number].state == "complete" for seen in pair)
-    assert len({trial.controls["x"] for _, trial in under_way}) == 8
-    assert [trial.number for _, trial in under_way] == list(range(8))
+    assert len({trial.controls["x"] for _, trial in pending}) == 8
+    assert [trial.number for _, trial in pending] == list(range(8))
     assert pair[0].trials == pair[1].trials == opened(url).trials
 
 
-# ---- what cannot be written did not happen
+# ---- a failed write changes nothing
 
 
 @pytest.mark.parametrize("error", [StoreError("the disk is full"), KeyboardInterrupt(), MemoryError()])
@@ -617,7 +617,7 @@ def test_two_at_once_never_get_the_same_point_and_see_what_the_other_told(url: s
     ],
     ids=["ask", "ask under a lease", "tell", "tell_stage", "enqueue", "add", "fail", "take_up", "refute"],
 )
-def test_what_was_not_written_did_not_happen(
+def test_a_failed_write_changes_nothing(
     url: str, monkeypatch: pytest.MonkeyPatch, act: Callable[[Study], Any], error: BaseException
 ) -> None:
     study = ran(opened(url), 2)
@@ -643,7 +643,7 @@ def test_what_was_not_written_did_not_happen(
     assert len(study.events) > len(events)
 
 
-def test_a_point_that_was_not_written_is_suggested_again(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_point_that_could_not_be_stored_is_suggested_again(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     study = ran(opened(url), 2)
     points = []
     for _ in range(2):
@@ -659,10 +659,10 @@ def test_a_point_that_was_not_written_is_suggested_again(url: str, monkeypatch: 
     assert [*points, asked(study).controls] == [points[0]] * 3
 
 
-# ---- interrupted at the wrong moment
+# ---- interrupts
 
 
-def test_an_interrupt_while_learning_forgets_nothing(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_during_a_certificate_loses_no_observation(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     study = ran(opened(url, algorithm="gpn_ucb"), 4)
     trial = asked(study)
     study.tell(trial, PROCESS(trial.controls))
@@ -679,7 +679,7 @@ def test_an_interrupt_while_learning_forgets_nothing(url: str, monkeypatch: pyte
     assert asked(study).controls == asked(another).controls
 
 
-def test_what_was_not_written_can_be_told_again(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_result_whose_write_was_interrupted_can_be_told_again(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     study = opened(url)
     trial = asked(study)
 
@@ -695,7 +695,7 @@ def test_what_was_not_written_can_be_told_again(url: str, monkeypatch: pytest.Mo
     assert [event.kind for event in study.events] == ["created", "asked", "told"]
 
 
-def test_a_study_that_was_amended_meanwhile_is_not_gone_on_with(url: str) -> None:
+def test_a_study_amended_by_another_process_must_be_opened_again(url: str) -> None:
     study = ran(opened(url), 2)
     other = chain(stage("f", controls=X, norm_bound=50.0), stage("g"))
     opened(url, network=other, amend=True)
@@ -704,7 +704,7 @@ def test_a_study_that_was_amended_meanwhile_is_not_gone_on_with(url: str) -> Non
     assert asked(opened(url, network=other)).number == 2
 
 
-def test_a_run_that_the_store_did_not_take_is_told_again(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_result_is_recorded_again_after_a_failed_write(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     study, append, failures = opened(url), StoredTransaction.append, iter([True, True])
 
     def locked(log: StoredTransaction, event: Event) -> None:

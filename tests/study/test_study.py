@@ -1,4 +1,4 @@
-"""Studies: asking, telling whole runs and single stages, and what is known in between."""
+"""Studies in memory: ask, tell whole runs and single stages, predictions and certificates."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ PROCESS = Process(CHAIN, truth(CHAIN, 1))
 
 
 def ran(n: int, **options: Any) -> Study:
-    """A study of the chain after n runs."""
+    """Return a study of the chain after n runs."""
     study = Study(CHAIN, **options)
     for _ in range(n):
         trial = asked(study)
@@ -35,27 +35,27 @@ def asked(study: Study) -> Trial:
 # ---- asking and telling
 
 
-def test_a_trial_from_ask_to_complete() -> None:
+def test_a_trial_is_running_after_ask_and_complete_after_tell() -> None:
     study = Study(CHAIN)
     trial = asked(study)
     assert (trial.number, trial.state, trial.outputs, trial.value) == (0, "running", {}, None)
     assert (study.best_trial, study.gap) == (None, None)
     outputs = PROCESS(trial.controls)
-    told = study.tell(trial, outputs)
-    assert (told.state, told.outputs, told.value) == ("complete", outputs, outputs["g"][0])
-    assert study.trials == (told,)
-    assert study.best_trial == told
-    assert trial.state == "running"  # a trial is a value: telling gives another one
+    complete = study.tell(trial, outputs)
+    assert (complete.state, complete.outputs, complete.value) == ("complete", outputs, outputs["g"][0])
+    assert study.trials == (complete,)
+    assert study.best_trial == complete
+    assert trial.state == "running"  # a trial is immutable: `tell` returns another one
 
 
-def test_trials_may_be_told_by_number_and_as_numbers_lists_or_dicts() -> None:
+def test_tell_accepts_trial_numbers_and_outputs_as_lists_or_dicts() -> None:
     study = Study(CHAIN)
     number = asked(study).number
     study.tell(number, {"f": [0.25]})
     assert study.tell(number, {"g": {"g": 0.5}}).outputs == {"f": (0.25,), "g": (0.5,)}
 
 
-def test_stages_are_told_as_they_come_in() -> None:
+def test_stages_may_be_told_one_by_one() -> None:
     study = Study(CHAIN)
     trial = study.begin_trial({"x": 0.5})
     study.tell_stage(trial, "f", 0.25)
@@ -77,7 +77,7 @@ def test_a_stage_told_before_its_parent_is_used_once_the_parent_is_told() -> Non
 
 
 def test_partial_runs_lower_the_bound() -> None:
-    """f told low everywhere bounds what g can be asked, and so the certificate."""
+    """Observations of f bound the inputs of g, and so the certificate."""
     study = ran(3)
     before = study.certificate(cells=2000).bound
     for x in np.linspace(-1.93, 1.71, 9):
@@ -91,7 +91,7 @@ def test_partial_runs_lower_the_bound() -> None:
     assert (first, second) == (12, 3)
 
 
-def test_enqueued_trials_are_checked_and_run_like_others() -> None:
+def test_enqueued_trials_are_validated() -> None:
     network = chain(stage("f", controls=X | {"n": Integer(1, 3)}))
     study = Study(network)
     trial = study.enqueue_trial({"n": 2, "x": 1})
@@ -104,21 +104,21 @@ def test_enqueued_trials_are_checked_and_run_like_others() -> None:
 
 @pytest.mark.parametrize("candidates", [None, np.linspace(-2, 2, 9)[:, None]], ids=["box", "candidates"])
 @pytest.mark.parametrize("before", [0, 3])
-def test_asking_again_while_runs_are_pending_gives_other_points(before: int, candidates: Any) -> None:
+def test_ask_returns_different_points_while_trials_are_pending(before: int, candidates: Any) -> None:
     study = ran(before, candidates=candidates)
     points = {asked(study).controls["x"] for _ in range(5)}
     assert len(points) == 5
     assert points.isdisjoint(trial.controls["x"] for trial in study.trials[:before])
 
 
-def test_asking_beside_a_trial_of_which_a_stage_was_told() -> None:
+def test_ask_returns_another_point_while_a_trial_is_partly_told() -> None:
     study = ran(2)
     trial = asked(study)
     study.tell_stage(trial, "f", PROCESS(trial.controls)["f"])
     assert asked(study).controls != trial.controls
 
 
-def test_asking_beside_a_trial_that_shares_a_control_with_an_earlier_one() -> None:
+def test_ask_returns_a_new_point_while_a_pending_trial_shares_a_control() -> None:
     network = NETWORKS["chain with controls"]
     process = Process(network, truth(network, 0))
     study = Study(network, candidates=Grid({"x": 3, "y": 3}))
@@ -132,7 +132,7 @@ def test_asking_beside_a_trial_that_shares_a_control_with_an_earlier_one() -> No
 # ---- telling twice
 
 
-def test_telling_the_same_again_changes_nothing() -> None:
+def test_telling_the_same_outputs_again_changes_nothing() -> None:
     study = ran(2)
     certificate, beliefs = study.certificate(), study.beliefs
     for trial in study.trials:
@@ -143,7 +143,7 @@ def test_telling_the_same_again_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize("stages", [{"f": 0.75}, {"f": 0.25, "g": 2.0}])
-def test_a_contradiction_is_refused_with_both_values(stages: dict[str, float]) -> None:
+def test_the_error_of_a_contradiction_has_both_values(stages: dict[str, float]) -> None:
     study = Study(CHAIN)
     trial = study.tell(study.enqueue_trial({"x": 0.5}), {"f": 0.25, "g": 1.0})
     beliefs = study.beliefs
@@ -157,19 +157,19 @@ def test_a_contradiction_is_refused_with_both_values(stages: dict[str, float]) -
     assert study.beliefs is beliefs
 
 
-def test_two_trials_that_contradict_each_other_are_refused() -> None:
+def test_outputs_that_contradict_another_trial_raise() -> None:
     study = Study(CHAIN)
     first, second = study.enqueue_trial({"x": 0.5}), study.enqueue_trial({"x": 0.5})
-    told = study.tell(first, {"f": 0.25, "g": 1.0})
+    complete = study.tell(first, {"f": 0.25, "g": 1.0})
     beliefs = study.beliefs
     with pytest.raises(ContradictionError, match=r"told as \(0.75,\), but as \(0.25,\) for the same inputs in trial 0"):
         study.tell(second, {"f": 0.75, "g": 1.0})
-    assert study.trials == (told, second)
+    assert study.trials == (complete, second)
     assert study.beliefs is beliefs
     assert study.tell(second, {"f": 0.25, "g": 1.0}).state == "complete"
 
 
-def test_a_passed_output_that_is_no_copy_is_refused() -> None:
+def test_a_passed_output_that_differs_from_its_input_raises() -> None:
     network = chain(stage("f", controls=X, outputs=["u", "x"], passes=["x"]), stage("g"))
     study = Study(network)
     trial = study.enqueue_trial({"x": 0.5})
@@ -189,7 +189,7 @@ def test_a_passed_output_that_is_no_copy_is_refused() -> None:
         (1.0, "1.0"),
     ],
 )
-def test_results_that_are_none_are_refused(outputs: Any, message: str) -> None:
+def test_invalid_outputs_raise(outputs: Any, message: str) -> None:
     study = Study(CHAIN)
     trial = asked(study)
     with pytest.raises(ArgumentError, match=message):
@@ -198,7 +198,7 @@ def test_results_that_are_none_are_refused(outputs: Any, message: str) -> None:
 
 
 @pytest.mark.parametrize("number", [-1, 1])
-def test_unknown_trials_are_refused(number: int) -> None:
+def test_unknown_trial_numbers_raise(number: int) -> None:
     study = Study(CHAIN)
     study.ask()
     with pytest.raises(ArgumentError, match=f"there is no trial {number}; 1 were asked for"):
@@ -208,7 +208,7 @@ def test_unknown_trials_are_refused(number: int) -> None:
 # ---- failing
 
 
-def test_a_failed_trial_keeps_what_was_seen() -> None:
+def test_a_failed_trial_keeps_its_outputs() -> None:
     study = Study(CHAIN)
     trial = study.enqueue_trial({"x": 0.5})
     study.tell_stage(trial, "f", 0.25)
@@ -220,7 +220,7 @@ def test_a_failed_trial_keeps_what_was_seen() -> None:
 
 
 @pytest.mark.parametrize("candidates", [None, [[-1.0], [0.0], [1.0]]], ids=["box", "candidates"])
-def test_a_failed_point_is_not_asked_again(candidates: Any) -> None:
+def test_a_failed_point_is_not_suggested_again(candidates: Any) -> None:
     study = Study(CHAIN, candidates=candidates)
     for _ in range(3):
         study.fail(asked(study), "no reason")
@@ -233,7 +233,7 @@ def test_a_complete_trial_cannot_fail() -> None:
         study.fail(0, "too late")
 
 
-# ---- what is known
+# ---- predictions and certificates
 
 
 def test_the_best_trial_is_the_earliest_with_the_largest_value() -> None:
@@ -268,7 +268,7 @@ def test_the_certificate_bounds_what_the_process_can_reach(mirrored: bool) -> No
     assert tight.gap <= loose.gap
 
 
-def test_a_certificate_before_the_first_run() -> None:
+def test_a_certificate_before_the_first_run_has_no_gap() -> None:
     certificate = Study(CHAIN).certificate()
     assert (certificate.best, certificate.bound, certificate.gap) == (None, None, None)
     assert "No complete run yet" in str(certificate)
@@ -283,30 +283,30 @@ def test_a_certificate_over_candidates_is_their_largest_bound() -> None:
     assert "the 9 candidates" in str(certificate)
 
 
-def test_refuting_data_are_kept_and_the_certificate_says_so() -> None:
+def test_data_that_refute_an_assumption_are_kept_and_named_in_the_certificate() -> None:
     study = Study(CHAIN)
-    told = study.tell(study.enqueue_trial({"x": 0.5}), {"f": 7.5, "g": 1.0})
-    assert study.trials == (told,)
+    complete = study.tell(study.enqueue_trial({"x": 0.5}), {"f": 7.5, "g": 1.0})
+    assert study.trials == (complete,)
     certificate = study.certificate()
     assert (certificate.kind, certificate.gap, certificate.bound, study.gap) == ("refuted", None, None, None)
     assert "Stage 'f'" in str(certificate)
     assert "given as 2, but trial 0 is possible only with more than 7.49999. Raise it" in str(certificate)
 
 
-def test_looking_changes_nothing() -> None:
+def test_reading_certificates_and_predictions_does_not_change_the_points() -> None:
     plain, watched = Study(CHAIN, seed=3), Study(CHAIN, seed=3)
     for _ in range(4):
-        for study, look in ((plain, False), (watched, True)):
+        for study, read in ((plain, False), (watched, True)):
             trial = asked(study)
-            if look:
-                looks = (study.certificate(), study.certificate(cells=100), study.gap, study.recommended())
-                assert looks[0].best == looks[1].best
+            if read:
+                results = (study.certificate(), study.certificate(cells=100), study.gap, study.recommended())
+                assert results[0].best == results[1].best
                 study.predict(trial.controls)
             study.tell(trial, PROCESS(trial.controls))
     assert [trial.controls for trial in plain.trials] == [trial.controls for trial in watched.trials]
 
 
-def test_nothing_is_asked_when_the_gap_is_small_enough() -> None:
+def test_ask_returns_none_when_the_gap_is_within_the_tolerance() -> None:
     study = ran(1, tolerance=100.0)
     assert study.ask() is None
 
@@ -342,18 +342,18 @@ def test_candidates_of_a_logarithmic_control_are_run_as_given() -> None:
         ({"seed": -1}, "seed"),
     ],
 )
-def test_bad_options_are_refused(options: dict[str, Any], message: str) -> None:
+def test_invalid_options_raise(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         Study(CHAIN, **options)
 
 
-def test_a_study_of_an_unknown_control() -> None:
+def test_unknown_and_missing_controls_raise() -> None:
     network: Network = chain(stage("f", controls=X | Y))
     with pytest.raises(ArgumentError, match="missing: y, unknown: 'z'"):
         Study(network).enqueue_trial({"x": 0.0, "z": 1.0})
 
 
-def test_huge_and_strange_arguments_are_refused() -> None:
+def test_huge_numbers_and_arguments_of_wrong_types_raise() -> None:
     network = chain(stage("f", controls={"x": Real(0.0, 1.0)}))
     with pytest.raises(ArgumentError, match="tolerance"):
         Study(network, tolerance=10**400)
@@ -365,7 +365,7 @@ def test_huge_and_strange_arguments_are_refused() -> None:
         study.tell_stage(trial, [1], 1.0)  # type: ignore[arg-type]
 
 
-def test_runs_of_the_past_are_added_whole_or_in_part() -> None:
+def test_past_runs_may_be_complete_or_partial() -> None:
     study = Study(CHAIN)
     whole = study.add_trial({"x": 0.5}, PROCESS({"x": 0.5}))
     part = study.add_trial({"x": 1.0}, {"f": PROCESS({"x": 1.0})["f"]})
@@ -373,10 +373,10 @@ def test_runs_of_the_past_are_added_whole_or_in_part() -> None:
     assert study.trials == (whole, part)
     assert len(study.trials_dataframe()) == 2
     prediction = study.predict({"x": 1.0})["f"]
-    np.testing.assert_allclose(prediction.mean, part.outputs["f"], atol=1e-6)  # what was seen of it is used
+    np.testing.assert_allclose(prediction.mean, part.outputs["f"], atol=1e-6)  # its observed output is used
 
 
-def test_a_past_run_that_contradicts_another_leaves_no_trace() -> None:
+def test_a_past_run_that_contradicts_another_is_not_added() -> None:
     study = Study(CHAIN)
     study.add_trial({"x": 0.5}, PROCESS({"x": 0.5}))
     before = study.trials, study.certificate()
@@ -387,7 +387,7 @@ def test_a_past_run_that_contradicts_another_leaves_no_trace() -> None:
     assert (study.trials, study.certificate()) == before
 
 
-def test_an_abandoned_trial_is_no_longer_waited_for() -> None:
+def test_an_abandoned_trial_is_not_pending() -> None:
     study = Study(CHAIN)
     first = asked(study)
     assert study.abandon(first).state == "abandoned"

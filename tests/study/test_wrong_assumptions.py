@@ -1,4 +1,4 @@
-"""A wrong assumption must never end as a proven gap: whatever gives it away, the certificate is refuted."""
+"""Wrong assumptions that the data contradict: the certificate is refuted and never proven."""
 
 import math
 import re
@@ -18,7 +18,7 @@ from cascada.study import Result, Study, maximise, minimise
 
 
 def process(**known: Any) -> Network:
-    """Two modelled stages and a formula, 10q − 2q², whose bounds are the caller's."""
+    """Return two modelled stages and a formula, 10q − 2q², with the bounds `known`."""
     kernel = SquaredExponential(1.0)
     return chain(
         Stage("heat", controls={"x": Real(-2, 2)}, kernel=kernel, norm_bound=2.0, function=lambda x: 0.9 - 0.1 * x**2),
@@ -30,7 +30,7 @@ def process(**known: Any) -> Network:
 @pytest.mark.parametrize(
     "known",
     [{"lipschitz": 1.0}, {"interval": lambda **_: (0.0, 1.0)}, {"interval": lambda **_: (0.0, 0.001)}],
-    ids=["a slope too small", "an interval too narrow", "an interval of nothing"],
+    ids=["a slope too small", "an interval too narrow", "an interval of almost no width"],
 )
 def test_a_formula_with_wrong_bounds_is_refuted(known: dict[str, Any]) -> None:
     result = maximise(process(**known), budget=12, tolerance=0.01)
@@ -40,7 +40,7 @@ def test_a_formula_with_wrong_bounds_is_refuted(known: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("stage", ["quench", "test"])
-def test_an_output_told_without_its_inputs_is_checked_too(stage: str) -> None:
+def test_an_impossible_output_without_its_inputs_is_refuted(stage: str) -> None:
     study = Study(process(lipschitz=40.0), tolerance=0.01)
     trial = study.ask()
     assert trial is not None
@@ -57,19 +57,19 @@ def test_right_bounds_are_not_refuted() -> None:
     assert result.gap_kind == "proven"
 
 
-def test_formulas_need_no_telling() -> None:
+def test_outputs_of_formulas_are_computed() -> None:
     study = Study(process(lipschitz=20.0))
     trial = study.ask()
     assert trial is not None
-    told = study.tell(trial, {"heat": 0.8, "quench": 0.7})
-    assert told.state == "complete"
-    assert told.value == pytest.approx(10 * 0.7 - 2 * 0.7**2)
+    complete = study.tell(trial, {"heat": 0.8, "quench": 0.7})
+    assert complete.state == "complete"
+    assert complete.value == pytest.approx(10 * 0.7 - 2 * 0.7**2)
 
 
 @pytest.mark.parametrize("algorithm", ["non_adaptive", "random_search", "gpn_ucb", "cei"])
 @pytest.mark.parametrize("seed", [205629, 3, 7])
-def test_data_that_leave_nothing_possible_are_kept(algorithm: str, seed: int) -> None:
-    """L far too small: told runs contradict it in a way that no single stage's data show, and none is lost."""
+def test_runs_that_refute_an_assumption_are_kept(algorithm: str, seed: int) -> None:
+    """L is far too small, which only the data of several stages show."""
     network = certified("chain", seed, norm=2.0, lipschitz=0.2).network
     result = maximise(network, budget=6, algorithm=algorithm, progress=False)
     assert result.gap_kind == "refuted"
@@ -77,13 +77,13 @@ def test_data_that_leave_nothing_possible_are_kept(algorithm: str, seed: int) ->
 
 
 def root(f: float) -> float:
-    """Not defined below 0, where f never is."""
+    """Formula that is not defined below 0; f is always above."""
     return math.sqrt(f)
 
 
 @pytest.mark.parametrize("algorithm", ["non_adaptive", "cucb", "oi", "cei", "gpn_ucb", "gp_ucb"])
-def test_a_formula_need_not_be_defined_where_nothing_goes(algorithm: str) -> None:
-    """Means and samples of f may lie below 0, where f itself is not."""
+def test_a_formula_need_not_be_defined_outside_the_range_of_its_input(algorithm: str) -> None:
+    """Means and samples of f may be below 0, although f is not."""
 
     def positive(x: float) -> float:
         return 1.2 * math.exp(-0.5 * x * x) + 1e-9
@@ -105,18 +105,18 @@ def test_a_formula_need_not_be_defined_where_nothing_goes(algorithm: str) -> Non
 
 def test_the_evidence_against_a_formula_quotes_its_lipschitz_constant_as_given() -> None:
     stage = prior_beliefs(process(lipschitz=0.1)).stages[-1]
-    (said,) = formula_evidence(stage, np.array([[0.0, 0.9, 0.7, 6.02], [1.0, 0.8, 0.5, 4.5]]), [4, 9])
-    assert "The lipschitz is given as 0.1, but trials 4 and 9 are possible only with more than 7.59999." in said
+    (text,) = formula_evidence(stage, np.array([[0.0, 0.9, 0.7, 6.02], [1.0, 0.8, 0.5, 4.5]]), [4, 9])
+    assert "The lipschitz is given as 0.1, but trials 4 and 9 are possible only with more than 7.59999." in text
 
 
 def test_the_evidence_against_a_lipschitz_constant_is_per_user_unit() -> None:
-    """Also where the control is logarithmic, and the stage is judged per unit of the logarithm."""
+    """Also for a logarithmic control, where the bound is per unit of the logarithm."""
     x = Real(1, 30, log=True)
     study = Study(chain(Stage("f", {"x": x}, kernel=SquaredExponential(1.0), norm_bound=50.0, lipschitz=0.1)))
     for setting, value in ((1.0, 0.0), (30.0, 20.0)):
         study.tell(study.begin_trial({"x": setting}), {"f": value})
-    (said,) = study.certificate().evidence
-    found = re.search(r"given as (\S+), but trials 0 and 1 are possible only with more than (\S+)\. ", said)
+    (text,) = study.certificate().evidence
+    found = re.search(r"given as (\S+), but trials 0 and 1 are possible only with more than (\S+)\. ", text)
     assert found is not None
     stated, least = found.groups()
     assert stated == "0.1"
@@ -124,14 +124,14 @@ def test_the_evidence_against_a_lipschitz_constant_is_per_user_unit() -> None:
 
 
 @pytest.mark.parametrize(("optimise", "sign"), [(maximise, 1), (minimise, -1)])
-def test_a_formula_that_leaves_its_interval_by_little_is_quoted_with_digits_that_show_it(
+def test_the_evidence_against_an_interval_has_enough_digits_to_show_the_violation(
     optimise: Callable[..., Result], sign: int
 ) -> None:
     ends = sorted([1e6 - sign, 1e6 + sign * 0.125])
     formula = Stage("g", known=True, interval=lambda **_: tuple(ends), function=lambda **_: 1e6 + sign * 0.25)
     stage = Stage("f", {"x": Real(-2, 2)}, kernel=SquaredExponential(1.0), norm_bound=2.0, function=lambda **_: 0.5)
-    (said,) = optimise(chain(stage, formula), budget=3).certificate.evidence
-    found = re.search(r"gave g = (\S+), but by the assumptions it lies in \[(\S+), (\S+)\]", said)
+    (text,) = optimise(chain(stage, formula), budget=3).certificate.evidence
+    found = re.search(r"gave g = (\S+), but by the assumptions it lies in \[(\S+), (\S+)\]", text)
     assert found is not None
     value, low, high = map(float, found.groups())
     assert low <= ends[0] < ends[1] <= high

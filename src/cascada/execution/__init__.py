@@ -1,1 +1,1 @@
-"""Workers that run trials: in the calling thread, a pool of processes, or any executor."""
+"""Workers that run trials: in the calling thread, in a pool of processes, or in any executor."""

@@ -1,4 +1,4 @@
-"""A worker process of a pool: runs the trials that it is sent, and reports the outputs of each stage."""
+"""The main function of a worker process of a pool: runs the trials that it receives, and reports every stage."""
 
 import os
 import pickle
@@ -16,19 +16,19 @@ from cascada.process.command import stop_all
 def main() -> None:
     """Read runs from standard input until it ends; write messages to the original standard output."""
     requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    # What stages print must not mix with the messages, and they have nothing to read.
+    # Output of stages must not mix with the messages, and their standard input is empty.
     os.dup2(2, 1)
     with open(os.devnull, "rb") as nothing:
         os.dup2(nothing.fileno(), 0)
-    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # else its lines are lost at the end
-    if hasattr(os, "register_at_fork"):  # what a stage forks must not keep the pipes open when this process dies
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # otherwise its last lines are lost
+    if hasattr(os, "register_at_fork"):  # a process that a stage forks must not keep the pipes open after this one dies
         nowhere = os.open(os.devnull, os.O_RDWR)
         os.register_at_fork(
             after_in_child=lambda: (os.dup2(nowhere, requests.fileno()), os.dup2(nowhere, answers.fileno()))
         )
     try:
         process: Process = pickle.load(requests)
-    except Exception as error:  # a missing module, code of another version: anything may be raised
+    except Exception as error:  # unpickling runs the user's code, which may raise anything
         _send(answers, "unusable", f"{type(error).__name__}: {error}")
         return
     _send(answers, "ready")
@@ -51,14 +51,14 @@ def main() -> None:
 
 
 def _read(requests: BinaryIO, runs: "SimpleQueue[Any]") -> None:
-    """Read runs; when the parent process is gone, end at once, whatever is running."""
+    """Read runs; when the parent process has ended, end this process at once, with all that a stage started."""
     try:
         while True:
             runs.put(pickle.load(requests))
     except (EOFError, OSError, pickle.UnpicklingError):
         stop_all(for_good=True)
         if os.name == "posix" and os.getpgrp() == os.getpid():
-            os.killpg(0, signal.SIGKILL)  # with all that the stage started
+            os.killpg(0, signal.SIGKILL)  # also ends the processes that a stage started
         os._exit(0)
 
 

@@ -1,4 +1,4 @@
-"""A pool of worker processes: one that dies or hangs is replaced, and only its stage is tried again.
+"""A pool of worker processes that replaces a worker that dies or hangs, and retries only its stage.
 
 A plain `ProcessPoolExecutor` loses every run when one worker dies, and cannot stop one that hangs. Here each worker
 reports which stage it begins and the outputs of each stage, so that no finished stage is run twice. Functions are sent
@@ -27,12 +27,12 @@ from cascada.process import Process
 from cascada.process.time_limit import TimedOut
 from cascada.store.trial import Trial
 
-# A worker may die for reasons other than its stage: it was killed, memory ran out. So one try is free.
+# A worker may die for reasons other than its stage: it was killed, memory ran out. So one retry does not count.
 _FREE_DEATHS = 1
 _FREE_STARTS = 3  # the same before any stage of the run has begun
 # Seconds for a worker to end by itself, with the commands that it runs.
 _GRACE = 2.0
-# With the path of this process before anything is imported: the same cascada, and no files of the working folder.
+# It sets the path of this process before it imports anything: the same cascada, and no files of the working folder.
 _WORKER = "import sys; sys.path[:] = {path!r}; from cascada.execution.pool_child import main; main()"
 
 
@@ -61,7 +61,10 @@ class Pool:
         self._begun = False
 
     def start(self, trial: Trial) -> None:
-        """Give a trial to a free worker, or to a new one; if all are busy, to the next one that is free."""
+        """Send a trial to a free worker or to a new one; if `capacity` workers are busy, to the next that is free.
+
+        Raises `ArgumentError`, before the first run, if a command of a stage cannot be started.
+        """
         if not self._begun:
             self._process.check_programs(trial.outputs)
             self._begun = True
@@ -72,7 +75,7 @@ class Pool:
         """Process messages of the workers until a run has ended."""
         while True:
             try:
-                worker, message = self._messages.get(timeout=self._patience())
+                worker, message = self._messages.get(timeout=self._timeout())
             except Empty:
                 finished = self._stop_overdue()
             else:
@@ -107,7 +110,7 @@ class Pool:
 
     def _send(self, run: _Run) -> None:
         worker = None
-        while self._idle and (worker is None or not worker.alive):  # it died while idle: not this run's fault
+        while self._idle and (worker is None or not worker.alive):  # skips workers that died while idle
             worker = self._idle.pop()
         if worker is None or not worker.alive:
             worker = _Worker(self._payload, self._messages)
@@ -116,32 +119,32 @@ class Pool:
         worker.send((dict(run.trial.controls), run.outputs))
 
     def _received(self, worker: "_Worker", message: Any) -> list[EndedRun]:
-        kind, *said = message
+        kind, *content = message
         run = self._busy.get(worker)
         if kind == "gone":
             worker.end()
-        if run is None:  # a worker that was stopped, or that died while it had nothing to do
+        if run is None:  # a worker that was stopped, or that died while idle
             self._idle = [other for other in self._idle if other is not worker or kind != "gone"]
         elif kind == "gone":
-            return self._lost(worker, f"took its worker process with it ({worker.death()})", _FREE_DEATHS)
+            return self._lost(worker, f"ended its worker process ({worker.death()})", _FREE_DEATHS)
         elif kind == "finished":
             del self._busy[worker]
             self._idle.append(worker)
-            return [EndedRun(run.trial, *said)]
+            return [EndedRun(run.trial, *content)]
         elif kind == "began":
-            run.stage, run.since = said
+            run.stage, run.since = content
         elif kind == "ended":
-            stage, outputs = said
+            stage, outputs = content
             run.outputs[stage] = outputs
             run.stage, run.since = None, math.inf
             if self._observed is not None:
                 self._observed(run.trial, stage, outputs)
         elif kind == "unusable":
-            raise ArgumentError(f"the process could not be sent to a worker process: {said[0]}.")
+            raise ArgumentError(f"the process could not be sent to a worker process: {content[0]}.")
         return []
 
-    def _patience(self) -> float | None:
-        """Seconds until some stage is overdue; None if none can be."""
+    def _timeout(self) -> float | None:
+        """Return the seconds until the first stage exceeds its time limit; None if no running stage has one."""
         deadlines = [self._deadline(run) for run in self._busy.values()]
         first = min(deadlines, default=math.inf)
         return None if first == math.inf else min(max(first - time.monotonic(), 0.0), TIMEOUT_MAX)
@@ -158,20 +161,20 @@ class Pool:
         for worker, run in list(self._busy.items()):
             if run.stage is not None and self._deadline(run) <= now:
                 timeout = self._process.network.node(run.stage).stage.timeout
-                assert timeout is not None, "without one, nothing is overdue"
+                assert timeout is not None, "a stage without a limit has an infinite deadline"
                 worker.end()
                 finished += self._lost(worker, str(TimedOut(timeout)), 0)
         return finished
 
     def _lost(self, worker: "_Worker", reason: str, free: int) -> list[EndedRun]:
-        """A worker is gone: its run continues in another one, or has failed if its stage did this too often."""
+        """Continue the run of a worker that died in another one, or let it fail if its stage has no tries left."""
         run = self._busy.pop(worker)
         missing = [n.stage.name for n in self._process.network.nodes if n.stage.name not in run.outputs]
         if not missing:  # it died after its last stage, before it could report that
             return [EndedRun(run.trial, run.outputs)]
         stage = run.stage or missing[0]
         run.lost[run.stage or ""] += 1
-        if run.stage is None:  # no stage had begun: it counts against none, unless this goes on
+        if run.stage is None:  # no stage had begun: the death counts for the first one, with more free retries
             free = _FREE_STARTS
         if worker.silent and not worker.killed:
             raise ArgumentError(f"worker processes cannot be started here: one ended at once ({worker.death()}).")
@@ -189,7 +192,7 @@ class _Worker:
 
     def __init__(self, payload: bytes, messages: "SimpleQueue[tuple[_Worker, Any]]") -> None:
         self.silent = True  # until its first message
-        # In a session of its own: Ctrl-C interrupts the owner of the pool, which then ends the workers.
+        # In a session of its own: Ctrl-C interrupts only the owner of the pool, which then ends the workers.
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-c", _WORKER.format(path=sys.path)],
             stdin=subprocess.PIPE,
@@ -202,24 +205,24 @@ class _Worker:
         self._listener.start()
         self._write(payload)
 
-    def send(self, what: Any) -> None:
-        """Send a message; the death of a worker is reported separately."""
-        self._write(pickle.dumps(what))
+    def send(self, message: Any) -> None:
+        """Send a message; does not raise if the worker is dead, which its listener reports."""
+        self._write(pickle.dumps(message))
 
     def dismiss(self) -> None:
-        """Let it end, with the commands that it runs."""
+        """Close the standard input of the process, which makes it end, with the commands that it runs."""
         with suppress(OSError):
-            self._process.stdin.close()  # type: ignore[union-attr]  # it has one: PIPE
+            self._process.stdin.close()  # type: ignore[union-attr]  # not None because of PIPE
 
     def end(self) -> None:
-        """The same, and kill it if it hangs."""
+        """Dismiss the process, kill it if it has not ended after the grace period, and reap it."""
         self.dismiss()
         try:
             self._process.wait(_GRACE)
         except subprocess.TimeoutExpired:
             self._kill()
         self._process.wait()
-        self._listener.join(_GRACE)  # it has read everything by then, or another process holds the pipe open
+        self._listener.join(_GRACE)  # with a limit, because another process may hold the pipe open
 
     def _kill(self) -> None:
         with suppress(ProcessLookupError, PermissionError):
@@ -230,35 +233,35 @@ class _Worker:
 
     @property
     def alive(self) -> bool:
-        """Whether it has not ended yet."""
+        """Whether the process is still running."""
         return self._process.poll() is None
 
     @property
     def killed(self) -> bool:
-        """Whether a signal ended it."""
+        """Whether a signal ended the process; waits for its end."""
         return self._process.wait() < 0
 
     def death(self) -> str:
-        """How it ended, in words."""
+        """Return how the process ended, in words; waits for its end."""
         code = self._process.wait()
         return f"exit code {code}" if code >= 0 else f"killed by signal {signal.Signals(-code).name}"
 
     def _write(self, data: bytes) -> None:
         stream = self._process.stdin
-        assert stream is not None, "it was started with a pipe"
+        assert stream is not None, "started with a pipe"
         with suppress(OSError, ValueError):
             stream.write(data)
             stream.flush()
 
     def _listen(self) -> None:
         stream = self._process.stdout
-        assert stream is not None, "it was started with a pipe"
+        assert stream is not None, "started with a pipe"
         try:
             with suppress(EOFError, OSError, pickle.UnpicklingError), stream:
                 while True:
                     message = pickle.load(stream)
                     self.silent = False
-                    if message[0] == "began":  # the time limit counts from now, whenever the message is processed
+                    if message[0] == "began":  # the time limit starts now, even if the message is processed later
                         message = (*message, time.monotonic())
                     self._messages.put((self, message))
             with suppress(subprocess.TimeoutExpired):

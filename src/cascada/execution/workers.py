@@ -52,13 +52,13 @@ class InThread:
         self._trial: Trial | None = None
 
     def start(self, trial: Trial) -> None:
-        """Keep the trial for `wait`."""
+        """Keep the trial for `wait`; raises `ArgumentError`, once, if a command of a stage cannot be started."""
         if self._trial is None:
             self._process.check_programs(trial.outputs)
         self._trial = trial
 
     def wait(self) -> list[EndedRun]:
-        """Run it."""
+        """Run the trial and return it."""
         trial = self._trial
         assert trial is not None, "`wait()` called before `start()`"
         ended = None if self._observed is None else partial(self._observed, trial)
@@ -69,7 +69,7 @@ class InThread:
         return [finished]
 
     def stop(self) -> list[EndedRun]:
-        """Nothing to stop: the caller is the thread that runs the trials."""
+        """Return nothing: trials run in the calling thread, so none is running now."""
         return []
 
 
@@ -81,7 +81,7 @@ class OnExecutor:
         self._process, self._executor = process, executor
         self._runs: dict[Future[Outputs], Trial] = {}
         self._queue: deque[Trial] = deque()
-        # An executor with no more workers than that queues the rest itself, and starts it without delay.
+        # An executor with at most `capacity` workers has a queue of its own, which starts runs without delay.
         size = _size(executor)
         self._most = math.inf if size is not None and size <= capacity else capacity
 
@@ -106,12 +106,12 @@ class OnExecutor:
             future.set_exception(error)
         except RuntimeError as error:
             raise ArgumentError(
-                f"executor must take work, but it says: {error}. Give one that is not shut down."
+                f"executor must take work, but it raised: {error}. Give one that is not shut down."
             ) from None
         self._runs[future] = trial
 
     def wait(self) -> list[EndedRun]:
-        """The runs that have ended; raises `BrokenExecutor` or `KeyboardInterrupt` if there are none but these."""
+        """Return the runs that have ended; raise `BrokenExecutor` or `KeyboardInterrupt` if all of them raised one."""
         done, _ = wait(self._runs, return_when=FIRST_COMPLETED)
         raised: BaseException | None = None
         finished = []
@@ -127,7 +127,10 @@ class OnExecutor:
         return finished
 
     def stop(self) -> list[EndedRun]:
-        """Cancel what has not begun; running ones cannot be stopped. Runs that a broken executor lost have failed."""
+        """Cancel runs that have not begun, and return those that have ended; running ones cannot be stopped.
+
+        Runs that a broken executor lost are returned as failed.
+        """
         self._queue.clear()
         for future in self._runs:
             future.cancel()
@@ -149,17 +152,18 @@ class OnExecutor:
 
 
 def capacity_of(executor: Executor) -> int:
-    """How many runs an executor has at once; `ArgumentError` if it does not say so."""
+    """Return the number of workers of an executor; `ArgumentError` if it is unknown."""
     found = _size(executor)
     if found is None:
         raise ArgumentError(
-            f"say how many runs {type(executor).__name__} may have under way at once: jobs=8, for instance."
+            f"the number of workers of {type(executor).__name__} is unknown; give the number of runs at once, as in "
+            f"jobs=8."
         )
     return found
 
 
 def _size(executor: Executor) -> int | None:
-    found = getattr(executor, "_max_workers", None)  # an attribute of the executors in the standard library
+    found = getattr(executor, "_max_workers", None)  # executors of the standard library have this attribute
     return found if isinstance(found, int) else None
 
 

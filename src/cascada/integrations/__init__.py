@@ -1,1 +1,1 @@
-"""Cascada inside other libraries: one file each, every one an extra that is imported only by those who use it."""
+"""Integrations with other libraries. Each needs an extra, and is imported only when it is used."""

@@ -1,4 +1,4 @@
-"""Runs on a Dask cluster: as an executor, so that a worker that dies takes no more than its own run with it."""
+"""An executor that runs trials on a Dask cluster; a worker that dies loses only its own run."""
 
 import pickle
 from collections.abc import Callable, Iterator
@@ -10,20 +10,24 @@ import cloudpickle  # type: ignore[import-untyped, unused-ignore]
 
 from cascada.errors import ArgumentError, CascadaError
 
-_PATIENCE = 30  # seconds for a scheduler to answer
+_TIMEOUT = 30  # seconds for a scheduler to answer
 
 
 @contextmanager
 def dask_executor(address: str) -> Iterator[tuple[Executor, int]]:
-    """An executor on the cluster whose scheduler is at this address, and how many runs it has at once."""
+    """Yield an executor on the cluster whose scheduler is at this address, and the cluster's number of threads.
+
+    Raises `CascadaError` if Dask is not installed or the cluster has no workers, and `ArgumentError` if there is no
+    scheduler at the address.
+    """
     try:
         import distributed
     except ImportError:
         raise CascadaError("Dask is not installed: pip install 'cascada[dask]'.") from None
-    connect: Any = distributed.Client  # which has no types
+    connect: Any = distributed.Client  # has no types
     try:
-        client = connect(address, timeout=_PATIENCE, set_as_default=False)
-    except (OSError, ValueError, TypeError) as error:  # a time-out is an OSError; the rest are odd addresses
+        client = connect(address, timeout=_TIMEOUT, set_as_default=False)
+    except (OSError, ValueError, TypeError) as error:  # a timeout is an OSError; the others are invalid addresses
         raise ArgumentError(
             f"there is no Dask scheduler at {address!r} ({error}); give the address that `dask scheduler` prints, such "
             f"as tcp://10.0.0.1:8786."
@@ -32,28 +36,28 @@ def dask_executor(address: str) -> Iterator[tuple[Executor, int]]:
         capacity = sum(client.nthreads().values())
         if not capacity:
             raise CascadaError(f"the Dask cluster at {address} has no workers; start some: dask worker {address}.")
-        # pure=False: Dask would take two runs with the same inputs for the same run.
+        # pure=False: otherwise Dask treats two runs with the same inputs as one.
         yield _Packing(client.get_executor(pure=False), capacity), capacity
 
 
 class _Packing(Executor):
-    """An executor that packs what it submits by itself.
+    """An executor that pickles calls itself, with cloudpickle.
 
-    Dask's workers unpack tasks where they read from the scheduler, and die of one that they cannot unpack: a module
-    that they do not have. Unpacked inside the task, it is an error of that task. And code of files that are no modules
-    is packed with it.
+    Dask's workers unpickle tasks while they read from the scheduler, and die if that fails, for example because a
+    module is missing. If the task itself unpickles the call, such an error belongs to that task. Cloudpickle also sends
+    code of files that are not importable.
     """
 
     def __init__(self, executor: Executor, size: int) -> None:
         self._executor = executor
-        self._max_workers = size  # by this name executors of the standard library tell it
+        self._max_workers = size  # the attribute that executors of the standard library have
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Submit a call."""
         return self._executor.submit(_called, cloudpickle.dumps((fn, args, kwargs)))
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Take no more."""
+        """Accept no more calls."""
         self._executor.shutdown(wait, cancel_futures=cancel_futures)
 
 

@@ -1,6 +1,6 @@
-"""Cascada's algorithms as a sampler of Optuna: `study.optimize`, storages and dashboard are Optuna's, points are ours.
+"""A sampler for Optuna that uses cascada's algorithms; study, storage and dashboard are Optuna's.
 
-The trials of the study are all there is to know: see `optuna_replay`. Needs the extra `optuna`.
+The sampler's state follows from the trials of the study alone: see `optuna_replay`. Needs the extra `optuna`.
 """
 
 import threading
@@ -30,16 +30,17 @@ try:
     from optuna.samplers import BaseSampler
 
     _MISSING = None
-except ImportError as missing:  # said when a sampler is made: whoever only looks at this file needs no Optuna
+except ImportError as missing:  # raised when a sampler is created, so that this module can be imported without Optuna
     BaseSampler = object  # type: ignore[assignment, misc]
     _MISSING = str(missing)
 
 
 class CascadaSampler(BaseSampler):
-    """Suggests every control of a network together; learns from the outputs of stages that trials have as attributes.
+    """Optuna sampler that suggests all controls of a network jointly and learns from stage outputs in trial attributes.
 
     Options are those of `cascada.Study`. The study's direction decides whether the objective is maximised. One sampler
-    may serve several threads; every process makes its own.
+    may serve several threads; every process creates its own. Raises `ArgumentError` if Optuna is missing or an option
+    is invalid.
     """
 
     def __init__(
@@ -60,7 +61,7 @@ class CascadaSampler(BaseSampler):
                 f"Run: pip install 'cascada[optuna]'."
             )
         if not isinstance(network, Network):
-            raise ArgumentError(f"network must be a Network, such as chain(...) makes; got {network!r}.")
+            raise ArgumentError(f"network must be a Network, as returned by chain(...); got {network!r}.")
         self.network = network
         self._options: dict[str, Any] = {
             "algorithm": algorithm,
@@ -71,14 +72,14 @@ class CascadaSampler(BaseSampler):
             "on_violation": on_violation,
             "calibration": calibration,
         }
-        Study(network, **self._options)  # what is wrong with an option is said now, not in the first trial
+        Study(network, **self._options)  # validates the options now, not in the first trial
         self._begin()
 
     def __repr__(self) -> str:
         return f"CascadaSampler({self.network!r})"
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"network": self.network, "_options": self._options}  # all else follows from the storage
+        return {"network": self.network, "_options": self._options}  # everything else follows from the storage
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         self.__dict__.update(state)
@@ -95,7 +96,7 @@ class CascadaSampler(BaseSampler):
         return _distributions(self.network.domain)
 
     def objective(self, functions: Functions = None) -> StagewiseObjective:
-        """An objective for `study.optimize` that runs the stages and stores what each of them gives.
+        """Return an objective for `study.optimize` that runs the stages and stores the outputs of each.
 
         `functions` are those of `cascada.maximise`: a list in stage order, a dict by name, one `evaluate(**controls)`,
         or none when every `Stage` has its own.
@@ -110,7 +111,7 @@ class CascadaSampler(BaseSampler):
         cells: int | None = None,
         seconds: float | None = None,
     ) -> Certificate:
-        """How far the best run of a study can be from the best possible: see `cascada.Study.certificate`."""
+        """Return the certificate of a study's best run, that is, its gap: see `cascada.Study.certificate`."""
         network = self._directed(study)
         with self._lock:
             snapshot = self._replay.snapshot(network, study.get_trials(deepcopy=False))
@@ -133,9 +134,9 @@ class CascadaSampler(BaseSampler):
         trial: "FrozenTrial",  # noqa: ARG002
         search_space: dict[str, "BaseDistribution"],  # noqa: ARG002
     ) -> dict[str, Any]:
-        """Nothing, so that Optuna asks for every control by itself: only then can its range be seen, and refused.
+        """Return nothing, so that Optuna calls `sample_independent` for every control, which validates its range.
 
-        The controls are chosen together all the same, when the first of them is asked for.
+        All controls are still chosen jointly, in the first of these calls.
         """
         self._directed(study)
         return {}
@@ -162,11 +163,11 @@ class CascadaSampler(BaseSampler):
         state: "TrialState",
         values: Sequence[float] | None,
     ) -> None:
-        """Refuse what nothing can be learned from, as soon as it is seen; Optuna keeps the trial all the same."""
+        """Raise if the ended trial is invalid, and warn if it is of little use; Optuna keeps it in both cases."""
         if state.name not in ("COMPLETE", "PRUNED"):
-            return  # it has failed, and that should be heard of
+            return  # an error here would hide the one that made the trial fail
         for name, distribution in trial.distributions.items():
-            self._check_distribution(trial, name, distribution)  # those of enqueued controls were not seen before
+            self._check_distribution(trial, name, distribution)  # enqueued controls were not validated before
         reading = read(self._directed(study), trial, state.name, values[0] if values else None)
         for text in reading.remarks:
             self._replay.warn(text)
@@ -174,12 +175,12 @@ class CascadaSampler(BaseSampler):
             raise error
 
     def reseed_rng(self) -> None:
-        """Nothing: random numbers follow from the seed and how many trials there are."""
+        """Do nothing: random numbers depend only on the seed and the number of trials."""
 
     # ---- inside
 
     def _directed(self, study: "optuna.Study") -> Network:
-        """The network, minimised or maximised as the study says."""
+        """Return the network with the direction of the study; `ArgumentError` if the two do not fit."""
         if len(study.directions) != 1:
             raise ArgumentError(
                 f"CascadaSampler has one objective, but the study has {len(study.directions)} directions. Name the "
@@ -193,33 +194,33 @@ class CascadaSampler(BaseSampler):
             )
         return self.network if self.network.sign == sign else self.network.mirrored()
 
-    def _check_distribution(self, trial: "FrozenTrial", name: str, given: "BaseDistribution") -> None:
-        wanted = self.distributions.get(name)
-        if wanted is None:
+    def _check_distribution(self, trial: "FrozenTrial", name: str, distribution: "BaseDistribution") -> None:
+        expected = self.distributions.get(name)
+        if expected is None:
             raise ArgumentError(
-                f"trial {trial.number} suggests {name!r}, which is no control of the network. Its controls are "
+                f"trial {trial.number} suggests {name!r}, which is not a control of the network. Its controls are "
                 f"{', '.join(self.network.controls)}; CascadaSampler has no other parameters."
             )
-        if wanted != given:
+        if distribution != expected:
             raise ArgumentError(
-                f"trial {trial.number} suggests {name!r} as {given}, but in the network it is {wanted}. They must "
-                f"agree in range, type, log and step: change one of them."
+                f"trial {trial.number} suggests {name!r} as {distribution}, but in the network it is {expected}. They "
+                f"must agree in range, type, log and step: change one of them."
             )
 
     def _chosen(self, study: "optuna.Study", trial: "FrozenTrial") -> dict[str, float | int]:
-        """The point of a trial, written down where others see it."""
+        """Choose the point of a trial, store it as an attribute, where other processes see it, and return it."""
         network = self._directed(study)
         while True:
             snapshot = self._replay.snapshot(network, study.get_trials(deepcopy=False), asking=trial.number)
             before = [dict(other.controls) for other in snapshot.study.trials]
             for _ in range(snapshot.choosing):
-                _asked(snapshot)  # theirs
+                _asked(snapshot)  # the points that other processes choose now
             point = _asked(snapshot)
             if point is None:
                 _end(study)
-            # At once and whole: Optuna stores parameters only as the objective gets to them.
+            # The whole point at once: Optuna stores a parameter only when the objective suggests it.
             study._storage.set_trial_system_attr(trial._trial_id, POINT, point)
-            # Somebody who saw other trials may have chosen the same in the meantime; whoever sees that chooses again.
+            # A process that saw other trials may have chosen the same point meanwhile; then this one chooses again.
             others = [other for other in study.get_trials(deepcopy=False) if other.number != trial.number]
             if point in before or not any(is_at(network, other, point) for other in others):
                 return point
@@ -231,17 +232,17 @@ def _asked(snapshot: Snapshot) -> dict[str, float | int] | None:
     except RefutedError as error:
         raise RefutedError(
             f"{snapshot.translated(str(error))} The sampler suggests no more points from these trials. If a bound is "
-            f"wrong, give CascadaSampler a network with another one, or on_violation='enlarge'; if a trial is, begin "
-            f"a study without it."
+            f"wrong, give CascadaSampler a network with another one, or on_violation='enlarge'; if a trial is wrong, "
+            f"begin a study without it."
         ) from error
     return None if trial is None else dict(trial.controls)
 
 
 def _end(study: "optuna.Study") -> NoReturn:
-    """Stop `study.optimize`, and run nothing in this trial."""
+    """Stop `study.optimize`, and prune this trial."""
     from optuna import TrialPruned
 
-    with suppress(RuntimeError):  # there is nothing to stop where trials are asked for one by one
+    with suppress(RuntimeError):  # `stop` raises outside of `study.optimize`
         study.stop()
     raise TrialPruned("no point is worth a run any more: the gap is within the tolerance, or all were run.")
 

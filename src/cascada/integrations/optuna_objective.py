@@ -1,4 +1,4 @@
-"""An Optuna objective made of stages, which stores what each of them gives as soon as it has finished."""
+"""An Optuna objective that runs the stages of a network and stores the outputs of each stage when it ends."""
 
 from typing import TYPE_CHECKING
 
@@ -11,15 +11,15 @@ if TYPE_CHECKING:
 
 
 class StagewiseObjective:
-    """Suggests every control, runs the stages one by one, and returns the network's objective."""
+    """Objective that suggests every control, runs the stages one by one, and returns the network's objective."""
 
     def __init__(self, network: Network, functions: Functions) -> None:
         self._process = Process(network, functions)
 
     def __call__(self, trial: "Trial") -> float:
-        """The objective of one run; `StageError` when a stage fails, after what came before it was stored.
+        """Return the objective of one run; raise `StageError` if a stage fails, after storing the outputs before it.
 
-        A stage may raise Optuna's `TrialPruned`, to say that the rest of the run is not worth its while.
+        A stage may raise Optuna's `TrialPruned` to end the run early.
         """
         from optuna import TrialPruned
 
@@ -45,7 +45,7 @@ class StagewiseObjective:
             if isinstance(error.__cause__, TrialPruned):
                 raise error.__cause__ from None
             raise
-        finally:  # one evaluate() for all stages gives everything at its end
+        finally:  # one evaluate() for all stages returns all outputs at its end
             for stage, values in outputs.items():
                 store(stage, values)
         stage, output = network.objective

@@ -1,8 +1,8 @@
-"""Optuna's trials as runs of a network: where they were, what their stages gave, and what is wrong with them.
+"""Conversion of Optuna's trials into runs of a network: controls, stage outputs and errors.
 
-A trial says where it is in up to three places: the parameters that were suggested, one after the other; what was
-enqueued; and the point that the sampler wrote down when it was asked for the first of them. Only the last is whole from
-the beginning, and others have to know of the whole point while a trial is still at its first stage.
+The controls of a trial are in up to three places: the parameters suggested so far, the enqueued ones, and the point
+that the sampler stores when the first parameter is suggested. Only the last is complete from the beginning, and other
+processes need the whole point while a trial is still at its first stage.
 """
 
 import math
@@ -17,41 +17,41 @@ from cascada.network.outputs import UnusableResult, as_outputs_of
 if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
 
-#: Begins the user attributes that hold the outputs of a stage: "cascada:mix".
+#: Prefix of the user attributes that hold the outputs of a stage: "cascada:mix".
 PREFIX = "cascada:"
 #: The system attribute that holds the point of a trial.
 POINT = "cascada:controls"
 
-# How far the value of a trial may be from the output that it is: digits lost on the way, and no more.
+# Relative difference allowed between the value of a trial and the same output in its attribute: a loss of digits only.
 _TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True)
 class Run:
-    """A trial at a point of the domain, as far as its stages were observed."""
+    """A trial at a point of the domain, with the outputs of the stages that were observed."""
 
-    number: int  # Optuna's
+    number: int  # in Optuna
     controls: Mapping[str, float | int]
     outputs: Mapping[str, tuple[float, ...]]
-    state: str  # Optuna's name of it
+    state: str  # name of the state in Optuna
 
 
 @dataclass(frozen=True)
 class Reading:
-    """A run, or None where a trial is of no use (yet), and what there is to say about it."""
+    """A run, or None if the trial cannot be used (yet), with errors and remarks about it."""
 
     run: Run | None
-    errors: tuple[CascadaError, ...] = ()  # whoever wrote this did something wrong
-    remarks: tuple[str, ...] = ()  # worth a warning
+    errors: tuple[CascadaError, ...] = ()  # mistakes in the objective or in an added trial
+    remarks: tuple[str, ...] = ()  # shown as warnings
 
 
 def read(network: Network, trial: "FrozenTrial", state: str | None = None, value: float | None = None) -> Reading:
-    """A trial of Optuna's; `state` and `value` are those that it is about to get, if it has not got them yet."""
+    """Return a trial of Optuna as a run; `state` and `value` replace those of a trial that is about to end."""
     domain, name = network.domain, f"trial {trial.number}"
     state, value = (trial.state.name, _value(trial)) if state is None else (state, value)
-    strange = [parameter for parameter in trial.params if parameter not in domain.controls]
-    if strange:
-        return Reading(None, (ArgumentError(f"{name} has {_not_a_control(network, strange[0])} It is left out."),))
+    unknown = [parameter for parameter in trial.params if parameter not in domain.controls]
+    if unknown:
+        return Reading(None, (ArgumentError(f"{name} has {_not_a_control(network, unknown[0])} It is left out."),))
     try:
         controls = _controls(network, trial, state)
     except ArgumentError as error:
@@ -68,23 +68,23 @@ def read(network: Network, trial: "FrozenTrial", state: str | None = None, value
         missing = [s.name for s in network.stages if s.modelled and s.name not in outputs]
         if missing and not errors:
             remarks.append(
-                f"{name} is complete, but nothing says what {', '.join(map(repr, missing))} gave: little is learned "
-                f"from it. Let sampler.objective(functions) run the stages, or store what each of them gives: "
+                f"{name} is complete, but has no outputs of {', '.join(map(repr, missing))}, so it is of little use. "
+                f"Let sampler.objective(functions) run the stages, or store the outputs of each stage: "
                 f"trial.set_user_attr({PREFIX + missing[0]!r}, outputs)."
             )
     return Reading(Run(trial.number, controls, outputs, state), tuple(errors), tuple(remarks))
 
 
 def is_at(network: Network, trial: "FrozenTrial", point: Mapping[str, float | int]) -> bool:
-    """Whether a trial is at this very point."""
+    """Return whether a trial has exactly these controls."""
     run = read(network, trial).run
     return run is not None and run.controls == point
 
 
 def _not_a_control(network: Network, parameter: str) -> str:
-    """What to say of a parameter that the network does not have; continues "trial 3 has …"."""
+    """Return a message about a parameter that is not a control of the network; it continues "trial 3 has …"."""
     names = ", ".join(network.domain.names)
-    return f"the parameter {parameter!r}, which is no control of the network. Its controls are {names}."
+    return f"the parameter {parameter!r}, which is not a control of the network. Its controls are {names}."
 
 
 def _value(trial: "FrozenTrial") -> float | None:
@@ -92,10 +92,10 @@ def _value(trial: "FrozenTrial") -> float | None:
 
 
 def _controls(network: Network, trial: "FrozenTrial", state: str) -> dict[str, float | int] | None:
-    """The point of a trial, checked; None where it is not known in full."""
+    """Return the controls of a trial, validated; None if some are unknown, `ArgumentError` if one is out of range."""
     domain, attributes = network.domain, trial.system_attrs
     known = dict(trial.params)
-    if state != "COMPLETE":  # else what was not suggested was not what the process was run with
+    if state != "COMPLETE":  # in a complete trial, a control that was not suggested was not used
         known = {**(attributes.get(POINT) or {}), **(attributes.get("fixed_params") or {}), **known}
     if any(name not in known for name in domain.names):
         return None
@@ -103,11 +103,11 @@ def _controls(network: Network, trial: "FrozenTrial", state: str) -> dict[str, f
 
 
 def _stage_outputs(network: Network, trial: "FrozenTrial") -> tuple[dict[str, tuple[float, ...]], list[CascadaError]]:
-    """What the attributes of a trial say, and which of them say nothing that can be used."""
+    """Return the stage outputs in the attributes of a trial, and the errors of invalid attributes."""
     outputs: dict[str, tuple[float, ...]] = {}
     errors: list[CascadaError] = []
     stages = {stage.name for stage in network.stages}
-    for key, given in trial.user_attrs.items():
+    for key, value in trial.user_attrs.items():
         if not key.startswith(PREFIX):
             continue
         stage = key.removeprefix(PREFIX)
@@ -116,7 +116,7 @@ def _stage_outputs(network: Network, trial: "FrozenTrial") -> tuple[dict[str, tu
             errors.append(ArgumentError(f"trial {trial.number} has the attribute {key!r}; there are only {known}."))
             continue
         try:
-            outputs[stage] = as_outputs_of(network.node(stage), given)
+            outputs[stage] = as_outputs_of(network.node(stage), value)
         except UnusableResult as error:
             text = f"trial {trial.number}: the attribute {key!r} cannot be used, because the stage {error}."
             errors.append(ArgumentError(text))
@@ -126,19 +126,19 @@ def _stage_outputs(network: Network, trial: "FrozenTrial") -> tuple[dict[str, tu
 def _add_objective(
     network: Network, name: str, value: float | None, outputs: dict[str, tuple[float, ...]]
 ) -> list[CascadaError]:
-    """Let the value of a complete trial stand for the output that it is, or say why it cannot."""
+    """Add the value of a complete trial to `outputs`, as the objective's output; return errors if it is invalid."""
     stage, output = network.objective
     names = network.node(stage).stage.outputs
     if value is None or not math.isfinite(value):
-        return [ArgumentError(f"{name} has the value {value}, which is no finite number.")]
+        return [ArgumentError(f"{name} has the value {value}, which is not a finite number.")]
     if stage in outputs:
-        told = outputs[stage][names.index(output)]
-        if not math.isclose(told, value, rel_tol=_TOLERANCE):
+        stored = outputs[stage][names.index(output)]
+        if not math.isclose(stored, value, rel_tol=_TOLERANCE):
             del outputs[stage]
             return [
                 ContradictionError(
-                    f"{name} has the value {value!r}, but {output!r} in its attribute {PREFIX + stage!r} is {told!r}. "
-                    f"Neither is used: return from the objective what the last stage gave."
+                    f"{name} has the value {value!r}, but {output!r} in its attribute {PREFIX + stage!r} is "
+                    f"{stored!r}. Neither is used: return the output of the last stage from the objective."
                 )
             ]
     elif names == (output,):

@@ -1,4 +1,4 @@
-"""How a process is run: the functions of its stages, commands, time limits."""
+"""Execution of one run of a process: the functions of its stages, commands, time limits."""
 
 from cascada.process.command import Command, CommandError
 from cascada.process.process import Functions, Process

@@ -1,4 +1,4 @@
-"""A stage that is a command: any program that reads one JSON object of inputs and prints one of outputs."""
+"""Commands as stages: any program that reads one JSON object of inputs and prints one of outputs."""
 
 import errno
 import json
@@ -19,8 +19,9 @@ __all__ = ["Command", "CommandError", "stop_all"]
 
 MOST_OUTPUT = 1 << 20  # bytes; outputs are a few numbers
 
-_SHOWN = 200  # letters of what was printed
-_SHOWN_ERRORS = 2000  # letters of standard error, from at most
+# Limits of what an error message quotes: characters of standard output, characters and lines of standard error.
+_SHOWN = 200
+_SHOWN_ERRORS = 2000
 _SHOWN_LINES = 10
 
 
@@ -28,14 +29,14 @@ class CommandError(StageFailure):
     """A command could not be run, failed, or printed something that is not one JSON object."""
 
     def __init__(self, command: str, reason: str, stderr: str = "") -> None:
-        said = f'; the end of its standard error: "{stderr}"' if stderr else ""
-        super().__init__(f"the command `{command}` {reason}{said}")
+        quoted = f'; the end of its standard error: "{stderr}"' if stderr else ""
+        super().__init__(f"the command `{command}` {reason}{quoted}")
         self.command = command
         self.reason = reason
         self.stderr = stderr
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # An exception is pickled as its message alone, which could not be read back: a worker's error has to travel.
+        # By default an exception is pickled as its message alone, from which this one cannot be created again.
         return type(self), (self.command, self.reason, self.stderr)
 
 
@@ -43,13 +44,13 @@ class CommandError(StageFailure):
 class Command:
     """A program as the function of a stage: called with the inputs by name, it returns a dict of outputs.
 
-    * `argv`: the program and its arguments, a list of words; no shell reads them. A program with a slash in its name is
-      looked for from `folder`, another one in PATH.
-    * `folder`: where it runs; by default where this process does when the command is called.
-    * `timeout`: seconds after which it is killed, with all that it started.
+    * `argv`: the program and its arguments, a list of words; no shell interprets them. A program with a slash in its
+      name is a path relative to `folder`; any other is searched for in PATH.
+    * `folder`: its working folder; by default that of this process when the command is called.
+    * `timeout`: seconds after which it is killed, with all processes that it started.
 
-    The inputs are one JSON object on one line of standard input; exactly one JSON object of outputs must come by
-    standard output. The end of standard error is shown when something goes wrong.
+    The command receives the inputs as one JSON object on one line of standard input, and must print exactly one JSON
+    object of outputs on standard output. Error messages quote the end of standard error.
 
     >>> Command(["sed", "s/hot/warm/"])(hot=1.25)
     {'warm': 1.25}
@@ -75,12 +76,12 @@ class Command:
         if timeout is not None and not (number and 0 < timeout <= sys.float_info.max):
             raise ArgumentError(f"timeout must be a number of seconds above 0, or None; got {timeout!r}.")
         object.__setattr__(self, "argv", tuple(argv))
-        # In full, because another process may be somewhere else.
+        # Absolute, because another process may have another working folder.
         object.__setattr__(self, "folder", None if folder is None else os.path.abspath(folder))
         object.__setattr__(self, "timeout", None if timeout is None else float(timeout))
 
     def __call__(self, /, **inputs: float) -> dict[str, Any]:
-        """The outputs by name, as they were printed; `CommandError` says what went wrong."""
+        """Run the command and return its outputs by name, as printed; `CommandError` if it or its output is invalid."""
         if os.name != "posix":
             self._fail("was not run: commands as stages need Linux, macOS or another POSIX system")
         try:
@@ -96,9 +97,9 @@ class Command:
         return self._outputs(ended)
 
     def check_program(self) -> None:
-        """Raise if it plainly cannot be started here: its folder is not there, or its program, or that may not run."""
+        """Raise `CommandError` if the folder or the program does not exist, or the program is not executable."""
         program, folder = self.argv[0], self.folder or "."
-        # As the system looks for it: from the folder, which does not count for full paths.
+        # As the operating system searches for it: relative to the folder, which is ignored for absolute paths.
         places = [program] if os.sep in program else [os.path.join(entry, program) for entry in os.get_exec_path()]
         files = [place for entry in places if os.path.isfile(place := os.path.join(folder, entry))]
         if not os.path.isdir(folder) or not files:
@@ -113,7 +114,7 @@ class Command:
         return _shortened(shlex.join(self.argv), 100)
 
     def _check(self, ended: Ended) -> None:
-        """Raise unless it ended by itself, and well."""
+        """Raise `CommandError` unless the command ended by itself with exit code 0."""
         if ended.how == "too long":
             self._fail(f"timed out after {self.timeout:g} s, and was killed", ended)
         if ended.how == "too much":
@@ -141,7 +142,7 @@ class Command:
                     raise ValueError(f"{_shortened(name, 50)!r} is no name")
                 if isinstance(value, bool) or not isinstance(value, int | float) or value in (math.inf, -math.inf):
                     raise ValueError(f"{_shortened(name, 50)!r} is not a finite number")
-        except (ValueError, RecursionError) as error:  # what cannot be decoded is a ValueError, too
+        except (ValueError, RecursionError) as error:  # a UnicodeDecodeError is a ValueError, too
             self._fail(
                 f"must print exactly one JSON object, and anything else on standard error ({error}); it printed "
                 f"{_text(ended.output)}",
@@ -150,7 +151,7 @@ class Command:
         return found
 
     def _obstacle(self, error: OSError) -> str:
-        """Why it could not be started, and what to do."""
+        """Return why the command could not be started, and what to do."""
         program, folder = self.argv[0], self.folder or "."
         if not os.path.isdir(folder):
             return f"there is no folder {folder}"
@@ -181,7 +182,7 @@ def _passable(word: str) -> bool:
 
 
 def _plain(value: Any) -> float:
-    """A number as JSON has it, also one of NumPy."""
+    """Return a number, also one of NumPy, as a Python number; raise `TypeError` if it is none."""
     value = value.item() if getattr(value, "size", None) == 1 else value
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TypeError(f"got {_shortened(repr(value), 50)}")
@@ -202,17 +203,20 @@ def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _signal(number: int) -> str:
     try:
         return f"signal {number} ({signal.Signals(number).name})"
-    except ValueError:  # one without a name
+    except ValueError:  # a signal without a name
         return f"signal {number}"
 
 
 def _text(output: bytes) -> str:
-    """The beginning of what was printed, in quotation marks and without anything that would disturb a terminal."""
+    """Return the beginning of the output in quotation marks, with control characters escaped."""
     return repr(_shortened(output[: 4 * _SHOWN].decode(errors="replace"), _SHOWN))
 
 
 def _end_of(errors: bytes) -> str:
-    """The last lines of standard error: letters only, because a database takes no NUL, nor a terminal anything."""
+    """Return the last lines of standard error, with control characters replaced.
+
+    A database cannot store NUL, and control characters change the state of a terminal.
+    """
     text = "".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in errors.decode(errors="replace").strip())
     return "\n".join(text.splitlines()[-_SHOWN_LINES:])[-_SHOWN_ERRORS:]
 

@@ -1,4 +1,4 @@
-"""A network with its functions, run stage by stage; an error keeps the outputs of the stages before it."""
+"""The process: a network with the functions of its stages, which runs stage by stage."""
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
@@ -15,32 +15,37 @@ Functions = Sequence[Callable[..., Any]] | Mapping[str, Callable[..., Any]] | Ca
 
 
 class Process:
-    """A network together with its functions: call it with controls, get every stage's outputs."""
+    """A network with the functions of its stages: called with controls, it returns the outputs of every stage.
+
+    Raises `ArgumentError` if functions are missing, superfluous or not callable with the inputs of their stages.
+    """
 
     def __init__(self, network: Network, functions: Functions = None) -> None:
         self.network = network
         self._whole = functions if callable(functions) else None
         own = [stage.name for stage in network.stages if stage.function is not None and not stage.known]
         if self._whole is not None and own:
-            raise ArgumentError(f"stage {own[0]!r} has a function of its own beside evaluate(); give one or the other.")
+            raise ArgumentError(
+                f"stage {own[0]!r} has a function of its own in addition to evaluate(); give one or the other."
+            )
         limited = [stage.name for stage in network.stages if stage.timeout is not None or stage.retries]
         if self._whole is not None and limited:
             raise ArgumentError(
                 f"stage {limited[0]!r} has a timeout or retries, which evaluate() cannot keep: it runs all stages in "
-                f"one call. Give a function for every stage, or leave them out."
+                f"one call. Give a function for every stage, or leave out timeout and retries."
             )
         self._functions = {} if self._whole else _limited(network, _by_stage(network, functions))
         for node in network.nodes if not self._whole else ():
             _check_signature(node, self._functions[node.stage.name])
 
     def __call__(self, controls: Mapping[str, float]) -> Outputs:
-        """The outputs of every stage; `StageError` keeps those of the stages before the one that failed."""
+        """Return the outputs of every stage; raise `StageError`, with the outputs so far, if a stage fails."""
         return self.run(controls)
 
     def check_programs(self, done: Mapping[str, Any]) -> None:
-        """Raise where a stage that is not `done` is a command that cannot be started here.
+        """Raise `ArgumentError` if a stage that is not `done` is a command that cannot be started here.
 
-        To be called before the first run: an earlier stage may take hours.
+        Call it before the first run: an earlier stage may take hours.
         """
         for name, function in self._functions.items():
             if isinstance(function, Command) and name not in done:
@@ -61,9 +66,10 @@ class Process:
         ended: Callable[[str, tuple[float, ...]], None] | None = None,
         limited: bool = True,
     ) -> Outputs:
-        """The same, without the stages that were `done` before, and saying which stage begins and which has ended.
+        """Return the outputs of every stage; run only those that are not `done`, whose outputs are known already.
 
-        Not `limited`: time-outs are somebody else's business, who can stop this process.
+        `began` is called when a try of a stage begins, and `ended` when a stage has ended. Without `limited`, the
+        caller enforces time limits, because it can end this process. Raises `StageError` if a stage fails.
         """
         if self._whole is not None:
             if began is not None:
@@ -88,16 +94,16 @@ class Process:
         return outputs
 
     def stops_itself(self, stage: str) -> bool:
-        """Whether a stage ends by itself once its time is over, with all that it started."""
+        """Return whether a stage enforces its own time limit and ends all processes that it started."""
         return isinstance(self._functions.get(stage), Command)
 
     def _outputs(
         self, node: Node, inputs: Mapping[str, float], limited: bool, began: Callable[[str], None] | None
     ) -> tuple[float, ...]:
-        """What the function of a stage gives, tried as often as the stage allows."""
+        """Return the outputs of a stage; its function is called again after an error if retries are left."""
         stage, function = node.stage, self._functions[node.stage.name]
         for _ in range(stage.retries):
-            with suppress(Exception, SystemExit):  # the last try says what is wrong
+            with suppress(Exception, SystemExit):  # only the error of the last try is reported
                 return as_outputs_of(node, self._called(node, function, inputs, limited, began))
         return as_outputs_of(node, self._called(node, function, inputs, limited, began))
 
@@ -110,7 +116,7 @@ class Process:
         began: Callable[[str], None] | None,
     ) -> Any:
         if began is not None:
-            began(node.stage.name)  # each try has the whole time
+            began(node.stage.name)  # the time limit applies to each try
         seconds = node.stage.timeout
         if seconds is None or not limited or self.stops_itself(node.stage.name):
             return function(**inputs)
@@ -137,10 +143,10 @@ class Process:
 
 
 def _check_signature(node: Node, function: Callable[..., Any]) -> None:
-    """Raise when a function cannot be called with the stage's inputs: better now than after an expensive stage."""
+    """Raise `ArgumentError` if a function cannot be called with the stage's inputs, before an expensive stage runs."""
     try:
         signature = inspect.signature(function)
-    except (TypeError, ValueError):  # some built-in functions have none
+    except (TypeError, ValueError):  # some built-in functions have no signature
         return
     try:
         signature.bind(**dict.fromkeys(node.input_names, 0.0))
@@ -152,7 +158,7 @@ def _check_signature(node: Node, function: Callable[..., Any]) -> None:
 
 
 def _limited(network: Network, functions: dict[str, Callable[..., Any]]) -> dict[str, Callable[..., Any]]:
-    """The same, where commands know the time-outs of their stages: they end themselves, with all that they started."""
+    """Return the functions with the time limits of the stages set on commands, which enforce them themselves."""
 
     def limited(stage: Stage, function: Callable[..., Any]) -> Callable[..., Any]:
         if isinstance(function, Command) and function.timeout is None and stage.timeout is not None:
@@ -163,32 +169,35 @@ def _limited(network: Network, functions: dict[str, Callable[..., Any]]) -> dict
 
 
 def _by_stage(network: Network, functions: Any) -> dict[str, Callable[..., Any]]:
-    """One function per stage, from a list in stage order, a dict by name, or the stages themselves."""
+    """Return one function per stage, from a list in stage order, a dict by name, or the stages themselves."""
     own = {stage.name: stage.function for stage in network.stages if stage.function is not None}
     lacking = [stage.name for stage in network.stages if stage.name not in own]
     if functions is None:
         functions = {}
     if isinstance(functions, Mapping):
-        given = dict(functions)
+        others = dict(functions)
     elif isinstance(functions, Sequence):
         names = lacking if len(functions) == len(lacking) else [stage.name for stage in network.stages]
         if len(functions) != len(names):
             raise ArgumentError(
                 f"functions must hold one function for each of the stages {', '.join(names)}; got {len(functions)}."
             )
-        given = dict(zip(names, functions, strict=True))
+        others = dict(zip(names, functions, strict=True))
     else:
         raise ArgumentError(f"functions must be a list, a dict or one callable; got {functions!r}.")
-    unknown = [name for name in given if name not in {stage.name for stage in network.stages}]
+    unknown = [name for name in others if name not in {stage.name for stage in network.stages}]
     if unknown:
-        raise ArgumentError(f"functions names {', '.join(map(repr, unknown))}, which is no stage.")
-    both = [name for name in given if name in own]
+        raise ArgumentError(
+            f"functions must have the names of stages as keys; got {', '.join(map(repr, unknown))}. "
+            f"The stages are {', '.join(stage.name for stage in network.stages)}."
+        )
+    both = [name for name in others if name in own]
     if both:
         raise ArgumentError(f"stage {both[0]!r} has a function of its own and another in functions; give one.")
-    missing = [name for name in lacking if name not in given]
+    missing = [name for name in lacking if name not in others]
     if missing:
         raise ArgumentError(f"no function for {', '.join(map(repr, missing))}: give functions= or Stage(function=).")
-    for name, function in given.items():
+    for name, function in others.items():
         if not callable(function):
             raise ArgumentError(f"the function of stage {name!r} must be callable; got {function!r}.")
-    return own | given
+    return own | others

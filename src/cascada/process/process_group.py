@@ -1,9 +1,9 @@
-"""One program and all that it starts, as a process group: fed, listened to within bounds, and ended as a whole.
+"""A program and its child processes, run as one process group with limits on time and output, and ended as a whole.
 
-Programs misbehave: they hang, flood their pipes, leave children behind, never read. Whatever one does, a call here ends
-in time, takes little memory, and leaves nothing of the group running. What moves into another session is out of reach.
+Programs misbehave: they hang, flood their pipes, leave children behind, never read. A call here always ends in time,
+uses little memory, and leaves no process of the group running. Processes that move to another session are out of reach.
 
-Nothing outside of a study is remembered, except here, what is under way: `stop_all` must find it from any thread.
+This module keeps global state, the running groups, because `stop_all` must find them from any thread.
 """
 
 import atexit
@@ -22,10 +22,10 @@ from typing import IO, Any, Literal
 
 _CHUNK = 1 << 16  # bytes read or written at once
 _TAIL = 8192  # bytes of standard error that are kept
-_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.001, 0.05  # seconds between looks whether the program has ended
-_LAST_LOOKS = 64  # reads after its end: more than a pipe holds, and an end if somebody else keeps writing
-_GRACE = 0.5  # seconds between the polite signal and the other one
-_REAPING = 5.0  # seconds until a killed process is given up: it hangs in the kernel
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.001, 0.05  # seconds between checks whether the program has ended
+_LAST_READS = 64  # reads after its end: more than a pipe holds, but limited if another process keeps writing
+_GRACE = 0.5  # seconds between SIGTERM and SIGKILL
+_REAPING = 5.0  # seconds to wait for a killed process, which may hang in the kernel
 
 
 How = Literal["by itself", "too long", "too much"]
@@ -37,71 +37,71 @@ class Ended:
 
     how: How
     code: int  # its exit code, or minus the number of the signal that killed it
-    output: bytes  # all of its standard output, or somewhat more than the limit
+    output: bytes  # all of its standard output, or slightly more than the limit
     errors: bytes  # the end of its standard error
 
 
 def run_group(argv: Sequence[str], folder: str | None, text: bytes, timeout: float | None, limit: int) -> Ended:
-    """Run a program with `text` as its standard input; nothing of it is left, however this returns or raises.
+    """Run a program with `text` as its standard input; no process of its group is left when this returns or raises.
 
-    It ends when its first process ends: children that this one leaves behind are killed. Raises OSError when it could
-    not be started.
+    The program ends when its first process ends: children that this one leaves behind are killed. Raises OSError if it
+    cannot be started.
     """
     group: _Group | None = None
     try:
-        with _interrupts_wait():  # until it is known whom they end
+        with _deferred_interrupts():  # an interrupt before `group` is set would leave the program running
             group = _Group(argv, folder)
         how = group.listen(text, None if timeout is None else time.monotonic() + timeout, limit)
     finally:
         if group is not None:
-            with _interrupts_wait():
+            with _deferred_interrupts():
                 group.end()
     return Ended(how, group.code, bytes(group.output), bytes(group.errors))
 
 
 def stop_all(*, for_good: bool = False) -> None:
-    """Kill all programs that are under way in this process; the calls that wait for them raise.
+    """Kill all programs that this process is running; the calls that wait for them raise.
 
-    `for_good`: no other one starts, as a call that is tried again would, while this process comes to its end.
+    With `for_good`, no program can be started afterwards, such as by a retry while this process ends.
     """
     global _closed  # noqa: PLW0603
     with _lock:
         _closed = _closed or for_good
-        for pid in _under_way:
+        for pid in _running:
             _send(pid, signal.SIGKILL)
 
 
 class _Group:
-    """A program that was started as the leader of a group of its own."""
+    """A running program that is the leader of its own process group."""
 
     def __init__(self, argv: Sequence[str], folder: str | None) -> None:
         pipe = subprocess.PIPE
         with _lock:  # so that `stop_all` never misses one
             if _closed:
-                raise OSError(errno.ECANCELED, "all was stopped, because the process that starts it comes to its end")
+                raise OSError(errno.ECANCELED, "all was stopped, because the process that starts it is ending")
             self._process = subprocess.Popen(
                 argv, bufsize=0, stdin=pipe, stdout=pipe, stderr=pipe, cwd=folder, start_new_session=True
             )
-            _under_way.add(self._process.pid)
+            _running.add(self._process.pid)
         self.output = bytearray()
         self.errors = bytearray()
 
     @property
     def code(self) -> int:
-        """The exit code once it has ended."""
+        """The exit code after the end; minus the number of the signal if one killed it."""
         code = self._process.returncode
         return -signal.SIGKILL if code is None else code
 
     def listen(self, text: bytes, deadline: float | None, limit: int) -> How:
-        """Write and read until the leader ends, or has to be ended."""
+        """Write the input and read the output until the leader ends or exceeds a limit; return which of these."""
         stdin, stdout, stderr = (pipe.fileno() for pipe in self._pipes)
-        left, pause, last_looks = memoryview(text), _SHORTEST_PAUSE, _LAST_LOOKS
+        left, pause, last_reads = memoryview(text), _SHORTEST_PAUSE, _LAST_READS
         with selectors.DefaultSelector() as selector:
             for pipe in (stdin, stdout, stderr):
                 os.set_blocking(pipe, False)
                 selector.register(pipe, selectors.EVENT_WRITE if pipe == stdin else selectors.EVENT_READ)
-            while last_looks:
-                ended = self._has_ended()  # before reading, so that all that it printed is read
+            while last_reads:
+                ended = self._has_ended()  # checked before reading, so that the whole output is read
                 now = time.monotonic()
                 if not ended and deadline is not None and now >= deadline:
                     return "too long"
@@ -111,7 +111,7 @@ class _Group:
                     left = _written(stdin, left)
                     if not left:
                         selector.unregister(stdin)
-                        self._pipes[0].close()  # the end of the input is part of it
+                        self._pipes[0].close()  # the program may read up to the end of its input
                 for pipe in ready - {stdin}:
                     chunk = os.read(pipe, _CHUNK)
                     if not chunk:
@@ -124,22 +124,22 @@ class _Group:
                 if len(self.output) > limit:
                     return "too much"
                 pause = _SHORTEST_PAUSE if ready else min(2 * pause, _LONGEST_PAUSE)
-                last_looks = last_looks if not ended else last_looks - 1 if ready - {stdin} else 0
+                last_reads = last_reads if not ended else last_reads - 1 if ready - {stdin} else 0
         return "by itself"
 
     def end(self) -> None:
-        """End the whole group, the leader first politely if it is still there, and reap it."""
+        """Send SIGTERM to the group if its leader is still running, then SIGKILL, and reap the leader."""
         pid = self._process.pid
         try:
             if not self._has_ended():
                 _send(pid, signal.SIGTERM)
-                patience = time.monotonic() + _GRACE
-                while not self._has_ended() and time.monotonic() < patience:
+                deadline = time.monotonic() + _GRACE
+                while not self._has_ended() and time.monotonic() < deadline:
                     time.sleep(0.01)
         finally:
-            with _lock:  # its id may be another's once it is reaped, and `stop_all` must not kill that
+            with _lock:  # after reaping, its id may belong to another process, which `stop_all` must not kill
                 _send(pid, signal.SIGKILL)
-                _under_way.discard(pid)
+                _running.discard(pid)
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(_REAPING)
             for pipe in self._pipes:
@@ -154,40 +154,40 @@ class _Group:
         return process.stdin, process.stdout, process.stderr
 
     def _has_ended(self) -> bool:
-        """Whether the leader has; not reaped yet if that can be avoided, because until then no other gets its id."""
+        """Return whether the leader has ended; does not reap it if possible, because that would free its process id."""
         waitid = getattr(os, "waitid", None)  # not on macOS before Python 3.13
         if waitid is None or self._process.returncode is not None:
             return self._process.poll() is not None
         try:
             return waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
-        except ChildProcessError:  # somebody else reaped it
+        except ChildProcessError:  # other code in this process reaped it
             return True
 
 
-_under_way: set[int] = set()  # leaders, whose ids are those of their groups
-_closed = False
+_running: set[int] = set()  # process ids of leaders, which are also the ids of their groups
+_closed = False  # whether `stop_all` was called with `for_good`
 _lock = threading.RLock()  # a signal's handler may call `stop_all` while this thread holds it
 
 
-def _forget() -> None:
-    """A fork is not the parent of what its parent started, nor does it hold its parent's locks."""
+def _reset_after_fork() -> None:
+    """Clear the state in a forked child: it must not end its parent's programs, and holds none of its locks."""
     global _lock  # noqa: PLW0603
     _lock = threading.RLock()
-    _under_way.clear()
+    _running.clear()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)
+    os.register_at_fork(after_in_child=_reset_after_fork)
 atexit.register(stop_all)
 
 
 def _send(pid: int, number: int) -> None:
-    with suppress(ProcessLookupError, PermissionError):  # all gone; or, on macOS, all but reaped
+    with suppress(ProcessLookupError, PermissionError):  # the group has ended; on macOS, it is not reaped yet
         os.killpg(pid, number)
 
 
 def _written(pipe: int, text: memoryview) -> memoryview:
-    """What is left to write: nothing when nobody reads, which is a program's good right."""
+    """Write a part of the text; return the rest, which is empty if the program closed its input."""
     try:
         return text[os.write(pipe, text[:_CHUNK]) :]
     except BrokenPipeError:
@@ -197,8 +197,8 @@ def _written(pipe: int, text: memoryview) -> memoryview:
 
 
 @contextmanager
-def _interrupts_wait() -> Iterator[None]:
-    """Signals with a handler in Python, Ctrl-C above all, are handled after this: they would leave a group behind."""
+def _deferred_interrupts() -> Iterator[None]:
+    """Defer SIGINT and SIGTERM that have a handler in Python until the end, so that they leave no group running."""
     if threading.current_thread() is not threading.main_thread():  # signals are handled in the main thread only
         yield
         return

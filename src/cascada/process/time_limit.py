@@ -1,4 +1,4 @@
-"""Call of a function with a time limit, as far as the calling process can enforce one."""
+"""Call of a function with a time limit, which waits no longer but cannot stop the function."""
 
 from collections.abc import Callable, Mapping
 from queue import Empty, SimpleQueue
@@ -16,23 +16,24 @@ class TimedOut(StageProblem):
 
 
 def called_within(seconds: float, function: Callable[..., Any], inputs: Mapping[str, Any]) -> Any:
-    """What the function gives or raises; `TimedOut` if that takes longer, though the function runs on in a thread.
+    """Return the function's result or raise its exception; raise `TimedOut` if it takes longer than `seconds`.
 
-    Nothing can stop a Python function but the end of its process: that is what a pool of processes does.
+    After a timeout the function continues in a thread. Only the end of its process can stop a Python function, which is
+    how a pool of processes enforces a time limit.
     """
-    answers: SimpleQueue[tuple[bool, Any]] = SimpleQueue()
+    results: SimpleQueue[tuple[bool, Any]] = SimpleQueue()
 
     def call() -> None:
         try:
-            answers.put((True, function(**inputs)))
-        except BaseException as error:  # raised again where the function was called
-            answers.put((False, error))
+            results.put((True, function(**inputs)))
+        except BaseException as error:  # raised again in the calling thread
+            results.put((False, error))
 
     Thread(target=call, name="cascada stage", daemon=True).start()
     try:
-        fine, answer = answers.get(timeout=min(seconds, TIMEOUT_MAX))
+        succeeded, result = results.get(timeout=min(seconds, TIMEOUT_MAX))
     except Empty:
         raise TimedOut(seconds) from None
-    if not fine:
-        raise answer
-    return answer
+    if not succeeded:
+        raise result
+    return result

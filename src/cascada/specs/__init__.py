@@ -1,4 +1,4 @@
-"""Processes from files and names: what SPEC stands for on the command line, and `cascada.load`."""
+"""Loading of processes from files and names: the argument SPEC of the command line, and `cascada.load`."""
 
 from cascada.specs.spec import load
 

@@ -1,4 +1,4 @@
-"""SPEC on the command line: a built-in problem, `package.module:object`, `file.py:object`, or `file.toml`."""
+"""Loading of a SPEC: a built-in problem, `package.module:object`, `file.py:object`, or `file.toml`."""
 
 import sys
 from difflib import get_close_matches
@@ -16,14 +16,17 @@ from cascada.problems import PROBLEMS, Problem, by_name
 
 
 def load(spec: str) -> Network:
-    """The network that a SPEC names: a Network with all functions, a Problem, a callable that returns one, a file."""
+    """Return the network that a SPEC names: a Network, a Problem, a callable that returns one of them, or a file.
+
+    Raises `ArgumentError` if the SPEC cannot be loaded or is something else.
+    """
     if spec.lower().endswith(".toml"):
-        from cascada.specs.toml_file import load_toml  # pydantic: only where it is needed
+        from cascada.specs.toml_file import load_toml  # imports pydantic, which takes time
 
         return load_toml(Path(spec))
     place, colon, name = spec.rpartition(":")
     if place.lower().endswith(".toml"):
-        raise ArgumentError(f"a TOML file is a whole process: say {place}, without a colon; got {spec!r}.")
+        raise ArgumentError(f"a TOML file describes one whole process; got {spec!r}. Give {place}, without a colon.")
     if not colon:
         if spec in PROBLEMS:
             return by_name(spec).network
@@ -66,7 +69,7 @@ def _import(name: str) -> ModuleType:
 
 
 def _load_file(path: Path) -> ModuleType:
-    """Run a file as a module; its folder joins sys.path, so that it can import its neighbours."""
+    """Run a file as a module and return it; add its folder to sys.path, so that it can import files next to it."""
     if not path.is_file():
         raise ArgumentError(f"there is no file {path}.")
     folder = str(path.resolve().parent)

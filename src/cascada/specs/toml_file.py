@@ -1,4 +1,4 @@
-"""A process from a TOML file: its stages are commands."""
+"""Loading of a process from a TOML file, whose stages are commands."""
 
 import tomllib
 from pathlib import Path
@@ -20,14 +20,14 @@ from cascada.specs.toml_tables import (
     shown,
 )
 
-_LARGEST = 1 << 20  # bytes; a process of a hundred stages takes a twentieth of it
+_LARGEST = 1 << 20  # bytes; a process of a hundred stages has a twentieth of it
 
 
 def load_toml(path: Path) -> Network:
-    """The network that a file describes, with a `Command` for every stage; the error names all that is wrong with it.
+    """Return the network that a file describes, with a `Command` for every stage.
 
-    A stage that names no parents follows the stage before it in the file, as in `chain`; `parents = []` means none.
-    Commands run in the file's folder.
+    A stage without the key `parents` follows the stage before it in the file, as in `chain`; `parents = []` means none.
+    Commands run in the file's folder. Raises one `ArgumentError` that lists all mistakes in the file.
     """
     document, problems = _parsed(path), Problems(str(path))
     file = problems.read(FileTable, document, "")
@@ -39,7 +39,7 @@ def load_toml(path: Path) -> Network:
         stage = _stage(table, f"stage[{i}]", path.resolve().parent, problems)
         stages += [] if stage is None else [stage]
     problems.raise_any()
-    assert file is not None, "or there were problems"
+    assert file is not None, "raise_any raises if it could not be read"
     try:
         network = chain(*stages, objective=file.objective)
     except ArgumentError as error:
@@ -47,11 +47,11 @@ def load_toml(path: Path) -> Network:
     return network.mirrored() if file.sense == "minimise" else network
 
 
-def _stage(given: Any, path: str, folder: Path, problems: Problems) -> Stage | None:
-    """A stage, or None and what is wrong with it added."""
+def _stage(content: Any, path: str, folder: Path, problems: Problems) -> Stage | None:
+    """Return a stage; if it is invalid, add its mistakes to `problems` and return None."""
     before = len(problems.found)
-    table = problems.read(StageTable, given, path)
-    inner = given if isinstance(given, dict) else {}
+    table = problems.read(StageTable, content, path)
+    inner = content if isinstance(content, dict) else {}
     controls: dict[str, Control] = {}
     if isinstance(inner.get("controls"), dict):
         for name, one in inner["controls"].items():
@@ -80,35 +80,37 @@ def _stage(given: Any, path: str, folder: Path, problems: Problems) -> Stage | N
         return None
 
 
-def _control(name: str, given: Any, path: str, problems: Problems) -> Control | None:
+def _control(name: str, content: Any, path: str, problems: Problems) -> Control | None:
     if not name.strip() or "." in name:
         problems.add(path, "must have a name without dots")
-    if not isinstance(given, dict):
+    if not isinstance(content, dict):
         misplaced = ": what belongs to the stage stands above [stage.controls]"
         hint = misplaced if name in StageTable.model_fields else ""
-        problems.add(path, f"must be a table such as {{ low = 0, high = 1 }}; got {shown(given)}{hint}")
+        problems.add(path, f"must be a table such as {{ low = 0, high = 1 }}; got {shown(content)}{hint}")
         return None
-    table = problems.read(ControlTable, given, path)
+    table = problems.read(ControlTable, content, path)
     if table is None:
         return None
     try:
         if table.type == "real":
             return Real(table.low, table.high, table.log)
         if table.log or not table.low.is_integer() or not table.high.is_integer():
-            raise ArgumentError(f"an integer control needs whole numbers as its range, and no log; got {shown(given)}.")
+            raise ArgumentError(
+                f"an integer control needs whole numbers as its range, and no log; got {shown(content)}."
+            )
         return Integer(int(table.low), int(table.high))
     except ArgumentError as error:
         problems.add(path, f"is wrong: {error}")
         return None
 
 
-def _kernel(given: dict[str, Any], path: str, problems: Problems) -> Stationary | None:
-    kind = given.get("type")
+def _kernel(content: dict[str, Any], path: str, problems: Problems) -> Stationary | None:
+    kind = content.get("type")
     if not isinstance(kind, str) or kind not in KERNELS:
-        got = shown(kind) if "type" in given else "none"
+        got = shown(kind) if "type" in content else "none"
         problems.add(f"{path}.type", f"must be {' or '.join(map(shown, KERNELS))}; got {got}")
         return None
-    table = problems.read(KERNELS[kind], given, path)
+    table = problems.read(KERNELS[kind], content, path)
     if table is None:
         return None
     scales = tuple(table.lengthscale) if isinstance(table.lengthscale, list) else table.lengthscale
@@ -125,20 +127,20 @@ def _kernel(given: dict[str, Any], path: str, problems: Problems) -> Stationary 
 
 
 def _parsed(path: Path) -> dict[str, Any]:
-    """The tables of a file."""
+    """Return the tables of a file; `ArgumentError` if it is not TOML."""
     text = _text(path)
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        said = str(error).replace("Cannot overwrite a value", "A key is given twice")
+        reason = str(error).replace("Cannot overwrite a value", "A key is given twice")
         end = f"at the end, line {text.rstrip().count(chr(10)) + 1}"
-        raise ArgumentError(f"{path} is not TOML: {said.replace('at end of document', end)}.") from None
-    except (ValueError, RecursionError) as error:  # numbers and tables without end
+        raise ArgumentError(f"{path} is not TOML: {reason.replace('at end of document', end)}.") from None
+    except (ValueError, RecursionError) as error:  # a number with too many digits, or tables nested too deeply
         raise ArgumentError(f"{path} cannot be read as TOML: {error}.") from None
 
 
 def _text(path: Path) -> str:
-    """What is in the file; one that cannot be a description is not read to its end."""
+    """Return the text of a file; `ArgumentError` if it is missing, too large or not UTF-8."""
     content = b""
     try:
         if not path.exists():
@@ -148,8 +150,10 @@ def _text(path: Path) -> str:
         with path.open("rb") as file:
             content = file.read(_LARGEST + 1)
         if len(content) > _LARGEST:
-            raise ArgumentError(f"{path} is larger than {_LARGEST} bytes, and surely no description of a process.")
-        return content.decode("utf-8-sig")  # some editors put a mark at the beginning
+            raise ArgumentError(
+                f"{path} is larger than {_LARGEST} bytes, too large for a description of a process; give another file."
+            )
+        return content.decode("utf-8-sig")  # some editors write a byte order mark
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise ArgumentError(f"{path} must be text in UTF-8; line {line} is not: {error.reason}.") from None

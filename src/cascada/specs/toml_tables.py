@@ -1,7 +1,7 @@
-"""The keys of a TOML file that describes a process, and what is said about wrong ones.
+"""The keys of a TOML file that describes a process, and the messages about invalid ones.
 
-Each table is checked by itself against a flat model: so all that is wrong in a file is said at once, each with its key,
-and in words of ours: `stage[1].controls.T1.low (stage 'grind') must be a number; got "350"`.
+Each table is validated by itself against a flat model. So one error lists all mistakes in a file, each with its key and
+in our own words: `stage[1].controls.T1.low (stage 'grind') must be a number; got "350"`.
 """
 
 import re
@@ -20,7 +20,7 @@ _PER_INPUT = "a number above 0, or a list with one for every input"
 
 
 class Table(BaseModel):
-    """The base of all tables. The description of a key ends the sentence "… must be"."""
+    """The base of all tables. The description of a key completes the sentence "… must be"."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
@@ -62,7 +62,7 @@ class ControlTable(Table):
 
 
 class KernelTable(Table):
-    """What all kernels have."""
+    """The keys that all kernels have."""
 
     type: str
     lengthscale: float | list[float] = Field(1.0, description=_PER_INPUT)
@@ -91,18 +91,18 @@ T = TypeVar("T", bound=Table)
 
 @dataclass
 class Problems:
-    """What is wrong with a file, gathered while it is read."""
+    """The mistakes in a file, collected while it is read."""
 
     file: str
     about: str = ""  # the stage that is being read, by name if it has one
     found: list[str] = field(default_factory=list)
 
     def add(self, path: str, what: str) -> None:
-        """One more, with the key that it is about."""
+        """Add a mistake at the key `path`."""
         self.found.append(f"{path}{self.about and f' ({self.about})'} {what}")
 
     def read(self, model: type[T], table: Any, path: str) -> T | None:
-        """A table as its model, or None and what is wrong with it added: each key once, whatever is wrong with it."""
+        """Return a table as its model; if it is invalid, add one mistake per key and return None."""
         if not isinstance(table, dict):
             self.add(path, f"must be a table; got {shown(table)}")
             return None
@@ -120,13 +120,13 @@ class Problems:
             return None
 
     def raise_any(self) -> None:
-        """Raise one error with all of them, if there are any."""
+        """Raise one `ArgumentError` with all mistakes, if there are any."""
         if self.found:
             raise ArgumentError(f"{self.file}: " + ";\n".join(one.rstrip(".") for one in self.found) + ".")
 
 
 def _hint(key: str, model: type[Table]) -> str:
-    """What may have been meant by a key that is not known."""
+    """Return a hint about an unknown key: where it belongs, a similar key, or all keys."""
     if model is StageTable and key in FileTable.model_fields:
         return ": it stands at the top of the file, above the first [[stage]]"
     if model is FileTable and key in StageTable.model_fields:
@@ -136,12 +136,12 @@ def _hint(key: str, model: type[Table]) -> str:
 
 
 def as_key(key: str) -> str:
-    """A key as TOML has it, and not too long."""
+    """Return a key in TOML syntax, shortened if it is long."""
     return key if re.fullmatch(r"[A-Za-z0-9_-]{1,60}", key) else shown(key)
 
 
 def shown(value: Any) -> str:
-    """A value as TOML has it, more or less, and not too long."""
+    """Return a value in approximate TOML syntax, shortened if it is long."""
     text = "true" if value is True else "false" if value is False else repr(value)
     text = f'"{value}"' if isinstance(value, str) and value.isprintable() else text
     return text if len(text) <= 100 else f"{text[:100]}…"
