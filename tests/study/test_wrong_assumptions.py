@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cascada.errors import RefutedError
-from cascada.kernels import SquaredExponential
+from cascada.kernels import Separable, SquaredExponential
 from cascada.network import Network, Stage, chain, prior_beliefs
 from cascada.network.consistency import formula_evidence
 from cascada.problems import certified
@@ -136,3 +136,20 @@ def test_the_evidence_against_an_interval_has_enough_digits_to_show_the_violatio
     value, low, high = map(float, found.groups())
     assert low <= ends[0] < ends[1] <= high
     assert value > high if sign > 0 else value < low
+
+
+def test_the_norm_bound_of_a_joint_stage_is_enlarged() -> None:
+    joint = Stage(
+        "mix",
+        controls={"x": Real(-2, 2)},
+        outputs=["u", "v"],
+        kernel=Separable(SquaredExponential(1.0), ((1.0, 0.2), (0.2, 1.0))),
+        norm_bound=0.5,
+    )
+    last = Stage("test", kernel=SquaredExponential(1.0), norm_bound=3.0)
+    study = Study(chain(joint, last), on_violation="enlarge")
+    study.add_trial({"x": 0.0}, {"mix": [2.0, 1.0], "test": 0.5})
+    certificate = study.certificate()
+    assert certificate.kind == "estimated"
+    assert any("norm_bound of stage 'mix' raised from 0.5 to" in line for line in certificate.assumptions)
+    assert study.ask() is not None

@@ -35,7 +35,9 @@ def raised(network: Network, beliefs: Beliefs) -> tuple[Network, list[str]]:
 
     The beliefs are about the network's stages, or about one output of a stage each (see `Stage.part`).
     """
-    whole = {node.stage.part(o).name: (node, o) for node in network.nodes for o in node.stage.outputs}
+    # A joint norm has no parts: one number bounds all outputs of the stage.
+    separate = [node for node in network.nodes if not node.stage.joint]
+    whole = {node.stage.part(output).name: (node, output) for node in separate for output in node.stage.outputs}
     stages: dict[str, Stage] = {}
     changes: list[str] = []
     for name, evidence in beliefs.evidence.items():
