@@ -366,7 +366,7 @@ def places(value: Any) -> list[tuple[Any, Any]]:
 @st.composite
 def changed(draw: st.DrawFn) -> dict[str, Any]:
     document = copy.deepcopy(PROCESS)
-    for _ in range(draw(st.sampled_from([1, 1, 1, 2, 3]))):
+    for _ in range(draw(st.sampled_from([1, 1, 1, 1, 2, 3]))):
         if not document:
             break
         container, key = draw(st.sampled_from(places(document)))

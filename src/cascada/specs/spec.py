@@ -3,7 +3,8 @@
 import sys
 from difflib import get_close_matches
 from importlib import import_module
-from importlib.util import module_from_spec, spec_from_file_location
+from importlib.machinery import ModuleSpec, SourceFileLoader
+from importlib.util import module_from_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -75,11 +76,12 @@ def _load_file(path: Path) -> ModuleType:
     folder = str(path.resolve().parent)
     if folder not in sys.path:
         sys.path.insert(0, folder)
-    spec = spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None:
-        raise ArgumentError(f"{path} is not a Python file.")
-    module = module_from_spec(spec)
+    # Compiled from its source each time: cached byte code is not renewed if a file of the same length is written again
+    # within a second, and the process would be the old one.
+    code = SourceFileLoader(path.stem, str(path)).source_to_code(path.read_bytes(), str(path))
+    module = module_from_spec(ModuleSpec(path.stem, None, origin=str(path)))
+    module.__file__ = str(path)
     sys.modules[path.stem] = module
-    spec.loader.exec_module(module)
+    exec(code, module.__dict__)
     cloudpickle.register_pickle_by_value(module)  # workers on other machines do not have the file
     return module
