@@ -22,7 +22,12 @@ class ContradictionError(CascadaError):
     """Raised when the data contradict each other or the assumptions made about them.
 
     Example: the same input was observed with two different outputs although evaluations are free of noise.
+    `trials` are the numbers of the trials that contradict each other, where they are known.
     """
+
+    def __init__(self, *args: object, trials: tuple[int, ...] = ()) -> None:
+        super().__init__(*args)
+        self.trials = trials
 
 
 class NumericalError(CascadaError):

@@ -428,8 +428,8 @@ def test_the_table_has_a_column_for_every_control_and_output(opened: Open) -> No
 
 def test_a_contradiction_between_trials_may_be_stated(opened: Open) -> None:
     study = ran(opened(CHAIN), 1)
-    study.refute("trials 0 and 1 differ", contradiction=True)
-    assert study.state.refutations[0].contradiction
+    study.refute("trials 0 and 1 differ", trials=[0, 1])
+    assert study.state.refutations[0].trials == (0, 1)
     assert study.certificate().evidence == ("trials 0 and 1 differ",)
     assert study.gap is None
     with pytest.raises(RefutedError, match="trials 0 and 1 differ"):

@@ -1,14 +1,20 @@
 """Corrected and retracted results: a study ends up as if it had been told rightly from the start."""
 
+import math
 import re
+import shutil
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from cascada.algorithms import GPNUCB, NonAdaptive, RandomSearch, Situation, Suggestion
 from cascada.calibration import Calibration
 from cascada.errors import ArgumentError, ContradictionError, RefutedError, StoreError
+from cascada.kernels import SquaredExponential
 from cascada.network import Network, Stage, chain
 from cascada.process import Process
 from cascada.space import Integer, Real
@@ -19,6 +25,7 @@ from cascada.study.state import State
 from tests.network.cases import X, Y, stage, truth
 from tests.study.conftest import Clock
 from tests.study.test_one_log import WRONG, filled
+from tests.waiting import LONG
 
 Open = Callable[..., Study]
 CHAIN = chain(stage("f", controls=X), stage("g"))
@@ -494,3 +501,181 @@ def test_a_network_may_be_minimised(opened: Open) -> None:
     study = told(opened(network), typos={(1, "g"): -TYPO})
     study.correct(1, "g", right(1, "g"))
     assert facts(study) == facts(told(Study(network)))
+
+
+# ---- found by an attack: each of these ended in a false statement
+
+SE = SquaredExponential(1.0)
+COPIED_FORMULA = Network(
+    [
+        Stage("f", controls={"x": Real(-1, 1)}, kernel=SE, norm_bound=1.5),
+        Stage("s", parents=["f"], known=True, lipschitz=2.0, function=lambda f: 2 * f),
+        Stage("g", parents=["s"], outputs=["s", "c"], passes=["s"], kernel=SE, norm_bound=0.1),
+        Stage("h", parents=["g.s", "g.c"], kernel=SE, norm_bound=1.6),
+    ],
+    "h",
+)
+
+
+def test_copies_of_a_formula_follow_a_correction_of_its_input(opened: Open) -> None:
+    study = opened(COPIED_FORMULA)
+    trial = study.add_trial({"x": 0.5}, {"f": 0.3, "g": (0.6, 0.0), "h": 0.2})
+    assert dict(study.correct(trial, "f", 0.25).outputs) == {"f": (0.25,), "s": (0.5,), "g": (0.5, 0.0), "h": (0.2,)}
+
+
+def test_a_bound_after_correcting_the_input_of_a_copied_formula_holds() -> None:
+    """The true maximum is 1.5, at x = 1."""
+
+    def outputs(x: float) -> dict[str, Any]:
+        f = math.exp(-((x - 1) ** 2) / 2)
+        return {"f": f, "g": (2 * f, 0.0), "h": 1.5 * math.exp(-((2 * f - 2) ** 2) / 2)}
+
+    right, corrected = Study(COPIED_FORMULA), Study(COPIED_FORMULA)
+    right.add_trial({"x": 0.1}, outputs(0.1))
+    wrong = corrected.add_trial({"x": 0.1}, outputs(0.1) | {"f": 1.0, "g": (2.0, 0.0)})
+    for study in (right, corrected):
+        for x in (-1.0, -0.6, -0.2, 0.2, 0.6, 0.8, 1.0):
+            parts = ("f", "g", "h") if x < -0.5 else ("f", "g")
+            study.add_trial({"x": x}, {name: outputs(x)[name] for name in parts})
+    corrected.correct(wrong, "f", outputs(0.1)["f"])
+    certificate = corrected.certificate(cells=2000)
+    assert certificate.kind == "proven"
+    assert certificate.bound == right.certificate(cells=2000).bound
+    assert certificate.bound is not None
+    assert certificate.bound >= 1.5
+
+
+@pytest.mark.parametrize("tells", [["f", "g"], ["g", "f"], ["both"]])
+def test_a_copy_that_differs_from_its_formula_is_a_contradiction(opened: Open, tells: list[str]) -> None:
+    study, outputs = opened(COPIED_FORMULA), {"f": 0.3, "g": (0.9, 0.0)}
+    trial = study.begin_trial({"x": 0.5})
+    *first, last = [outputs] if tells == ["both"] else [{name: outputs[name]} for name in tells]
+    for part in first:
+        study.tell(trial, part)
+    with pytest.raises(ContradictionError, match="passes on 's'"):
+        study.tell(trial, last)
+
+
+def test_a_copy_of_a_formula_may_differ_by_its_last_digits(opened: Open) -> None:
+    study = opened(COPIED_FORMULA)
+    value = 2 * 0.3
+    trial = study.add_trial({"x": 0.5}, {"f": 0.3, "g": (math.nextafter(value, 1), 0.0), "h": 0.2})
+    assert trial.outputs["g"] == (value, 0.0)
+    assert study.tell(trial, {"h": 0.2}) == trial
+
+
+def test_another_value_of_a_formula_without_its_inputs_is_refused(opened: Open) -> None:
+    study = opened(COPIED_FORMULA)
+    trial = study.begin_trial({"x": 0.5})
+    study.tell(trial, {"s": 0.8})
+    with pytest.raises(ContradictionError, match=r"was told as \(0.8,\) before and now as \(0.9,\)"):
+        study.tell(trial, {"s": 0.9})
+
+
+def test_only_correcting_one_of_its_trials_ends_a_contradiction(opened: Open) -> None:
+    study = told(opened(CHAIN))
+    study.refute("trials 0 and 3 differ", trials=[0, 3])
+    study.correct(1, "g", study.trials[1].outputs["g"][0] + 1e-4)
+    assert study.certificate().kind == "refuted"
+    study.correct(3, "g", study.trials[3].outputs["g"][0] + 1e-4)
+    assert study.certificate().kind == "proven"
+
+
+def test_a_trial_of_another_process_of_the_same_name_cannot_be_corrected(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = f"sqlite:///{tmp_path}/studies.db"
+    study = Study.open(url, "alloy", CHAIN)
+    monkeypatch.setattr("cascada.store.database.this_process", lambda: "another machine:1")
+    trial = study.ask(lease=1000.0)
+    assert trial is not None
+    study.tell_stage(trial, "f", 0.5)
+    monkeypatch.undo()
+    with pytest.raises(StoreError, match="trial 0 is being run by the worker 'main'"):
+        study.correct(0, controls={"x": -1.0})
+    assert study.trials[0].controls == trial.controls
+    mine = study.ask(lease=1000.0)
+    assert mine is not None
+    assert study.correct(mine, controls={"x": -1.25}).controls == {"x": -1.25}
+
+
+def test_a_recommendation_does_not_use_a_bound_from_before_a_correction() -> None:
+    study = Study(CHAIN, algorithm=NonAdaptive(runs=4))
+    told(study)
+    before = study.certificate(cells=500)
+    study.correct(0, "f", study.trials[0].outputs["f"][0] + 1e-4)
+    recommendation = study.recommendation(before)
+    assert recommendation is not None
+    assert recommendation.bound == study.certificate().bound
+    assert study.certificate().kind == "proven"
+
+
+def test_a_refutation_that_a_correction_overtook_is_not_recorded(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/studies.db"
+    study = filled(Study.open(url, "alloy", WRONG))
+    revision = study.state.revision
+    Study.open(url, "alloy", WRONG).correct(0, "g", 0.1)
+    study._record(["a run gave 1.9, which no setting gives"], revision)
+    assert study.state.refutations == []
+
+
+def test_a_branch_of_an_amended_study_judges_nothing(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/studies.db"
+    study = told(Study.open(url, "alloy", CHAIN))
+    Study.open(url, "alloy", chain(stage("f", controls=X, norm_bound=3.0), stage("g")), amend=True)
+    study.refresh()
+    for either in (study, study.branch()):
+        with pytest.raises(StoreError, match="was amended by another process"):
+            either.certificate()
+
+
+def test_a_log_that_was_replaced_is_not_written_to(tmp_path: Path) -> None:
+    url, backup = f"sqlite:///{tmp_path}/studies.db", tmp_path / "backup.db"
+    Study.open(url, "alloy", CHAIN).close()
+    shutil.copy(tmp_path / "studies.db", backup)
+    study = told(Study.open(url, "alloy", CHAIN))
+    study.close()
+    for file in tmp_path.glob("studies.db*"):
+        file.unlink()
+    shutil.copy(backup, tmp_path / "studies.db")
+    with pytest.raises(StoreError, match="was deleted, or its log was replaced"):
+        study.enqueue_trial({"x": 0.0})
+    assert Study.open(url, "alloy").trials == ()
+
+
+def test_a_result_told_by_another_thread_during_an_ask_is_kept() -> None:
+    class Slow(RandomSearch):
+        def suggest(self, situation: Situation, rng: np.random.Generator) -> Suggestion:
+            if situation.trial == 1:
+                teller.start()
+                begun.wait(LONG)  # the other thread is about to tell
+            return super().suggest(situation, rng)
+
+    study, begun = Study(CHAIN, algorithm=Slow()), threading.Event()
+    trial = study.ask()
+    assert trial is not None
+
+    def tell() -> None:
+        begun.set()
+        study.tell(trial, PROCESS(trial.controls))
+
+    teller = threading.Thread(target=tell)
+    study.ask()
+    teller.join(LONG)
+    assert [trial.state for trial in study.trials] == ["complete", "running"]
+    assert [event.kind for event in study.events].count("told") == 1
+
+
+@pytest.mark.parametrize(
+    ("first", "again"),
+    [
+        ({"algorithm": "gpn_ucb"}, {"algorithm": GPNUCB()}),
+        ({"algorithm": GPNUCB()}, {"algorithm": "auto"}),
+        ({}, {"calibration": Calibration()}),
+        ({"calibration": Calibration()}, {"calibration": Calibration()}),
+    ],
+)
+def test_defaults_may_be_given_by_name_or_as_objects(tmp_path: Path, first: Any, again: Any) -> None:
+    url = f"sqlite:///{tmp_path}/studies.db"
+    Study.open(url, "alloy", CHAIN, **first)
+    assert Study.open(url, "alloy", CHAIN, **again).trials == ()

@@ -1,15 +1,15 @@
 """Consistency of observed values with the assumptions, and outputs of known stages that follow from observed ones."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from cascada.arrays import Array
 from cascada.confidence import Boxes
 from cascada.confidence.evidence import lipschitz_evidence
-from cascada.network.beliefs import Beliefs, StageBelief, run_values
+from cascada.network.beliefs import Beliefs, StageBelief
 from cascada.network.enclosure import enclose_network
-from cascada.network.formula import in_user_units, known_values
+from cascada.network.formula import in_user_units
 from cascada.network.slack import FORMULA_DIGITS, around_setting, output_slack
 from cascada.outwards import outside
 
@@ -66,19 +66,3 @@ def formula_evidence(stage: StageBelief, data: Array, trials: Sequence[int]) -> 
     off = off + FORMULA_DIGITS * np.abs(outputs).max(axis=0, initial=0.0)
     found = lipschitz_evidence(inputs, outputs, first.astype(np.int64), declared.lipschitz, off)
     return tuple(f"Stage {declared.name!r}: {one.in_words(one.of_output(declared.outputs), numbers)}" for one in found)
-
-
-def formula_outputs(
-    beliefs: Beliefs, controls: Array, outputs: Mapping[str, Sequence[float]]
-) -> dict[str, tuple[float, ...]]:
-    """The outputs of known stages that follow from the observed ones at controls (d,) in user units."""
-    known: dict[str, tuple[float, ...]] = {}
-    for stage in beliefs.stages:
-        name = stage.node.stage.name
-        if not stage.node.stage.known or name in outputs:
-            continue
-        values = run_values(beliefs.network, controls[None], [{**outputs, **known}])
-        inputs = values[:, list(stage.node.inputs)]
-        if np.isfinite(inputs).all():
-            known[name] = tuple(known_values(stage, inputs)[0].tolist())
-    return known

@@ -81,6 +81,14 @@ class StoredTransaction:
         held = sa.select(LEASES.c.trial).where(LEASES.c.study == self._study, LEASES.c.until >= now)
         return set(self._connection.execute(held).scalars())
 
+    def is_held_elsewhere(self, trial: int, worker: str) -> bool:
+        """See `Transaction.is_held_elsewhere`."""
+        of_trial = sa.select(LEASES).where(LEASES.c.study == self._study, LEASES.c.trial == trial)
+        row = self._connection.execute(of_trial.where(LEASES.c.until >= _now(self._connection))).first()
+        if row is None or (row.worker, row.process) == (worker, this_process()):
+            return False
+        return row.process == this_process() or not is_gone(row.process)
+
 
 class StoredJournal:
     """See `Journal`: the log of one study in a store."""

@@ -156,9 +156,16 @@ def _without_defaults(fields: Mapping[str, Any], defaults: Mapping[str, Any]) ->
     return {k: v for k, v in fields.items() if k not in defaults or canonical(v) != canonical(defaults[k])}
 
 
-def same(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
-    """Whether two descriptions are of the same study."""
-    return not differences(old, new)
+def with_names(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The algorithm by its name, if its fields are at their defaults, and no calibration if that is the default."""
+    algorithm, calibration = (_without_class_defaults(settings[k], whole=True) for k in ("algorithm", "calibration"))
+    names = {kind.__name__: name for name, kind in NAMES.items() if name != "auto"}
+    if isinstance(algorithm, Mapping) and set(algorithm) == {"type"}:
+        algorithm = names.get(algorithm["type"], algorithm)
+    return {
+        "algorithm": algorithm if isinstance(algorithm, str) else settings["algorithm"],
+        "calibration": None if calibration == {"type": "Calibration"} else settings["calibration"],
+    }
 
 
 def describe_algorithm(algorithm: str | Algorithm) -> Any:

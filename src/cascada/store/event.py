@@ -52,6 +52,10 @@ class Event:
     data: Mapping[str, Any]
     at: float  # seconds since 1970, for people: no computation depends on it
 
+    def is_same(self, other: "Event") -> bool:
+        """Whether another event stands for the same change, whatever became of the types of its data in a store."""
+        return (self.number, self.kind, self.trial, self.at) == (other.number, other.kind, other.trial, other.at)
+
     def to_json(self) -> str:
         """One line of an export."""
         fields = {"number": self.number, "kind": self.kind, "trial": self.trial, "data": self.data, "at": self.at}

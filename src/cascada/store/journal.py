@@ -1,5 +1,6 @@
 """A study's log and leases, behind one interface; the journal of a study in memory."""
 
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -29,6 +30,9 @@ class Transaction(Protocol):
 
     def leased(self) -> set[int]:
         """The trials whose lease has not run out."""
+
+    def is_held_elsewhere(self, trial: int, worker: str) -> bool:
+        """Whether another worker, or another live process of the same name, runs a trial under a lease."""
 
 
 class Journal(Protocol):
@@ -65,15 +69,17 @@ class MemoryJournal:
 
     def __init__(self, *, shared: bool = False) -> None:
         self.shared = shared
+        self._lock = threading.RLock()
         self._events: tuple[Event, ...] = ()
         self._leases: dict[int, _Lease] = {}
 
     @contextmanager
     def hold(self) -> Iterator["_MemoryTransaction"]:
-        """See `Journal.hold`."""
-        transaction = _MemoryTransaction(list(self._events), dict(self._leases))
-        yield transaction
-        self._events, self._leases = tuple(transaction.events), transaction.leases
+        """See `Journal.hold`; other threads wait."""
+        with self._lock:
+            transaction = _MemoryTransaction(list(self._events), dict(self._leases))
+            yield transaction
+            self._events, self._leases = tuple(transaction.events), transaction.leases
 
     def events(self, number: int = 0) -> list[Event]:
         """See `Journal.events`."""
@@ -81,9 +87,10 @@ class MemoryJournal:
 
     def beat(self, worker: str, trial: int | None = None) -> bool:
         """See `Journal.beat`."""
-        mine = {n: lease for n, lease in self._leases.items() if lease.worker == worker and trial in (None, n)}
-        self._leases |= {n: replace(lease, until=time.time() + lease.seconds) for n, lease in mine.items()}
-        return bool(mine)
+        with self._lock:
+            mine = {n: lease for n, lease in self._leases.items() if lease.worker == worker and trial in (None, n)}
+            self._leases |= {n: replace(lease, until=time.time() + lease.seconds) for n, lease in mine.items()}
+            return bool(mine)
 
     def close(self) -> None:
         """Nothing to do."""
@@ -113,3 +120,6 @@ class _MemoryTransaction:
     def leased(self) -> set[int]:
         now = time.time()
         return {trial for trial, lease in self.leases.items() if lease.until >= now}
+
+    def is_held_elsewhere(self, trial: int, worker: str) -> bool:
+        return trial in self.leased() and self.leases[trial].worker != worker

@@ -100,14 +100,10 @@ def _trials(
 
 def _refuted(events: Iterable[Event], described: int) -> bool:
     """Whether the log says that the present assumptions are wrong: see `State.refutations`."""
-    lasting = passing = False
+    found: list[Mapping[str, Any]] = []
     for event in events:
-        data: Mapping[str, Any] = event.data
-        if event.kind == "note" and "refuted" in data and data.get("assumed") in (None, described):
-            if data.get("assumed") is not None or data.get("contradiction"):
-                passing = True
-            else:
-                lasting = True
+        if event.kind == "note" and "refuted" in event.data and event.data.get("assumed") in (None, described):
+            found.append(event.data)
         elif event.kind in ("corrected", "retracted"):
-            passing = False
-    return lasting or passing
+            found = [n for n in found if n.get("assumed") is None and event.trial not in n.get("trials", ())]
+    return bool(found)

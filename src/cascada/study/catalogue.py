@@ -18,6 +18,7 @@ from cascada.store.description import (
     describe_algorithm,
     differences,
     network_from,
+    with_names,
 )
 from cascada.store.event import Event
 from cascada.store.summary import StudySummary, last_description, summarised
@@ -162,6 +163,7 @@ def _differences(stored: Mapping[str, Any], description: Mapping[str, Any], netw
     """Where a description differs from the stored one; "auto" is the algorithm that it stands for."""
     old, new = ({**d, "settings": dict(d["settings"])} for d in (completed(stored), completed(description)))
     for settings in (old["settings"], new["settings"]):
+        settings |= with_names(settings)
         if isinstance(settings["algorithm"], str):
             settings["algorithm"] = resolved_name(settings["algorithm"], network)
     return differences(old, new)

@@ -46,6 +46,8 @@ class Certificate:
     maximised: bool = True
     #: What an estimated bound still lacks before its gap is shown, in words; empty once it lacks nothing.
     missing: str = ""
+    #: How many corrections of the study it takes into account: a later one may raise the bound.
+    corrections: int = 0
 
     @property
     def shown(self) -> Shown | None:

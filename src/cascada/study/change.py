@@ -110,8 +110,8 @@ class Change:
     def _correctable(self, number: int, worker: str) -> Trial:
         """A trial that no other worker runs."""
         trial = trial_at(self.trials, number)
-        holder = self._draft.holders.get(number, worker)
-        if holder != worker and number in self.log.leased():
+        holder = self._draft.holders.get(number)
+        if holder is not None and self.log.is_held_elsewhere(number, worker):
             raise StoreError(
                 f"trial {number} is being run by the worker {holder!r}; wait until its run has ended, or stop the "
                 f"worker, and correct it then."

@@ -118,4 +118,5 @@ def _certificate(model: Model, state: State, settings: Settings, bound: float | 
         over="the box of controls" if candidates is None else f"the {len(candidates):,} candidates",
         maximised=sign > 0,
         missing=str(model.probation) if _untested(model, state, settings) else "",
+        corrections=state.revision,
     )

@@ -139,7 +139,8 @@ def run_trials(
             finished |= {run.trial.number: run for run in pace.waited(workers.wait)}
             while (number := min(under_way if in_order else finished, default=None)) in finished:
                 contradiction = _tell(study, finished[number])
-                del finished[number], under_way[number]
+                del finished[number]
+                under_way.pop(number, None)
                 if contradiction:
                     return "contradiction"
                 show(study)
@@ -170,7 +171,7 @@ def _tell(study: Study, run: EndedRun) -> bool:
         # Told even if it failed and nothing was observed: the objective may come before the failure.
         trial = study.tell(run.trial, run.outputs)
     except ContradictionError as error:
-        study.refute(str(error), contradiction=True)
+        study.refute(str(error), trials=error.trials)
         with suppress(ContradictionError):  # another worker may have completed it
             study.fail(run.trial, str(error))
         return True

@@ -47,8 +47,7 @@ class Reader:
 
     def refresh(self) -> None:
         """Read what other processes appended."""
-        if self._journal.shared:
-            self._state = self._state.replayed(self._journal.events(self._state.count))
+        self._state = self._state.replayed(self._journal.events(self._state.count))
 
     @property
     def state(self) -> State:
@@ -171,8 +170,8 @@ class Reader:
         known = {refutation.reason for refutation in state.refutations}
         new = [reason for reason in model.found if reason not in known]
         if new:
-            self._record(new)
+            self._record(new, state.revision)
         return found
 
-    def _record(self, refutations: list[str]) -> None:
+    def _record(self, refutations: list[str], revision: int) -> None:
         """What to do with contradictions that a bound showed; a reader writes nothing."""

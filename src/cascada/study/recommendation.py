@@ -85,8 +85,10 @@ def recommend(
     if controls is None:
         return None
     now = without_bound(model, state, settings)
-    if certificate is None or (certificate.kind, certificate.assumptions) != (now.kind, now.assumptions):
-        certificate = certify(model, state, settings)  # bounds survive more data, but not a changed assumption
+    rests_on = [None if c is None else (c.kind, c.assumptions, c.corrections) for c in (certificate, now)]
+    if certificate is None or rests_on[0] != rests_on[1]:
+        # Bounds survive more data, but neither a changed assumption nor a correction.
+        certificate = certify(model, state, settings)
     try:
         return recommendation_at(model.judging, controls, settings.candidates, certificate)
     except RefutedError as error:

@@ -28,8 +28,8 @@ class Refutation:
     reason: str
     #: The event that says what was assumed, if a bound showed it: it speaks against nothing else.
     assumed: int | None = None
-    #: Whether two observations contradict each other: correcting one of them may resolve it.
-    contradiction: bool = False
+    #: The trials whose observations contradict each other, if that is the reason: correcting one of them ends it.
+    trials: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +39,7 @@ class State:
     network: Network
     rules: Rules
     count: int = 0  #: events so far
+    last: Event | None = None  #: the last of them
     trials: tuple[Trial, ...] = ()
     holders: Mapping[int, str] = field(default_factory=dict)  #: trials under a lease → their workers
     #: What a model learns from: a trial as it was after each of its observations, and refutations.
@@ -128,7 +129,7 @@ class Draft:
         self._taken: set[bytes] | None = None  # copied when a trial is added
         self._notes = before.notes
         self.count, self._revision, self._ended = before.count, before.revision, before.ended
-        self._changes = before.changes
+        self._changes, self._last = before.changes, before.last
         self._described, self._fits = before.described, before.fits
 
     def observed(self, number: int, outputs: Any) -> Trial:
@@ -142,6 +143,7 @@ class Draft:
         return replace(
             self._before,
             count=self.count,
+            last=self._last,
             trials=tuple(self.trials),
             holders=self.holders,
             lessons=tuple(self._lessons),
@@ -175,6 +177,7 @@ class Draft:
         elif event.kind == "note":
             self._lessons += _refutation(event, self._described)
         self.count += 1
+        self._last = event
         self._changes += event.kind not in ("asked", "calibrated")
 
     def _update_holder(self, event: Event, number: int) -> None:
@@ -240,7 +243,7 @@ def _relearned(lessons: Iterable[Trial | Refutation], after: Trial, network: Net
     last: Mapping[str, Any] = {}
     for lesson in lessons:
         if isinstance(lesson, Refutation):
-            if lesson.assumed is None and not lesson.contradiction:
+            if lesson.assumed is None and after.number not in lesson.trials:
                 yield lesson
         elif lesson.number != after.number:
             yield lesson
@@ -271,8 +274,8 @@ def _refutation(event: Event, described: int) -> list[Refutation]:
     """What a note refutes of the present assumptions: at most one statement."""
     if "refuted" not in event.data or event.data.get("assumed") not in (None, described):
         return []
-    contradiction = bool(event.data.get("contradiction", False))
-    return [Refutation(str(event.data["refuted"]), event.data.get("assumed"), contradiction)]
+    trials = tuple(map(int, event.data.get("trials", ())))
+    return [Refutation(str(event.data["refuted"]), event.data.get("assumed"), trials)]
 
 
 def _text(reason: Any) -> str | None:

@@ -128,7 +128,7 @@ class Study(Reader):
             for number, worker in self._state.holders.items():  # its trials are under way here, too
                 transaction.lease(number, worker, LONGEST_LEASE)
         other = Study.over(journal, self._state, self._settings, name=self.name, worker=self.worker)
-        other._model = self._model.copy()
+        other._model, other._assumed = self._model.copy(), self._assumed
         return other
 
     # ---- asking and telling
@@ -240,12 +240,12 @@ class Study(Reader):
         with self._change() as change:
             change.append("note", None, {"text": str(text)})
 
-    def refute(self, reason: str, *, contradiction: bool = False) -> None:
+    def refute(self, reason: str, *, trials: Sequence[int] = ()) -> None:
         """State that an assumption is wrong (the process is not deterministic, say): nothing is proven from now on.
 
-        `contradiction`: two observations contradict each other, so that correcting one of them ends it.
+        `trials`: those whose observations contradict each other, if that is the reason; correcting one of them ends it.
         """
-        data = {"refuted": str(reason)} | ({"contradiction": True} if contradiction else {})
+        data = {"refuted": str(reason)} | ({"trials": list(trials)} if trials else {})
         with self._change() as change:
             change.append("note", None, data)
 
@@ -286,8 +286,9 @@ class Study(Reader):
         """Until the block ends, trials are asked for under a lease, and signs of life are given for them."""
         before = self._lease
         # In memory only this process can take a trial over, and it knows what it runs.
-        self._lease = checked_lease(lease) if self._journal.shared else LONGEST_LEASE
-        beats = signs_of_life(lambda: self._journal.beat(self.worker), lease) if self._journal.shared else nullcontext()
+        stored = not isinstance(self._journal, MemoryJournal)
+        self._lease = checked_lease(lease) if stored else LONGEST_LEASE
+        beats = signs_of_life(lambda: self._journal.beat(self.worker), lease) if stored else nullcontext()
         try:
             with beats:
                 yield
@@ -320,17 +321,24 @@ class Study(Reader):
 
     # ---- inside
 
-    def _record(self, refutations: list[str]) -> None:
-        """Write contradictions that a bound showed into the log, for all processes."""
+    def _record(self, refutations: list[str], revision: int) -> None:
+        """Write contradictions that a bound showed into the log, for all processes, unless a correction came first."""
         with self._change() as change:
-            for reason in refutations:
+            for reason in refutations if change.state.revision == revision else ():
                 change.append("note", None, {"refuted": reason, "assumed": self._assumed})
 
     @contextmanager
     def _change(self) -> Iterator[Change]:
         """A change of the study with all that others appended before; nothing is changed if the block raises."""
         with self._journal.hold() as log:
-            change = Change(log, self._state.replayed(log.since(self._state.count)))
+            last = self._state.last
+            events = log.since(self._state.count - (last is not None))
+            if last is not None and (not events or not events[0].is_same(last)):
+                raise StoreError(
+                    f"the study {self.name!r} was deleted, or its log was replaced, by a backup, say; open it again. "
+                    f"Nothing was written."
+                )
+            change = Change(log, self._state.replayed(events[last is not None :]))
             yield change
         self._state = change.state
 

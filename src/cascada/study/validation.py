@@ -1,6 +1,6 @@
 """Validation of reported controls and outputs: their form, formulas, copies, and contradictions between runs."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +12,6 @@ from cascada.confidence import Boxes
 from cascada.errors import ArgumentError, ContradictionError
 from cascada.gp.rounding import SMALLEST_JITTER
 from cascada.network import Beliefs, Network, Node, Outputs, prior_beliefs, run_values
-from cascada.network.consistency import formula_outputs
 from cascada.network.formula import known_values
 from cascada.network.outputs import UnusableResult, as_outputs_of
 from cascada.network.slack import output_slack
@@ -59,10 +58,11 @@ class Rules:
 
     # ---- outputs
 
-    def with_outputs(self, before: Trial, outputs: Any) -> Trial:
+    def with_outputs(self, before: Trial, outputs: Any, *, following: Collection[str] = ()) -> Trial:
         """The trial with these outputs too, and those of formulas that follow; complete once the objective is known.
 
-        Raises `ArgumentError` for invalid outputs, and `ContradictionError` if they differ from earlier ones.
+        Raises `ArgumentError` for invalid outputs, and `ContradictionError` if they differ from earlier ones. In stages
+        of the names `following`, copies take the values of their originals instead.
         """
         if not isinstance(outputs, Mapping):
             raise ArgumentError(f"tell the outputs as a dict of stages, {{'stage': outputs}}; got {outputs!r}.")
@@ -70,17 +70,16 @@ class Rules:
         for name, result in outputs.items():
             node = self._network.node(name)
             values = self.outputs(before.number, name, result)
-            if node.stage.known and name in known:  # worked out before; the last digits may differ
-                self._formula_values(before, {**known, name: values})
+            if node.stage.known and name in self._derived(before.controls, known):  # its last digits may differ
+                self._settled(before, {**known, name: values}, following)
                 continue
             if known.get(name, values) != values:
                 raise ContradictionError(
-                    f"trial {before.number}: stage {name!r} was told as {known[name]} before and now as {values}."
+                    f"trial {before.number}: stage {name!r} was told as {known[name]} before and now as {values}.",
+                    trials=(before.number,),
                 )
             known[name] = values
-        self._check_copies(before, known)
-        known |= self._formula_values(before, known)
-        known |= formula_outputs(self._formulas, self._network.domain.row(before.controls), known)
+        known = self._settled(before, known, following)
         value = self._network.objective_of(known)
         if value is None:
             return replace(before, outputs=known)
@@ -96,34 +95,42 @@ class Rules:
             controls = self.changed_controls(trial, data["controls"])
             if controls == trial.controls:
                 raise ArgumentError(f"trial {trial.number} has these controls already: there is nothing to correct.")
-            return self._again(trial, controls, self._with_copies(controls, measured))
+            return self._again(trial, controls, measured, self._names)
         name = self._reported(trial, data["stage"], "correct")
         values = self.outputs(trial.number, name, data["outputs"])
         if values == trial.outputs[name]:
             raise ArgumentError(
                 f"trial {trial.number}: stage {name!r} is {values} already: there is nothing to correct."
             )
-        after = self._with_copies(trial.controls, {**measured, name: values})
-        return self._again(trial, trial.controls, {**after, name: values})  # its own copies are validated
+        others = [other for other in self._names if other != name]  # its own copies are validated
+        return self._again(trial, trial.controls, {**measured, name: values}, others)
 
     def retracted(self, trial: Trial, stage: Any) -> Trial:
         """The trial without the outputs of a stage; one that was complete runs again, without a lease."""
         measured = self._measured(trial)
         del measured[self._reported(trial, stage, "retract")]
-        return self._again(trial, trial.controls, measured)
+        return self._again(trial, trial.controls, measured, ())
 
-    def _again(self, trial: Trial, controls: Mapping[str, float | int], outputs: Outputs) -> Trial:
+    def _again(
+        self, trial: Trial, controls: Mapping[str, float | int], outputs: Outputs, following: Collection[str]
+    ) -> Trial:
         state = "running" if trial.state == "complete" else trial.state
-        return self.with_outputs(replace(trial, controls=controls, outputs={}, value=None, state=state), outputs)
+        bare = replace(trial, controls=controls, outputs={}, value=None, state=state)
+        return self.with_outputs(bare, outputs, following=following)
+
+    @property
+    def _names(self) -> list[str]:
+        return [node.stage.name for node in self._network.nodes]
+
+    def _derived(self, controls: Mapping[str, float | int], outputs: Mapping[str, tuple[float, ...]]) -> list[str]:
+        """The formulas whose inputs are known."""
+        values = run_values(self._network, self._network.domain.row(controls)[None], [outputs])[0]
+        formulas = [node for node in self._network.nodes if node.stage.known]
+        return [node.stage.name for node in formulas if np.isfinite(values[list(node.inputs)]).all()]
 
     def _measured(self, trial: Trial) -> Outputs:
         """The outputs of a trial without those that formulas derive from others."""
-        values = run_values(self._network, self._network.domain.row(trial.controls)[None], [trial.outputs])[0]
-        derived = [
-            node.stage.name
-            for node in self._network.nodes
-            if node.stage.known and np.isfinite(values[list(node.inputs)]).all()
-        ]
+        derived = self._derived(trial.controls, trial.outputs)
         return {name: values for name, values in trial.outputs.items() if name not in derived}
 
     def _reported(self, trial: Trial, stage: Any, act: str) -> str:
@@ -148,60 +155,71 @@ class Rules:
         except UnusableResult as error:
             raise ArgumentError(f"trial {number}: stage {stage!r} {error}.") from None
 
-    def _check_copies(self, trial: Trial, outputs: Mapping[str, tuple[float, ...]]) -> None:
-        """Raise `ContradictionError` if an output that a stage passes on differs from the input that it copies."""
-        known = {("", name): float(value) for name, value in trial.controls.items()}
-        for node in self._network.nodes:
-            for output, value in zip(node.stage.outputs, outputs.get(node.stage.name, ()), strict=False):
-                known[node.stage.name, output] = value
-        for node in self._network.nodes:
-            for output in node.stage.passes:
-                original, copy = known.get(self._original(node, output)), known.get((node.stage.name, output))
-                if original is not None and copy is not None and original != copy:
-                    raise ContradictionError(
-                        f"trial {trial.number}: stage {node.stage.name!r} passes on {output!r}, which is "
-                        f"{original:.17g}, but was told as {copy:.17g}."
-                    )
+    def _settled(self, trial: Trial, outputs: Outputs, following: Collection[str]) -> Outputs:
+        """The outputs with the formulas' own values wherever their inputs are known, and exact copies of passed inputs.
 
-    def _with_copies(self, controls: Mapping[str, float | int], outputs: Outputs) -> Outputs:
-        """The outputs, with the present value of its original wherever a stage passes an input on."""
-        known = {("", name): float(value) for name, value in controls.items()}
-        found = dict(outputs)
-        for node in self._network.nodes:  # parents first
+        Raises `ContradictionError` if another value was reported, by more than the rounding of a formula; in stages of
+        the names `following`, copies take the values of their originals.
+        """
+        network, found = self._network, dict(outputs)
+        controls = network.domain.row(trial.controls)[None]
+        known = {("", name): float(value) for name, value in trial.controls.items()}
+        slacks: dict[tuple[str, str], float] = {}  # of formulas' outputs and of copies of them
+        for node in network.nodes:  # parents first, so that formulas and copies of each other are settled in one pass
             name, stage = node.stage.name, node.stage
-            if name in found:
-                named = dict(zip(stage.outputs, found[name], strict=True))
-                named |= {o: known.get(self._original(node, o), named[o]) for o in stage.passes}
-                known |= {(name, output): value for output, value in named.items()}
-                found[name] = tuple(named.values())
+            if stage.known:
+                inputs = run_values(network, controls, [found])[:, list(node.inputs)]
+                if np.isfinite(inputs).all():
+                    found[name], slack = self._formula_values(trial, node, inputs, found.get(name))
+                    slacks |= {(name, output): float(s) for output, s in zip(stage.outputs, slack, strict=True)}
+            elif name in found:
+                found[name] = self._with_copies(trial, node, found[name], known, slacks, name in following)
+            known |= {(name, o): value for o, value in zip(stage.outputs, found.get(name, ()), strict=False)}
         return found
+
+    def _formula_values(
+        self, trial: Trial, node: Node, inputs: Array, reported: tuple[float, ...] | None
+    ) -> tuple[tuple[float, ...], Array]:
+        """A formula's own outputs at known inputs (1, d), and their rounding slack."""
+        belief = next(stage for stage in self._formulas.stages if stage.node.stage.name == node.stage.name)
+        right = known_values(belief, inputs)[0]
+        told = right if reported is None else np.array(reported)
+        slack = output_slack(belief, Boxes(inputs, inputs), np.maximum(np.abs(right), np.abs(told)))
+        if np.any(np.abs(right - told) > slack):
+            raise ContradictionError(
+                f"trial {trial.number}: the known stage {node.stage.name!r} was told as {tuple(told.tolist())}, but "
+                f"its formula gives {tuple(right.tolist())}. Leave it out: it follows from its inputs.",
+                trials=(trial.number,),
+            )
+        return tuple(right.tolist()), slack
+
+    def _with_copies(
+        self,
+        trial: Trial,
+        node: Node,
+        outputs: tuple[float, ...],
+        known: Mapping[tuple[str, str], float],
+        slacks: dict[tuple[str, str], float],
+        follows: bool,
+    ) -> tuple[float, ...]:
+        """The outputs of a stage with the values of the inputs that it passes on."""
+        named = dict(zip(node.stage.outputs, outputs, strict=True))
+        for output in node.stage.passes:
+            place = self._original(node, output)
+            original, slack = known.get(place, named[output]), slacks.get(place, 0.0)
+            if not follows and abs(original - named[output]) > slack:
+                raise ContradictionError(
+                    f"trial {trial.number}: stage {node.stage.name!r} passes on {output!r}, which is "
+                    f"{original:.17g}, but was told as {named[output]:.17g}.",
+                    trials=(trial.number,),
+                )
+            named[output], slacks[node.stage.name, output] = original, slack
+        return tuple(named.values())
 
     def _original(self, node: Node, output: str) -> tuple[str, str]:
         """The stage, "" for a control, and the name of the input that an output is a copy of."""
         owners = [p for p in node.parents if output in self._network.node(p).stage.outputs] or [""]
         return owners[0], output
-
-    def _formula_values(self, trial: Trial, outputs: Mapping[str, tuple[float, ...]]) -> Outputs:
-        """The formulas' own values of known stages that were reported and whose inputs are known: these are kept.
-
-        Raises `ContradictionError` if something else was reported.
-        """
-        values = run_values(self._network, self._network.domain.row(trial.controls)[None], [outputs])
-        found: Outputs = {}
-        for stage in self._formulas.stages:
-            name = stage.node.stage.name
-            inputs = values[:, list(stage.node.inputs)]
-            if not stage.node.stage.known or name not in outputs or not np.isfinite(inputs).all():
-                continue
-            right, reported = known_values(stage, inputs)[0], np.array(outputs[name])
-            larger = np.maximum(np.abs(right), np.abs(reported))
-            if np.any(np.abs(right - reported) > output_slack(stage, Boxes(inputs, inputs), larger)):
-                raise ContradictionError(
-                    f"trial {trial.number}: the known stage {name!r} was told as {tuple(reported.tolist())}, but its "
-                    f"formula gives {tuple(right.tolist())}. Leave it out: it follows from its inputs."
-                )
-            found[name] = tuple(right.tolist())
-        return found
 
     # ---- the same inputs with different outputs
 
@@ -215,7 +233,8 @@ class Rules:
                     if number != trial.number and number < len(trials) and self._has(trials[number], key, before):
                         raise ContradictionError(
                             f"trial {trial.number}: stage {name!r} was told as {outputs}, but as {before} for the "
-                            f"same inputs in trial {number}. Runs have to be free of noise."
+                            f"same inputs in trial {number}. Runs have to be free of noise.",
+                            trials=(trial.number, number),
                         )
 
     def remember(self, trial: Trial) -> None:
