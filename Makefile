@@ -43,7 +43,7 @@ demo: $(STAMP) ## run the main job on a small built-in process
 # Three workers for two cores, because some tests wait; one that has nothing left to do takes tests from the others.
 TESTS := $(BIN)/python -m pytest -n 3 --dist worksteal -q
 
-check: lint ## lint, types and the quick tests, for whoever edits (80 seconds)
+check: lint ## lint, types and the quick tests (80 seconds)
 	$(TESTS) -m 'not slow'
 
 test: lint postgresql compiler chromium ## lint, types and every test (eight minutes)

@@ -187,7 +187,7 @@ def test_the_studies_of_a_store_are_listed_renamed_and_deleted(right: dict[str, 
     kept = invoke("delete", "alloy 2", text="n\n")
     assert kept.exit_code == 1
     assert "Delete the study 'alloy 2' with its 1 trial? [y/N]" in kept.stdout
-    assert invoke("delete", "alloy 2", text="").exit_code == 1  # nobody answers
+    assert invoke("delete", "alloy 2", text="").exit_code == 1  # no answer
     refused(invoke("delete", "alloy 2", "--json"), 2, "nothing was deleted: with --json, say --yes as well")
     refused(invoke("delete", "alloy"), 1, "there is no study 'alloy'")
     assert len(found(invoke("studies", "--json"))["studies"]) == 2

@@ -235,7 +235,7 @@ def test_several_trials_at_once_and_leases(call: Call) -> None:
     assert [trial["number"] for trial in several] == [0, 1, 2]
     assert len({tuple(trial["controls"].values()) for trial in several}) == 3
     brief = found(call(*ask, "--lease", "0.001"))
-    assert found(call(*ask))["controls"] == brief["controls"], "nobody was heard of in time"
+    assert found(call(*ask))["controls"] == brief["controls"], "the lease ran out"
     text = call("ask", "--study", "alloy", "-n", "2").output.splitlines()
     assert (text[0], text[3]) == ("trial 4", "trial 5")
     refused(call(*ask, "--lease", "-1"), 2, "lease must be a number of seconds above 0")

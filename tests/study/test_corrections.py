@@ -378,7 +378,7 @@ def test_a_retracted_objective_reopens_the_trial(opened: Open, tell: Tell) -> No
     assert study.state.holders == {}
     assert study.certificate().kind == "proven"
     assert study.state.notes == {3: (f"g = {TYPO!r} was retracted (the wrong sample)",)}
-    assert study.take_up() == 0  # without a lease nobody takes it over
+    assert study.take_up() == 0  # without a lease it is not taken over
     assert study.tell_stage(3, "g", right(3, "g")).state == "complete"
     if tell is by_stage:  # told in the same order
         assert facts(study) == facts(told(Study(CHAIN), tell))
