@@ -506,7 +506,7 @@ def test_a_worker_does_not_take_up_the_trials_of_a_live_namesake(
 ) -> None:
     study = opened(CHAIN)
     with monkeypatch.context() as elsewhere:
-        elsewhere.setattr("cascada.store.database.this_process", lambda: "another machine:1")
+        elsewhere.setattr("cascada.store.transaction.this_process", lambda: "another machine:1")
         study.ask(lease=60.0)
     if study.shared:  # the only process of a study in memory is this one
         with pytest.raises(StoreError, match="a worker named 'main' is running trial 0 of this study; wait for it"):

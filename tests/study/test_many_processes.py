@@ -94,8 +94,7 @@ def check(study: Study) -> None:
 
 def leased(store: Store, study: int) -> set[int]:
     """Return the trials whose lease has not expired."""
-    with store.hold(study) as log:
-        return log.leased()
+    return store.change(study, lambda log: log.leased())[0]
 
 
 def test_many_processes_share_a_study(url: str, start: Start) -> None:

@@ -47,7 +47,7 @@ class Reader:
 
     def refresh(self) -> None:
         """Read what other processes appended."""
-        self._state = self._state.replayed(self._journal.events(self._state.count))
+        self._state = self._followed(self._journal.events)
 
     @property
     def state(self) -> State:
@@ -154,6 +154,17 @@ class Reader:
         return self._judged(lambda model, state: recommend(model, state, self._settings, certificate))
 
     # ---- inside
+
+    def _followed(self, read: Callable[[int], list[Event]]) -> State:
+        """The state after the events that `read` returns from a number on, if they continue those known so far."""
+        last = self._state.last
+        events = read(self._state.count - (last is not None))
+        if last is not None and (not events or not events[0].is_same(last)):
+            raise StoreError(
+                f"the study {self.name!r} was deleted, or its log was replaced, by a backup, say; open it again. "
+                f"Nothing was written."
+            )
+        return self._state.replayed(events[last is not None :])
 
     def _learned(self, state: State) -> Model:
         if state.described > self._assumed:
