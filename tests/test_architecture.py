@@ -20,6 +20,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "cascada"
 
 LAYERS = (
     "errors",
+    "whole_file",
     "arrays",
     "space",
     "designs",

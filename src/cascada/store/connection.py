@@ -17,8 +17,8 @@ AWAY = 60.0  # seconds for a server to come back
 _PAUSE = 0.25  # seconds between two attempts to reach a server
 #: What databases say → what it means and what to do.
 _MEANINGS = {
-    "disk I/O error": "the disk reported an error (disk I/O error). Check that it is mounted, healthy and not full, and "
-    "repeat the command",
+    "disk I/O error": "the disk reported an error (disk I/O error). Check that it is mounted, healthy and not full, "
+    "and repeat the command",
     "disk image is malformed": "its file is damaged (database disk image is malformed). Restore it from a backup or an "
     "export; `sqlite3 FILE .recover` may read what is left",
     "file is not a database": "this is not a cascada store: the file is not a database of SQLite. Check its name, or "

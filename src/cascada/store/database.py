@@ -6,6 +6,7 @@ synchronisation: what was committed survives a power cut. A change whose connect
 log shows that it was committed.
 """
 
+import time
 import weakref
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -53,6 +54,9 @@ class StoredJournal:
 
     def __init__(self, store: "Store", study: int, known: Sequence[Event] = ()) -> None:
         self.store, self.study, self.known = store, study, list(known)
+        self.place = Path(store.url.database or "store").absolute()
+        if store.url.get_backend_name() != "sqlite":
+            self.place = Path.cwd() / self.place.name
 
     def change(self, act: Callable[[StoredTransaction], Found], patience: float = AWAY) -> Found:
         """See `Journal.change`."""
@@ -93,7 +97,7 @@ class Store:
     """
 
     def __init__(self, url: str, *, read_only: bool = False, create: bool = True) -> None:
-        self.url, self._read_only = checked_url(url), read_only
+        self.url, self._read_only, self._away = checked_url(url), read_only, False
         file = self.url.database if self.url.get_backend_name() == "sqlite" and not self.url.host else None
         if file is not None and not (read_only or create) and not Path(file).exists():
             raise StoreError(f"there is no store at {file}; `cascada run` and `cascada ask --spec SPEC` create one.")
@@ -159,12 +163,23 @@ class Store:
         """Close the connections."""
         self._engine.dispose()
 
+    def _waited(self, engine: sa.Engine, patience: float, work: Callable[[sa.Connection], Found]) -> Found:
+        """See `repeated`; a server that was waited for in vain is not waited for again until it answers."""
+        began = time.monotonic()
+        try:
+            found = repeated(engine, 0.0 if self._away else patience, work)
+        except sa.exc.OperationalError:
+            self._away = self._away or time.monotonic() - began >= patience > 0.0
+            raise
+        self._away = False
+        return found
+
     # ---- reading
 
     def _read(self, look: Callable[[sa.Connection], Found]) -> Found:
         """What `look` returns; a server that is away is waited for, unless the store is read-only."""
         with translated_errors("read"):
-            return repeated(self._reading, 0.0 if self._read_only else AWAY, look)
+            return self._waited(self._reading, 0.0 if self._read_only else AWAY, look)
 
     def studies(self) -> list[str]:
         """The names of all studies, in the order of their creation."""
@@ -212,7 +227,7 @@ class Store:
             self._file.check()
         engine = fresh_engine(self.url)
         with translated_errors("read"):
-            found = repeated(engine, AWAY, lambda connection: read_events(connection, study))
+            found = self._waited(engine, AWAY, lambda connection: read_events(connection, study))
         if not same_events(found[: len(events)], events):
             pairs = zip(found, events, strict=False)
             kept = next((i for i, (old, new) in enumerate(pairs) if not same_events([old], [new])), len(found))
@@ -247,7 +262,7 @@ class Store:
             return done[0]
 
         with translated_errors("write"):
-            return repeated(self._engine, patience, attempt)
+            return self._waited(self._engine, patience, attempt)
 
     def change(
         self, study: int, act: Callable[[StoredTransaction], Found], patience: float = AWAY
@@ -358,7 +373,13 @@ class Store:
 
     def beat(self, study: int, worker: str, trial: int | None = None) -> bool:
         """See `Journal.beat`."""
-        return self._write(lambda connection: beat(connection, study, worker, trial), lambda *_: False, _BEAT)
+
+        def attempt(connection: sa.Connection) -> bool:
+            with connection.begin():
+                return beat(connection, study, worker, trial)
+
+        with translated_errors("write"):
+            return repeated(self._engine, _BEAT, attempt)
 
 
 def checked_name(name: Any) -> str:

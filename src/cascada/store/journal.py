@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Protocol, TypeVar
 
 from cascada.store.event import Event
@@ -42,6 +43,9 @@ class Journal(Protocol):
     #: Whether other processes can continue the study: then its points follow from the log alone.
     shared: bool
 
+    #: The file of the store; without one, a name in the working folder for files about it.
+    place: Path
+
     @property
     def known(self) -> Sequence[Event]:
         """The events that were read or written here, which need no store to be read again."""
@@ -79,7 +83,7 @@ class MemoryJournal:
     """
 
     def __init__(self, *, shared: bool = False) -> None:
-        self.shared = shared
+        self.shared, self.place = shared, Path("study")
         self._lock = threading.RLock()
         self._events: tuple[Event, ...] = ()
         self._leases: dict[int, _Lease] = {}

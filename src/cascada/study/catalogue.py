@@ -210,6 +210,18 @@ def follow(store: Store, name: str, networks: Sequence[Network] = ()) -> Followe
         raise StoreError(f"the log of the study {name!r} is damaged: {error!r:.300}.") from error
 
 
+def read_study(store: Store, name: str, network: Network | None = None) -> Follower:
+    """The same for one network: `ArgumentError` if it is not that of the study, whichever way its objective counts."""
+    if network is not None:
+        stored = last_description(name, store.get(name)[1])[1]
+        same_sense = (network.sign > 0) == (stored["objective"]["sense"] == "maximise")
+        version = network if same_sense else network.mirrored()
+        changed = _differences(stored, describe(version, stored["settings"]), version)
+        if changed:
+            raise ArgumentError(f"the study {name!r} is stored otherwise: {'; '.join(changed)}. Read it as it is.")
+    return follow(store, name, [] if network is None else [network])
+
+
 # ---- all studies of a store
 
 

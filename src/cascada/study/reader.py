@@ -1,6 +1,7 @@
 """The read-only part of a study: its trials, the model that they lead to, and the certificate."""
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 from cascada.algorithms import Algorithm, Situation
@@ -44,6 +45,15 @@ class Reader:
     def close(self) -> None:
         """Close the connection to the store; what was written stays."""
         self._journal.close()
+
+    def verify(self) -> None:
+        """Raise `StoreError` unless others can read all that is known here from the store."""
+        self._journal.verify()
+
+    @property
+    def place(self) -> Path:
+        """The file of the store, or, without one, a name for files about it in the working folder."""
+        return self._journal.place
 
     def refresh(self) -> None:
         """Read what other processes appended."""

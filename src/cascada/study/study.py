@@ -234,7 +234,8 @@ class Study(Reader):
                 "correct takes a stage and its outputs, or controls: study.correct(3, 'mix', 2.812) or "
                 "study.correct(3, controls={'dose': 0.5})."
             )
-        return self._changed(lambda change: change.correct(trial_number(trial), self.worker, str(reason), stage, outputs, controls))
+        number, said = trial_number(trial), str(reason)
+        return self._changed(lambda change: change.correct(number, self.worker, said, stage, outputs, controls))
 
     def retract(self, trial: Trial | int, stage: str, reason: str = "") -> Trial:
         """Withdraw the outputs of a stage; a trial that was complete by them is running again, without a lease."""
