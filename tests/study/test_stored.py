@@ -15,8 +15,8 @@ from cascada.network import Network, Stage, chain
 from cascada.process import Process
 from cascada.space import Grid, Integer, Real
 from cascada.store.database import Store
-from cascada.store.transaction import StoredTransaction
 from cascada.store.event import Event
+from cascada.store.transaction import StoredTransaction
 from cascada.study import Study, Trial
 from cascada.study.log_file import exported, import_log
 from cascada.study.model import Model

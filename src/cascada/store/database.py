@@ -100,7 +100,7 @@ class Store:
         self.url, self._read_only, self._away = checked_url(url), read_only, False
         file = self.url.database if self.url.get_backend_name() == "sqlite" and not self.url.host else None
         if file is not None and not (read_only or create) and not Path(file).exists():
-            raise StoreError(f"there is no store at {file}; `cascada run` and `cascada ask --spec SPEC` create one.")
+            raise StoreError(f"cannot open the store: there is no file {file} (yet); `cascada run` creates one.")
         with translated_errors("open"):
             self._engine = reading_engine(self.url) if read_only else writing_engine(self.url)
         weakref.finalize(self, self._engine.dispose)  # closing a store is optional
