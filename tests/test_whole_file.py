@@ -2,17 +2,18 @@
 
 import errno
 import os
-import resource
 import stat
 import subprocess
 import sys
 import threading
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from cascada.network import chain
+from cascada.study import Study
 from cascada.whole_file import unwritten, whole_file, write_whole
+from tests.network.cases import X, stage
 
 #: Sets a limit to the size of files, which a disk that is full is like, and calls the command.
 LIMITED = """
@@ -44,10 +45,15 @@ def test_a_file_is_replaced_by_a_new_one(tmp_path: Path) -> None:
 def test_what_interrupts_the_writing_leaves_the_old_file(tmp_path: Path, error: BaseException) -> None:
     path = tmp_path / "report.html"
     path.write_text("old")
-    with pytest.raises(type(error)), whole_file(path) as file:
-        file.write(b"half of it")
-        file.flush()
-        raise error
+
+    def write() -> None:
+        with whole_file(path) as file:
+            file.write(b"half of it")
+            file.flush()
+            raise error
+
+    with pytest.raises(type(error)):
+        write()
     assert path.read_text() == "old"
     assert names(tmp_path) == ["report.html"]
 
@@ -121,12 +127,13 @@ def test_a_new_file_replaces_none(tmp_path: Path) -> None:
     with pytest.raises(FileExistsError):
         write_whole(path, "second", new=True)
 
-    def quicker(*_: Any) -> None:
-        (tmp_path / "other.toml").write_text("theirs")
+    def write() -> None:
+        with whole_file(tmp_path / "other.toml", new=True) as file:
+            file.write(b"mine")
+            (tmp_path / "other.toml").write_text("theirs")  # by another process
 
-    with pytest.raises(FileExistsError), whole_file(tmp_path / "other.toml", new=True) as file:
-        file.write(b"mine")
-        quicker()  # another process
+    with pytest.raises(FileExistsError):
+        write()
     assert path.read_text() == "first"
     assert (tmp_path / "other.toml").read_text() == "theirs"
     assert names(tmp_path) == ["new.toml", "other.toml"]
@@ -153,33 +160,21 @@ def test_the_sentence_says_what_to_do(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", ["export", "report", "hard"])
 def test_a_command_on_a_full_disk_leaves_the_old_file(tmp_path: Path, command: str) -> None:
-    from cascada.study import Study
-    from tests.network.cases import X, stage
-
     url = f"sqlite:///{tmp_path}/alloy.db"
-    study = Study.open(url, "alloy", stage_network := _network(stage, X), algorithm="random_search")
+    study = Study.open(url, "alloy", chain(stage("f", controls=X)), algorithm="random_search")
     for i in range(5):
         study.add_trial({"x": 0.1 * i}, {"f": 0.01 * i})
     study.close()
-    assert stage_network.stages
     (tmp_path / "out").mkdir()
     out = tmp_path / "out" / ("figure.svg" if command == "hard" else "file")
     out.write_text("old")
     arguments = ["--storage", url, "--study", "alloy", "--out", str(out)]
     if command == "hard":
         arguments = ["--figure", str(out)]
-    called = subprocess.run(
-        [sys.executable, "-c", LIMITED, "700", command, *arguments], capture_output=True, text=True, cwd=tmp_path
-    )
+    call = [sys.executable, "-c", LIMITED, "700", command, *arguments]
+    called = subprocess.run(call, capture_output=True, text=True, cwd=tmp_path, check=False)
     assert called.returncode in (1, 2), called.stderr
     assert "File too large" in called.stderr
     assert "Traceback" not in called.stderr
     assert out.read_text() == "old"
     assert names(tmp_path / "out") == [out.name]
-    assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] != 700
-
-
-def _network(stage: Any, controls: Any) -> Any:
-    from cascada.network import chain
-
-    return chain(stage("f", controls=controls))

@@ -1,4 +1,4 @@
-"""A SQLite file that is deleted, truncated, overwritten or replaced while a study is run: nothing is said to be in it."""
+"""A SQLite file that is deleted, truncated, overwritten or replaced during a run: an error says so, and all is kept."""
 
 import json
 import os
