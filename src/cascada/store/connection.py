@@ -14,6 +14,7 @@ from cascada.errors import StoreError
 
 WAIT = 600.0  # seconds for another process to release the database: a suggestion may take long
 AWAY = 60.0  # seconds for a server to come back
+_STARTS = "the database system is"  # starting up, shutting down, or in recovery mode
 _PAUSE = 0.25  # seconds between two attempts to reach a server
 #: What databases say → what it means and what to do.
 _MEANINGS = {
@@ -107,16 +108,19 @@ class StoreFile:
 # ---- lost connections
 
 
-def repeated(engine: sa.Engine, patience: float, work: Callable[[sa.Connection], Found]) -> Found:
+def repeated(
+    engine: sa.Engine, patience: float, work: Callable[[sa.Connection], Found], *, unseen: bool = False
+) -> Found:
     """What `work` returns; a server that is away for at most `patience` seconds is waited for, and it is done again.
 
     A connection is lost when a server restarts, say: at any statement, and also while it commits. So `work` has to see
-    for itself whether it was done already.
+    for itself whether it was done already. `unseen`: the server has not answered yet, and its address may be wrong; it
+    is waited for only if it says that it is about to start.
     """
     until = time.monotonic() + patience
     while True:
         try:
-            with _connected(engine, until) as connection:
+            with _connected(engine, until, unseen) as connection:
                 return work(connection)
         except sa.exc.DBAPIError as error:
             if not error.connection_invalidated or time.monotonic() >= until:
@@ -124,13 +128,13 @@ def repeated(engine: sa.Engine, patience: float, work: Callable[[sa.Connection],
         time.sleep(_PAUSE)
 
 
-def _connected(engine: sa.Engine, until: float) -> sa.Connection:
+def _connected(engine: sa.Engine, until: float, unseen: bool) -> sa.Connection:
     """A connection, once the server answers."""
     while True:
         try:
             return engine.connect()
-        except sa.exc.OperationalError:
-            if engine.dialect.name == "sqlite" or time.monotonic() >= until:
+        except sa.exc.OperationalError as error:
+            if engine.dialect.name == "sqlite" or time.monotonic() >= until or (unseen and _STARTS not in str(error)):
                 raise
             time.sleep(_PAUSE)
 

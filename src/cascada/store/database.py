@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
-from cascada.errors import ArgumentError, StoreError
+from cascada.errors import StoreError
 from cascada.store.address import checked_url
 from cascada.store.connection import (
     AWAY,
@@ -29,11 +29,11 @@ from cascada.store.connection import (
 from cascada.store.event import FIRST_SCHEMA, SCHEMA, Event, Kind, same_events
 from cascada.store.lease import is_gone
 from cascada.store.read_only import fresh_engine, reading_engine
+from cascada.store.study_name import checked_name
 from cascada.store.tables import ABOUT, EVENTS, LEASES, METADATA, STUDIES
 from cascada.store.transaction import StoredTransaction, about_value, beat, leases, read_events, set_about
 
 _BEAT = 5.0  # seconds for which a sign of life waits for a server: the next one follows soon
-_LONGEST_NAME = 200
 
 Found = TypeVar("Found")
 
@@ -134,10 +134,13 @@ class Store:
 
     def _schema(self) -> str | None:
         """The schema of the store, without waiting for writers; None if there is none yet."""
-        with self._reading.connect() as connection:
+
+        def look(connection: sa.Connection) -> str | None:
             if not sa.inspect(connection).has_table(ABOUT.name):
                 return None
             return about_value(connection, "schema")
+
+        return repeated(self._reading, 0.0 if self._read_only else AWAY, look, unseen=True)
 
     def _needed_version(self) -> str | None:
         """The version of cascada that a store with newer events names."""
@@ -146,13 +149,17 @@ class Store:
 
     def _created(self) -> str:
         """Create the tables, unless another process does so at the same time; return the schema."""
-        with self._engine.begin() as connection:
-            self._lock_creation(connection)
-            METADATA.create_all(connection)
-            known = about_value(connection, "schema")
-            if known is None:
-                set_about(connection, "schema", str(FIRST_SCHEMA))
-            return known or str(FIRST_SCHEMA)
+
+        def create(connection: sa.Connection) -> str:
+            with connection.begin():
+                self._lock_creation(connection)
+                METADATA.create_all(connection)
+                known = about_value(connection, "schema")
+                if known is None:
+                    set_about(connection, "schema", str(FIRST_SCHEMA))
+                return known or str(FIRST_SCHEMA)
+
+        return repeated(self._engine, AWAY, create)
 
     def _lock_creation(self, connection: sa.Connection) -> None:
         """Let one process at a time create tables or studies; SQLite's transactions ensure that by themselves."""
@@ -380,17 +387,6 @@ class Store:
 
         with translated_errors("write"):
             return repeated(self._engine, _BEAT, attempt)
-
-
-def checked_name(name: Any) -> str:
-    """The name of a study: text of one line."""
-    fine = isinstance(name, str) and 0 < len(name) <= _LONGEST_NAME and name.isprintable() and name == name.strip()
-    if not fine:
-        raise ArgumentError(
-            f"a study's name must be printable text of 1 to {_LONGEST_NAME} characters without spaces at its ends; "
-            f"got {name!r:.300}."
-        )
-    return name
 
 
 def _id_of(connection: sa.Connection, name: str) -> int | None:

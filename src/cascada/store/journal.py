@@ -142,6 +142,10 @@ class _MemoryTransaction:
 
     def leased(self) -> set[int]:
         now = time.time()
+        # A clock that was set back must not prolong a lease: no lease has more time left than it was given.
+        self.leases = {
+            n: replace(lease, until=min(lease.until, now + lease.seconds)) for n, lease in self.leases.items()
+        }
         return {trial for trial, lease in self.leases.items() if lease.until >= now}
 
     def is_held_elsewhere(self, trial: int, worker: str) -> bool:

@@ -9,7 +9,7 @@ from cascada.calibration import Calibration
 from cascada.errors import ArgumentError, StoreError
 from cascada.network import Network
 from cascada.space import CandidatesLike, as_candidates
-from cascada.store.database import Store, StoredJournal, checked_name
+from cascada.store.database import Store, StoredJournal
 from cascada.store.description import (
     SETTINGS,
     amendable,
@@ -22,6 +22,7 @@ from cascada.store.description import (
 )
 from cascada.store.event import Event
 from cascada.store.journal import Transaction
+from cascada.store.study_name import checked_name
 from cascada.store.summary import StudySummary, last_description, summarised
 from cascada.study.follower import Follower
 from cascada.study.settings import OnViolation, Settings, resolved_name
