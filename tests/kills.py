@@ -103,8 +103,8 @@ def command(arguments: Sequence[str], out: str) -> None:
 class Attack:
     """Kills on one store, in a folder for the process and what its runs leave."""
 
-    def __init__(self, url: str, folder: Path, seed: int, server: Server | None = None) -> None:
-        self._url, self._folder, self._server = url, folder, server
+    def __init__(self, url: str, folder: Path, seed: int, server: Server | None, restarts: int) -> None:
+        self._url, self._folder, self._server, self._restarts = url, folder, server, restarts
         self._rng = random.Random(seed)
         self._context = multiprocessing.get_context("forkserver")
         self._context.set_forkserver_preload(["cascada.cli.run", "cascada.cli.worker", "cascada.store.database"])
@@ -125,7 +125,7 @@ class Attack:
                 self._killed(slots[i])
                 self._look(name)
                 slots[i] = self._started(name, i)
-                if self._server is not None and self.tally.kills // RESTARTS > self.tally.restarts:
+                if self._server is not None and self.tally.kills // self._restarts > self.tally.restarts:
                     self._server.restart()
                     self.tally.restarts += 1
             for process in slots:
@@ -198,11 +198,12 @@ class Attack:
             log = store.get(study)[1]
         finally:
             store.close()
-        self.tally.wrong += [f"{study}: {text}" for text in _wrong(self._log, log, witnessed)]
+        self.tally.wrong += [f"{study}: {text}" for text in wrong_with(self._log, log, witnessed)]
         self._log = log
 
 
-def _wrong(before: Sequence[Event], log: Sequence[Event], witnessed: set[tuple[int, str, float]]) -> Iterator[str]:
+def wrong_with(before: Sequence[Event], log: Sequence[Event], witnessed: set[tuple[int, str, float]]) -> Iterator[str]:
+    """What is wrong with a log, given what was read before and what was told for sure."""
     if not same_events(log[: len(before)], before):
         yield "events that were in the log are not there any more"
     if [event.number for event in log] != list(range(len(log))):
@@ -229,12 +230,12 @@ def _wrong(before: Sequence[Event], log: Sequence[Event], witnessed: set[tuple[i
             yield f"trial {trial}: {stage} is {value}"
 
 
-def attacked(url: str, kills: int, seed: int, server: Server | None = None, *, per_round: int = 10**9) -> Tally:
-    """Kill processes on a store until there were so many kills."""
+def attacked(url: str, kills: int, seed: int, server: Server | None = None, *, restarts: int = RESTARTS) -> Tally:
+    """Kill processes on a store until there were so many kills; `restarts`: kills per restart of the server."""
     with tempfile.TemporaryDirectory(prefix="cascada-kills-") as folder:
-        attack = Attack(url, Path(folder), seed, server)
+        attack = Attack(url, Path(folder), seed, server, restarts)
         while attack.tally.kills < kills and not attack.tally.wrong:
-            attack.round(min(per_round, kills - attack.tally.kills))
+            attack.round(kills - attack.tally.kills)
         return attack.tally
 
 

@@ -197,7 +197,7 @@ def test_others_take_up_the_trials_of_a_process_that_is_gone_whatever_its_name(u
     assert [event.trial for event in study.events if event.kind == "expired"] == [0]
     assert [trial.number for trial in study.ask(1)] == [3]  # what this process runs is not given up
     holders[1].kill()
-    holders[1].wait()
+    holders[1].communicate()
     assert [trial.number for trial in study.ask(1)] == [1]
 
 
