@@ -82,9 +82,10 @@ links: $(STAMP) ## check that links to other sites lead somewhere (needs the int
 THOROUGH := algorithms/test_conformance.py store/test_store_errors.py study/test_many_processes.py calibration/test_probation.py \
   calibration/test_likelihood.py calibration/test_fit.py gp/test_line.py
 
-soundness: $(STAMP) ## check that every bound contains the truth (docs/soundness.md), and that 200 kills lose nothing
+soundness: $(STAMP) ## check that every bound contains the truth (docs/soundness.md), and that 700 kills lose nothing
 	$(BIN)/python -m tests.soundness --jobs 2 --write docs/soundness.md
 	CASCADA_KILLS=200 $(BIN)/python -m pytest -q tests/study/test_kill.py
+	$(BIN)/python -m tests.kills --kills 500
 	CASCADA_THOROUGH=1 $(BIN)/python -m pytest -q $(addprefix tests/,$(THOROUGH))
 
 bench: $(STAMP) ## measure speed and the runs to a proven gap, and write docs/performance.md (an hour)

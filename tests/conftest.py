@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from uuid import uuid4
 
 import pytest
 from hypothesis import settings
 
-from tests.store.servers import postgres
+from tests.store.servers import Server, new_database, postgres_server
 
 # The same examples in every run, and no deadline, which would depend on how busy the machine is.
 settings.register_profile("deterministic", derandomize=True, deadline=None, database=None)
@@ -76,18 +75,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def postgres_server() -> Iterator[str]:
-    """Yield the URL of a PostgreSQL server, the same for all tests of this process."""
-    with postgres() as url:
-        yield url
+def server() -> Iterator[Server]:
+    """Yield a PostgreSQL server, the same for all tests of this process."""
+    with postgres_server() as running:
+        yield running
 
 
 @pytest.fixture
-def postgres_url(postgres_server: str) -> str:
+def postgres_url(server: Server) -> str:
     """Return the URL of an empty database."""
-    import psycopg  # type: ignore[import-not-found, unused-ignore]
-
-    name = f"test_{uuid4().hex}"
-    with psycopg.connect(postgres_server, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
-    return postgres_server.removesuffix("postgres") + name
+    return new_database(server.url)

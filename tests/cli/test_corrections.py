@@ -152,7 +152,7 @@ def test_a_trial_under_a_lease_is_not_corrected(lab: Path, monkeypatch: pytest.M
     asked()
     study = Study.open("sqlite:///lab.db", "alloy", worker="furnace 2")
     with monkeypatch.context() as elsewhere:
-        elsewhere.setattr("cascada.store.database.this_process", lambda: "another machine:1")
+        elsewhere.setattr("cascada.store.transaction.this_process", lambda: "another machine:1")
         trial = study.ask(lease=600.0)
     assert trial is not None
     study.tell_stage(trial, "mix", 1.0)

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from tests.missing import missing, need_module
 from tests.waiting import LONG, wait_until
@@ -31,9 +32,42 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+class Server:
+    """A server that can be restarted, with its data, at the same address."""
+
+    def __init__(self, command: list[str], port: int, folder: Path, other: dict[str, Any]) -> None:
+        self.url = f"postgresql://cascada@127.0.0.1:{port}/postgres"
+        self._command, self._port, self._folder, self._other = command, port, folder, other
+        self.start()
+
+    def start(self) -> None:
+        """Start the server and wait until it answers."""
+        log = self._folder / "log"
+        with log.open("a") as file:
+            self._process = subprocess.Popen(self._command, stdout=file, stderr=file, cwd=self._folder, **self._other)
+        _wait(self._process, self._port, log)
+
+    def stop(self) -> None:
+        """End the server at once, like `pg_ctl stop -m immediate`; a start recovers its data as after a crash."""
+        self._process.send_signal(signal.SIGQUIT)
+        self._process.wait(LONG)
+
+    def restart(self) -> None:
+        """Restart the server like `pg_ctl restart -m immediate`."""
+        self.stop()
+        self.start()
+
+
 @contextmanager
 def postgres() -> Iterator[str]:
     """Run a server and yield its URL."""
+    with postgres_server() as server:
+        yield server.url
+
+
+@contextmanager
+def postgres_server() -> Iterator[Server]:
+    """Run a server."""
     binaries = _binaries()
     need_module("psycopg", "postgres")
     if binaries is None:
@@ -51,16 +85,23 @@ def postgres() -> Iterator[str]:
         initdb = [binaries / "initdb", "-D", data, "-A", "trust", "-U", "cascada", "-N", "-E", "UTF8", "--locale=C"]
         subprocess.run(list(map(str, initdb)), check=True, capture_output=True, cwd=folder, **other)
         command = [binaries / "postgres", "-D", data, "-p", str(port), "-k", folder, "-h", "127.0.0.1"]
-        with (folder / "log").open("w") as log:
-            server = subprocess.Popen(list(map(str, command)), stdout=log, stderr=log, cwd=folder, **other)
+        server = Server(list(map(str, command)), port, folder, other)
         try:
-            _wait(server, port, folder / "log")
-            yield f"postgresql://cascada@127.0.0.1:{port}/postgres"
+            yield server
         finally:
-            server.send_signal(signal.SIGQUIT)  # immediate shutdown: the data are deleted anyway
-            server.wait(LONG)
+            server.stop()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def new_database(url: str) -> str:
+    """Create an empty database on a server and return its URL."""
+    import psycopg  # type: ignore[import-not-found, unused-ignore]
+
+    name = f"test_{uuid4().hex}"
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    return url.removesuffix("postgres") + name
 
 
 def _wait(server: subprocess.Popen[bytes], port: int, log: Path) -> None:

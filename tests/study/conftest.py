@@ -34,5 +34,5 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """The clock that leases are judged by, that of a database server too."""
     made = Clock()
     monkeypatch.setattr(time, "time", made)
-    monkeypatch.setattr("cascada.store.database._now", made)
+    monkeypatch.setattr("cascada.store.transaction.now", made)
     return made

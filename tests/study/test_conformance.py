@@ -471,6 +471,30 @@ def test_a_trial_whose_lease_ran_out_is_asked_for_again(opened: Open, clock: Clo
     assert study.tell(trial, PROCESS(trial.controls)).state == "complete"  # late results count
 
 
+def test_a_lease_that_a_clock_far_ahead_wrote_ends_after_its_own_time(opened: Open, clock: Clock) -> None:
+    study, month = opened(CHAIN), 30 * 86_400.0
+    clock.now += month
+    trial = study.ask(lease=60.0)
+    assert trial is not None
+    clock.now -= month
+    assert study.ask() == Trial(1, study.trials[1].controls)  # the worker may be alive
+    clock.now += 59.0
+    assert study.ask() == Trial(2, study.trials[2].controls)
+    clock.now += 2.0
+    assert study.ask() == trial
+
+
+def test_a_clock_that_is_set_back_does_not_end_the_lease_of_a_live_worker(opened: Open, clock: Clock) -> None:
+    study = opened(CHAIN)
+    trial = study.ask(lease=60.0)
+    assert trial is not None
+    clock.now -= 86_400.0
+    for _ in range(3):
+        clock.now += 40.0
+        assert study.beat(trial)
+        assert study.ask() != trial
+
+
 def test_a_trial_without_a_lease_may_take_any_time(opened: Open, clock: Clock) -> None:
     study = opened(CHAIN)
     trial = study.ask()
@@ -506,7 +530,7 @@ def test_a_worker_does_not_take_up_the_trials_of_a_live_namesake(
 ) -> None:
     study = opened(CHAIN)
     with monkeypatch.context() as elsewhere:
-        elsewhere.setattr("cascada.store.database.this_process", lambda: "another machine:1")
+        elsewhere.setattr("cascada.store.transaction.this_process", lambda: "another machine:1")
         study.ask(lease=60.0)
     if study.shared:  # the only process of a study in memory is this one
         with pytest.raises(StoreError, match="a worker named 'main' is running trial 0 of this study; wait for it"):

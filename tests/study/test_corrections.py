@@ -586,7 +586,7 @@ def test_a_trial_of_another_process_of_the_same_name_cannot_be_corrected(
 ) -> None:
     url = f"sqlite:///{tmp_path}/studies.db"
     study = Study.open(url, "alloy", CHAIN)
-    monkeypatch.setattr("cascada.store.database.this_process", lambda: "another machine:1")
+    monkeypatch.setattr("cascada.store.transaction.this_process", lambda: "another machine:1")
     trial = study.ask(lease=1000.0)
     assert trial is not None
     study.tell_stage(trial, "f", 0.5)

@@ -72,7 +72,7 @@ def test_a_read_only_store_creates_and_writes_nothing(url: str, tmp_path: Path) 
     with pytest.raises(StoreError, match="there is no file"):
         Store(url, read_only=True)
     (tmp_path / "lab.db").write_bytes(b"")
-    with pytest.raises(StoreError, match=r"there is no store of cascada in this database \(yet\)"):
+    with pytest.raises(StoreError, match=r"this is not a cascada store \(yet\): the file is empty"):
         Store(url, read_only=True)
     assert (tmp_path / "lab.db").read_bytes() == b""
     (tmp_path / "lab.db").unlink()
@@ -83,10 +83,11 @@ def test_a_read_only_store_creates_and_writes_nothing(url: str, tmp_path: Path) 
     seen = followed(url)
     assert seen.certificate().kind == "refuted"
     store = Store(url, read_only=True)
-    with pytest.raises(StoreError, match="readonly"), store.hold(1) as log:
-        log.append(Event(seen.state.count, "note", None, {}, 0.0))
-    with pytest.raises(StoreError, match="readonly"), store.create("another"):
-        pass
+    note = Event(seen.state.count, "note", None, {}, 0.0)
+    with pytest.raises(StoreError, match="readonly"):
+        store.change(1, lambda log: log.append(note))
+    with pytest.raises(StoreError, match="readonly"):
+        store.create("another", [])
     assert (tmp_path / "lab.db").read_bytes() == before
     assert [path.name for path in tmp_path.iterdir()] == ["lab.db"]
 
@@ -170,8 +171,8 @@ def test_a_read_only_postgresql_store_does_not_write_and_does_not_wait_for_locks
     store = Store(postgres_url, read_only=True)
     seen = follow(store, "lab")
     assert tuple(seen.trials) == study.trials
-    with pytest.raises(StoreError, match="read-only"), store.create("another"):
-        pass
+    with pytest.raises(StoreError, match="read-only"):
+        store.create("another", [])
     with psycopg.connect(postgres_url) as holder:
         holder.execute("LOCK TABLE cascada_events IN ACCESS EXCLUSIVE MODE")
         with pytest.raises(StoreError, match="lock timeout"):

@@ -12,8 +12,12 @@ import time
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from cascada.store.database import Store
+from cascada.store.event import Event
 from cascada.study import Study, Trial
+from tests.kills import attacked, wrong_with
 from tests.starting import first_line, started
 from tests.waiting import LONG
 
@@ -116,3 +120,36 @@ def test_a_killed_and_resumed_study_has_the_same_trials_as_an_undisturbed_one(tm
         check_log(study)
         assert study.trials == expected
     assert kills == KILLS
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_runners_and_workers_that_are_killed_lose_and_double_nothing(
+    request: pytest.FixtureRequest, tmp_path: Path, kind: str
+) -> None:
+    """A short form of `python -m tests.kills`, with restarts of the server."""
+    server = kind == "postgresql"
+    url: str = request.getfixturevalue("postgres_url") if server else f"sqlite:///{tmp_path}/studies.db"
+    running = request.getfixturevalue("server") if server else None
+    tally = attacked(url, 3, seed=5, server=running, restarts=2)
+    assert not tally.wrong
+    assert (tally.kills, tally.restarts) == (3, 1 if server else 0)
+
+
+def test_the_check_of_a_log_notices_what_is_lost_doubled_or_changed() -> None:
+    log = [
+        Event(0, "created", None, {}, 0.0),
+        Event(1, "asked", 0, {"controls": {"x": 1.0}}, 1.0),
+        Event(2, "observed", 0, {"outputs": {"heat": [0.3]}}, 2.0),
+        Event(3, "told", 0, {"outputs": {"quench": [0.2]}}, 3.0),
+    ]
+    told = {(0, "heat", 0.3), (0, "quench", 0.2)}
+    again = Event(4, "observed", 0, {"outputs": {"heat": [0.3]}}, 4.0)
+    other = Event(3, "told", 0, {"outputs": {"quench": [0.25]}}, 3.0)
+    second = Event(1, "asked", 1, {"controls": {"x": 1.0}}, 1.0)
+    assert not list(wrong_with(log[:2], log, told))
+    assert "not there any more" in next(wrong_with(log, log[:3], set()))
+    assert "told are not in the log" in next(wrong_with([], log[:3], told))
+    assert "in the log twice" in next(wrong_with([], [*log, again], told))
+    assert "quench is 0.25" in next(wrong_with([], [*log[:3], other], set()))
+    assert "order of their numbers" in next(wrong_with([], [log[0], second], set()))
+    assert "0, 1, 2" in next(wrong_with([], log[1:], set()))

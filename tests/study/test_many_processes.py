@@ -94,8 +94,7 @@ def check(study: Study) -> None:
 
 def leased(store: Store, study: int) -> set[int]:
     """Return the trials whose lease has not expired."""
-    with store.hold(study) as log:
-        return log.leased()
+    return store.change(study, lambda log: log.leased())[0]
 
 
 def test_many_processes_share_a_study(url: str, start: Start) -> None:
@@ -174,6 +173,44 @@ time.sleep(1000)
     trial = study.ask()
     assert trial is not None
     assert trial.number == 0
+
+
+GIVEN_UP = """
+import sys, time
+from cascada.study import Study
+
+print(Study.open(sys.argv[1], "alloy", worker="one").ask(lease=600.0).number, flush=True)
+time.sleep(1000)
+"""
+
+
+def test_others_take_up_the_trials_of_a_process_that_is_gone_whatever_its_name(url: str, start: Start) -> None:
+    holders = []
+    for number in range(2):
+        holders.append(start(GIVEN_UP, url))
+        assert first_line(holders[-1]) == f"{number}\n"
+    holders[0].kill()
+    holders[0].communicate()
+    study = Study.open(url, "alloy", worker="two")
+    trials = study.ask(2, lease=600.0)
+    assert [trial.number for trial in trials] == [0, 2]  # the other process is alive
+    assert [event.trial for event in study.events if event.kind == "expired"] == [0]
+    assert [trial.number for trial in study.ask(1)] == [3]  # what this process runs is not given up
+    holders[1].kill()
+    holders[1].communicate()
+    assert [trial.number for trial in study.ask(1)] == [1]
+
+
+def test_a_trial_asked_for_by_a_command_stays_under_its_lease_when_the_command_has_ended(
+    url: str, start: Start
+) -> None:
+    script = "import sys; from cascada.cli.main import app; app(sys.argv[1:])"
+    command = start(script, "ask", "--study", "alloy", "--lease", 600, "--storage", url)
+    command.communicate(timeout=LONG)
+    assert command.returncode == 0
+    study = Study.open(url, "alloy")
+    assert [trial.number for trial in study.ask(1)] == [1]
+    assert study.correct(0, controls={"x": 0.5}).controls["x"] == 0.5  # but no live process runs it
 
 
 @pytest.mark.parametrize("name", ["Légierung № 7 — αβγ 合金", "'; DROP TABLE cascada_events; --", '%s {} \\ "x"'])

@@ -167,7 +167,7 @@ def test_a_lease_belongs_to_one_process_and_not_to_another_of_the_same_name(
     trial = study.ask(lease=60.0)
     assert trial is not None
     assert study.beat(trial)
-    monkeypatch.setattr("cascada.store.database.this_process", lambda: "another machine:1")
+    monkeypatch.setattr("cascada.store.transaction.this_process", lambda: "another machine:1")
     assert not study.beat(trial)
 
 

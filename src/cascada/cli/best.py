@@ -3,7 +3,7 @@
 import typer
 
 from cascada.cli.output import number_text, print_json, settings, trial_json
-from cascada.cli.stored import Json, Spec, Storage, StudyName, opened
+from cascada.cli.stored import Json, Spec, Storage, StudyName, followed
 from cascada.errors import StoreError
 
 
@@ -12,7 +12,7 @@ def best(study: StudyName, storage: Storage = None, spec: Spec = None, json_outp
 
     The exit code is 1 when no run is complete yet.
     """
-    stored = opened(storage, study, spec)
+    stored = followed(storage, study, spec)
     found = stored.best_trial
     if found is None:
         raise StoreError(f"no run of the study {study!r} is complete yet.")

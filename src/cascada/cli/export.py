@@ -9,6 +9,7 @@ import typer
 from cascada.cli.output import print_json
 from cascada.cli.stored import Json, Storage, StudyName, store_at
 from cascada.errors import StoreError
+from cascada.whole_file import unwritten, write_whole
 
 
 def export(
@@ -23,7 +24,7 @@ def export(
     """
     from cascada.study.log_file import exported
 
-    store = store_at(storage)
+    store = store_at(storage, read_only=True)
     try:
         lines = exported(store, study)
     finally:
@@ -35,9 +36,9 @@ def export(
             typer.echo("\n".join(lines))
         return
     try:
-        out.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        write_whole(out, "\n".join(lines) + "\n")
     except OSError as error:
-        raise StoreError(f"cannot write {out}: {error.strerror or error}.") from None
+        raise StoreError(unwritten(out, error)) from None
     if json_output:
         print_json({"study": study, "events": len(lines), "out": str(out)})
     else:

@@ -23,7 +23,7 @@ def import_(
 
     If any line is invalid, nothing is imported. The store is created if it does not exist.
     """
-    from cascada.store.database import checked_name
+    from cascada.store.study_name import checked_name
     from cascada.study.log_file import import_log
 
     if study is None and str(file) == "-":

@@ -8,6 +8,7 @@ Exit codes: 0 success, 1 failure, 2 invalid arguments.
 
 from collections.abc import Mapping
 from importlib import import_module
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -15,6 +16,7 @@ from typer.core import TyperGroup
 
 from cascada import __version__
 from cascada.errors import ArgumentError, CascadaError
+from cascada.whole_file import FULL, unwritten
 
 __all__ = ["COMMANDS", "app"]
 
@@ -79,6 +81,11 @@ class LazyCommands(TyperGroup):
         except CascadaError as error:
             typer.echo(f"cascada: {' '.join(str(error).splitlines())}", err=True)
             raise typer.Exit(2 if isinstance(error, ArgumentError) else 1) from error
+        except OSError as error:  # of a file that is written; other errors of files have a message of their own
+            if error.errno not in FULL or error.filename is None:
+                raise
+            typer.echo(f"cascada: {unwritten(Path(error.filename), error)}", err=True)
+            raise typer.Exit(1) from error
         except OverflowError as error:
             typer.echo(f"cascada: some number is too large to compute with ({error}); use smaller ones.", err=True)
             raise typer.Exit(2) from error

@@ -10,6 +10,7 @@ import typer
 from cascada.cli.output import print_json
 from cascada.cli.stored import Json
 from cascada.errors import ArgumentError
+from cascada.whole_file import unwritten, write_whole
 
 
 def new(
@@ -28,14 +29,13 @@ def new(
         )
     text = files("cascada.cli").joinpath("new.toml").read_text(encoding="utf-8")
     try:
-        with file.open("x", encoding="utf-8") as new_file:  # x: fails if the file exists
-            new_file.write(text.replace("FILE.toml", file.name))
+        write_whole(file, text.replace("FILE.toml", file.name), new=True)
     except FileExistsError:
         raise ArgumentError(f"{file} is already there, and is not overwritten. Give another name.") from None
     except FileNotFoundError:
         raise ArgumentError(f"there is no folder {file.parent}; create it first, or give another path.") from None
     except OSError as error:
-        raise ArgumentError(f"cannot write {file}: {error.strerror or error}.") from None
+        raise ArgumentError(unwritten(file, error)) from None
     if json_output:
         print_json({"path": str(file)})
     else:

@@ -7,8 +7,9 @@ from typing import Annotated
 import typer
 
 from cascada.cli.output import print_json
-from cascada.cli.stored import Json, Spec, Storage, TheOnlyOne, given, one_study, opened
+from cascada.cli.stored import Json, Spec, Storage, TheOnlyOne, followed, given, one_study
 from cascada.errors import StoreError
+from cascada.whole_file import unwritten
 
 
 def report(
@@ -30,14 +31,14 @@ def report(
     from cascada.store.address import printable_url
 
     name = one_study(storage, study)
-    found = opened(storage, name, spec)
+    found = followed(storage, name, spec)
     parts = ["cascada", "report", "--storage", printable_url(given(storage)), "--study", name]
     parts += ["-o", str(out)] + ([] if spec is None else ["--spec", spec])
     command = shlex.join(parts)
     try:
         write_report(found, name, out, command)
     except OSError as error:
-        raise StoreError(f"cannot write {out}: {error.strerror or error}.") from None
+        raise StoreError(unwritten(out, error)) from None
     if json_output:
         print_json({"study": name, "out": str(out)})
     else:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, get_args
 import typer
 
 from cascada.cli.output import number_text, print_json, print_table, settings, trial_json
-from cascada.cli.stored import Json, OneOrAll, Spec, Storage, opened, store_at
+from cascada.cli.stored import Json, OneOrAll, Spec, Storage, followed, store_at
 from cascada.store.summary import summarised
 from cascada.store.trial import TrialState
 
 if TYPE_CHECKING:
     from cascada.store.event import Event
-    from cascada.study import Study
     from cascada.study.certificate import Certificate
+    from cascada.study.reader import Reader
 
 STATES: tuple[TrialState, ...] = get_args(TrialState)
 
@@ -27,14 +27,14 @@ def status(study: OneOrAll = None, storage: Storage = None, spec: Spec = None, j
     Of one study: trials by state, the best run, its gap and the assumptions behind it, open trials with their controls.
     """
     if study is None:
-        store = store_at(storage)
+        store = store_at(storage, read_only=True)
         try:
             rows = [_listed(name, store.get(name)[1]) for name in store.studies()]
         finally:
             store.close()
         _print_list(rows, json_output)
         return
-    found = opened(storage, study, spec)
+    found = followed(storage, study, spec)
     certificate = found.certificate()
     content = _content(found, certificate)
     if json_output:
@@ -75,7 +75,7 @@ def _print_list(rows: list[dict[str, Any]], json_output: bool) -> None:
     print_table(["study", "objective", *STATES, "last event"], table)
 
 
-def _content(study: "Study", certificate: "Certificate") -> dict[str, Any]:
+def _content(study: "Reader", certificate: "Certificate") -> dict[str, Any]:
     trials, best = study.trials, study.best_trial
     asked = {event.trial: event for event in study.events if event.kind == "asked"}
     known = certificate.gap is not None or certificate.kind == "refuted"
@@ -97,7 +97,7 @@ def _content(study: "Study", certificate: "Certificate") -> dict[str, Any]:
     }
 
 
-def _text(study: "Study", content: Mapping[str, Any], certificate: "Certificate") -> str:
+def _text(study: "Reader", content: Mapping[str, Any], certificate: "Certificate") -> str:
     states = ", ".join(f"{count} {state}" for state, count in content["trials"].items() if count)
     lines = [f"study       {study.name}", f"trials      {states or 'none'}"]
     best, shown = content["best"], certificate.shown

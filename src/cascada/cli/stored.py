@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from cascada.process import Process
     from cascada.store.database import Store
     from cascada.study import Study
+    from cascada.study.follower import Follower
 
 #: The worker in the log; another one than that of `cascada run`, which takes up again what it left running.
 WORKER = "command line"
@@ -59,7 +60,7 @@ def store_at(storage: str | None, *, create: bool = False, read_only: bool = Fal
     missing = None if create else missing_file(url)
     if missing is not None:
         raise StoreError(f"there is no store at {missing}; `cascada run` and `cascada ask --spec SPEC` create one.")
-    return Store(url, read_only=read_only)
+    return Store(url, read_only=read_only, create=create)
 
 
 def missing_file(url: str) -> str | None:
@@ -72,7 +73,7 @@ def one_study(storage: str | None, study: str | None) -> str:
     """The name of a study, which need not be given where a store has only one."""
     if study is not None:
         return study
-    store = store_at(storage)
+    store = store_at(storage, read_only=True)
     try:
         names = store.studies()
     finally:
@@ -90,7 +91,16 @@ def opened(storage: str | None, study: str, spec: str | None = None, *, create: 
     sys.path.insert(0, "")  # an algorithm "module:Class" may be in this folder
     network = None if spec is None else network_of(spec)
     store = store_at(storage, create=create)
-    return open_study(store, study, network, worker=WORKER, create=create, any_sense=True)
+    # The command ends long before its trials do, so a lease of theirs does not end with it.
+    return open_study(store, study, network, worker=WORKER, create=create, any_sense=True, lasting=True)
+
+
+def followed(storage: str | None, study: str, spec: str | None = None) -> "Follower":
+    """A study in the store for a command that only reads: nothing is created or written."""
+    from cascada.study.catalogue import read_study
+
+    network = None if spec is None else network_of(spec)
+    return read_study(store_at(storage, read_only=True), study, network)
 
 
 def warn_if_refuted(study: "Study", storage: str | None, trial: int, stage: str = "STAGE") -> None:

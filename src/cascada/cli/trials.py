@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from cascada.cli.output import print_json, print_table, rounded, trial_json
-from cascada.cli.stored import Json, Spec, Storage, StudyName, opened
+from cascada.cli.stored import Json, Spec, Storage, StudyName, followed
 from cascada.errors import ArgumentError
 
 
@@ -26,7 +26,7 @@ def trials(
 
     if csv and json_output:
         raise ArgumentError("--csv and --json are two formats; give one of them.")
-    found = opened(storage, study, spec)
+    found = followed(storage, study, spec)
     all_trials = found.trials
     if csv:
         typer.echo(trials_csv(found.network, all_trials), nl=False)

@@ -18,7 +18,8 @@ from cascada.experiments.bench_plan import BenchJob, BenchSettings, Plan
 from cascada.experiments.bench_summary import OnProblem, Record, summarise
 from cascada.experiments.bench_table import table
 from cascada.experiments.pool import Report, UnfinishedError, complete, processes
-from cascada.experiments.result_store import ResultStore, write
+from cascada.experiments.result_store import ResultStore
+from cascada.whole_file import write_whole
 
 Work = Callable[[BenchSettings, BenchJob], dict[str, Any]]
 
@@ -53,9 +54,9 @@ def bench(
     records, cpu = [result["record"] for result in results], [result["cpu"] for result in results]
     summary = summarise(plan, records, cpu)
     text = table(plan, summary, records)
-    write(out / "records.jsonl", _lines(records))
-    write(out / "cpu.jsonl", _lines(cpu))
-    write(out / "table.md", text)
+    write_whole(out / "records.jsonl", _lines(records))
+    write_whole(out / "cpu.jsonl", _lines(cpu))
+    write_whole(out / "table.md", text)
     figures = tuple(draw(plan, records, out)) if plots else ()
     return Benchmark(out / "records.jsonl", out / "cpu.jsonl", out / "table.md", figures, text, summary)
 

@@ -13,6 +13,7 @@ from cascada.errors import ArgumentError
 from cascada.experiments.bench_plan import Plan
 from cascada.experiments.bench_summary import Record, finished, floor_of, regrets_at
 from cascada.experiments.figures import LOOK
+from cascada.whole_file import whole_file
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -46,7 +47,8 @@ def draw(plan: Plan, records: Sequence[Record], out: Path) -> list[Path]:
             drawn = _figure(plan, problem, found)
             for kind, metadata in (("pdf", {"CreationDate": None}), ("png", {})):
                 path = out / f"regret-{problem}.{kind}"
-                drawn.savefig(path, metadata=metadata, dpi=160)
+                with whole_file(path) as file:
+                    drawn.savefig(file, format=kind, metadata=metadata, dpi=160)
                 written.append(path)
     return written
 

@@ -28,6 +28,7 @@ from cascada.experiments.statistics import (
     simple_regret,
     squares,
 )
+from cascada.whole_file import whole_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -87,7 +88,8 @@ def draw(results: Results, out: Path) -> list[Path]:
             drawn = figure()
             for kind, metadata in (("pdf", {"CreationDate": None}), ("png", {})):
                 path = out / f"{name}.{kind}"
-                drawn.savefig(path, metadata=metadata, dpi=160)
+                with whole_file(path) as file:
+                    drawn.savefig(file, format=kind, metadata=metadata, dpi=160)
                 written.append(path)
     return written
 

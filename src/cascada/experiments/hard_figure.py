@@ -9,6 +9,7 @@ from cascada.errors import ArgumentError
 from cascada.experiments.figures import LOOK
 from cascada.kernels import Matern
 from cascada.theory.amplifier import Amplifier
+from cascada.whole_file import whole_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,7 +36,8 @@ def draw_hard(amplifier: Amplifier, path: Path) -> Path:
         figure = hard_figure(amplifier)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            figure.savefig(path, metadata=_DATES[kind], dpi=160)
+            with whole_file(path) as file:
+                figure.savefig(file, format=kind, metadata=_DATES[kind], dpi=160)
         except OSError as error:
             raise ArgumentError(f"the figure cannot be written to {str(path)!r}: {error}.") from error
     return path

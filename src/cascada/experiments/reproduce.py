@@ -11,7 +11,8 @@ from cascada.experiments import plan
 from cascada.experiments.family import Profile, pick
 from cascada.experiments.plan import Job, Settings
 from cascada.experiments.pool import Report, UnfinishedError, complete, processes
-from cascada.experiments.result_store import ResultStore, as_text, write
+from cascada.experiments.result_store import ResultStore, as_text
+from cascada.whole_file import write_whole
 
 Work = Callable[[Settings, Job], Any]
 
@@ -37,8 +38,8 @@ def reproduce(settings: Settings, out: Path, jobs: int, report: Report, work: Wo
     found = claims(results)
     results["claims"] = [asdict(claim) for claim in found]
     text = table(found)
-    write(out / "results.json", as_text(results))
-    write(out / "claims.md", f"# The paper's claims\n\n{text.rstrip()}\n")
+    write_whole(out / "results.json", as_text(results))
+    write_whole(out / "claims.md", f"# The paper's claims\n\n{text.rstrip()}\n")
     return Reproduction(out / "results.json", out / "claims.md", tuple(draw(results, out)), text, results)
 
 

@@ -1,11 +1,10 @@
 """A folder of results, one file each, from which an interrupted computation continues.
 
-Files are written to a temporary name and renamed, so they are complete or absent. A file holds its settings and a
+Files are complete or absent. A file holds its settings and a
 checksum. A damaged file or one with other settings counts as absent.
 """
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from cascada.errors import ArgumentError
+from cascada.whole_file import write_whole
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class ResultStore:
         try:
             (out / "runs").mkdir(parents=True, exist_ok=True)
             if not path.exists():
-                write(path, as_text(settings))
+                write_whole(path, as_text(settings))
             given = json.loads(path.read_text(encoding="utf-8"))
         except OSError as error:
             raise ArgumentError(f"results cannot be stored in {out}: {error}. Give another folder.") from error
@@ -55,7 +55,7 @@ class ResultStore:
     def put(self, name: str, result: Any) -> None:
         """Store a result."""
         found = {"name": name, "settings": self.settings, "result": result, "sha256": _checksum(result)}
-        write(self._path(name), as_text(found))
+        write_whole(self._path(name), as_text(found))
 
     def _path(self, name: str) -> Path:
         return self.out / "runs" / f"{name}.json"
@@ -64,19 +64,6 @@ class ResultStore:
 def as_text(content: Any) -> str:
     """Deterministic JSON; numbers keep all digits."""
     return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def write(path: Path, text: str) -> None:
-    """Write a file atomically."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with temporary.open("w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())  # otherwise a power failure could leave an empty file
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _checksum(result: Any) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 from cascada.report.payload import payload
 from cascada.report.theme import plotly_objects
 from cascada.study.reader import Reader
+from cascada.whole_file import write_whole
 
 
 def report_html(study: Reader, name: str, command: str | None = None) -> str:
@@ -24,7 +25,7 @@ def report_html(study: Reader, name: str, command: str | None = None) -> str:
 
 def write_report(study: Reader, name: str, path: Path, command: str | None = None) -> None:
     """Write the report of a study to a file."""
-    path.write_text(report_html(study, name, command), encoding="utf-8")
+    write_whole(path, report_html(study, name, command))
 
 
 def inert(data: dict[str, Any]) -> str:

@@ -2,31 +2,40 @@
 
 Every change of a study is one transaction that locks the study and first reads all events of others, so that two
 processes never ask for the same point and no result is lost. SQLite runs with a write-ahead log and full
-synchronisation: what was committed survives a power cut.
+synchronisation: what was committed survives a power cut. A change whose connection is lost is made again, unless the
+log shows that it was committed.
 """
 
-import json
-import sqlite3
 import time
 import weakref
-from collections.abc import Collection, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
-from cascada.errors import ArgumentError, StoreError
+from cascada.errors import StoreError
 from cascada.store.address import checked_url
-from cascada.store.event import FIRST_SCHEMA, NEWER, SCHEMA, Event, Kind, encode
-from cascada.store.lease import is_gone, this_process
-from cascada.store.read_only import reading_engine
+from cascada.store.connection import (
+    AWAY,
+    StoreFile,
+    not_a_store,
+    repeated,
+    translated_errors,
+    use_write_ahead_log,
+    writing_engine,
+)
+from cascada.store.event import FIRST_SCHEMA, SCHEMA, Event, Kind, same_events
+from cascada.store.lease import is_gone
+from cascada.store.read_only import fresh_engine, reading_engine
+from cascada.store.study_name import checked_name
 from cascada.store.tables import ABOUT, EVENTS, LEASES, METADATA, STUDIES
+from cascada.store.transaction import StoredTransaction, about_value, beat, leases, read_events, set_about
 
-_WAIT = 600.0  # seconds for another process to release the database: a suggestion may take long
-_SHORT = 0.01  # seconds for which a file may be held without putting a lease at risk
-_AWAY = 60.0  # seconds for a server to come back
-_LONGEST_NAME = 200
+_BEAT = 5.0  # seconds for which a sign of life waits for a server: the next one follows soon
+
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
@@ -38,73 +47,32 @@ class Head:
     created: float
 
 
-class StoredTransaction:
-    """See `Transaction`: one study's log while it is locked."""
-
-    def __init__(self, connection: sa.Connection, study: int) -> None:
-        self._connection, self._study = connection, study
-
-    def since(self, number: int) -> list[Event]:
-        """See `Transaction.since`."""
-        return _read(self._connection, self._study, number)
-
-    def append(self, event: Event) -> None:
-        """See `Transaction.append`."""
-        row = {"study": self._study, "number": event.number, "kind": event.kind, "trial": event.trial, "at": event.at}
-        try:
-            self._connection.execute(EVENTS.insert(), row | {"data": encode(event.data)})
-        except sa.exc.IntegrityError as error:
-            raise StoreError("the study was deleted by another process; nothing was written.") from error
-        if event.kind in NEWER:
-            _require(self._connection, *NEWER[event.kind])
-
-    def lease(self, trial: int, worker: str, seconds: float) -> None:
-        """See `Transaction.lease`."""
-        self.release(trial)
-        row = {"study": self._study, "trial": trial, "worker": worker, "process": this_process()}
-        row |= {"seconds": seconds, "until": _now(self._connection) + seconds}
-        self._connection.execute(LEASES.insert(), row)
-
-    def release(self, trial: int) -> None:
-        """See `Transaction.release`."""
-        self._connection.execute(LEASES.delete().where(LEASES.c.study == self._study, LEASES.c.trial == trial))
-
-    def alive(self, worker: str) -> list[int]:
-        """See `Transaction.alive`."""
-        theirs = sa.select(LEASES).where(LEASES.c.study == self._study, LEASES.c.worker == worker)
-        rows = self._connection.execute(theirs.where(LEASES.c.until >= _now(self._connection)))
-        return [int(row.trial) for row in rows if not is_gone(row.process)]
-
-    def leased(self) -> set[int]:
-        """See `Transaction.leased`."""
-        now = _now(self._connection)
-        held = sa.select(LEASES.c.trial).where(LEASES.c.study == self._study, LEASES.c.until >= now)
-        return set(self._connection.execute(held).scalars())
-
-    def is_held_elsewhere(self, trial: int, worker: str) -> bool:
-        """See `Transaction.is_held_elsewhere`."""
-        of_trial = sa.select(LEASES).where(LEASES.c.study == self._study, LEASES.c.trial == trial)
-        row = self._connection.execute(of_trial.where(LEASES.c.until >= _now(self._connection))).first()
-        if row is None or (row.worker, row.process) == (worker, this_process()):
-            return False
-        return row.process == this_process() or not is_gone(row.process)
-
-
 class StoredJournal:
-    """See `Journal`: the log of one study in a store."""
+    """See `Journal`: the log of one study in a store. `known`: the events that were read or written here."""
 
     shared = True
 
-    def __init__(self, store: "Store", study: int) -> None:
-        self.store, self.study = store, study
+    def __init__(self, store: "Store", study: int, known: Sequence[Event] = ()) -> None:
+        self.store, self.study, self.known = store, study, list(known)
+        self.place = Path(store.url.database or "store").absolute()
+        if store.url.get_backend_name() != "sqlite":
+            self.place = Path.cwd() / self.place.name
 
-    def hold(self) -> AbstractContextManager[StoredTransaction]:
-        """See `Journal.hold`."""
-        return self.store.hold(self.study)
+    def change(self, act: Callable[[StoredTransaction], Found], patience: float = AWAY) -> Found:
+        """See `Journal.change`."""
+        found, seen = self.store.change(self.study, act, patience)
+        self._remember(seen)
+        return found
 
     def events(self, number: int = 0) -> list[Event]:
         """See `Journal.events`."""
-        return self.store.events(self.study, number)
+        found = self.store.events(self.study, number)
+        self._remember(found)
+        return found
+
+    def verify(self) -> None:
+        """See `Journal.verify`."""
+        self.store.verify(self.study, self.known)
 
     def beat(self, worker: str, trial: int | None = None) -> bool:
         """See `Journal.beat`."""
@@ -114,27 +82,38 @@ class StoredJournal:
         """See `Journal.close`."""
         self.store.close()
 
+    def _remember(self, events: Sequence[Event]) -> None:
+        """Keep new events, if they continue the log as it is known."""
+        start = events[0].number if events else len(self.known)
+        if all(old.is_same(new) for old, new in zip(self.known[start:], events, strict=False)):
+            self.known += events[len(self.known) - start :]
+
 
 class Store:
-    """A database with the logs of any number of studies; its tables are created if missing, unless `read_only`."""
+    """A database with the logs of any number of studies.
 
-    def __init__(self, url: str, *, read_only: bool = False) -> None:
-        self.url, self._read_only = checked_url(url), read_only
-        with _translated_errors("open"):
-            if read_only:
-                self._engine = reading_engine(self.url)
-            else:
-                self._engine = sa.create_engine(self.url, connect_args=_options(self.url), pool_pre_ping=True)
+    Its tables are created if they are missing, unless `read_only` or not `create`: then `StoreError` says what there is
+    instead, and nothing is written.
+    """
+
+    def __init__(self, url: str, *, read_only: bool = False, create: bool = True) -> None:
+        self.url, self._read_only, self._away = checked_url(url), read_only, False
+        file = self.url.database if self.url.get_backend_name() == "sqlite" and not self.url.host else None
+        if file is not None and not (read_only or create) and not Path(file).exists():
+            raise StoreError(f"cannot open the store: there is no file {file} (yet); `cascada run` creates one.")
+        with translated_errors("open"):
+            self._engine = reading_engine(self.url) if read_only else writing_engine(self.url)
         weakref.finalize(self, self._engine.dispose)  # closing a store is optional
         self._reading = self._engine.execution_options(cascada_reads=True)
-        if self._engine.dialect.name == "sqlite" and not read_only:
-            sa.event.listen(self._engine, "connect", _prepare_sqlite)
-            sa.event.listen(self._engine, "begin", _begin_sqlite)
-        with _translated_errors("open"):
-            known = self._schema() or (None if read_only else self._created())
-        if known is None:
-            self.close()
-            raise StoreError("there is no store of cascada in this database (yet); `cascada run` creates one.")
+        with translated_errors("open"):
+            known = self._schema()
+            if known is None and (read_only or not create):
+                error = not_a_store(self._reading, file)
+                self.close()
+                raise error
+            if known is None or (known.isdecimal() and int(known) <= SCHEMA):
+                self._prepare()
+                known = known or self._created()
         if not known.isdecimal() or int(known) > SCHEMA:
             needed = self._needed_version()
             self.close()
@@ -142,28 +121,45 @@ class Store:
                 f"this store has schema {known}, and this version of cascada knows schema {SCHEMA}; use "
                 f"{needed or 'the version that wrote it'}, or a newer one."
             )
+        self._file = None if read_only or file is None else StoreFile(file)
+
+    def _prepare(self) -> None:
+        """Let the file of a store that is written to keep a write-ahead log."""
+        if self._engine.dialect.name == "sqlite" and not self._read_only:
+            connection = self._engine.raw_connection()
+            try:
+                use_write_ahead_log(connection)
+            finally:
+                connection.close()
 
     def _schema(self) -> str | None:
         """The schema of the store, without waiting for writers; None if there is none yet."""
-        with self._reading.connect() as connection:
+
+        def look(connection: sa.Connection) -> str | None:
             if not sa.inspect(connection).has_table(ABOUT.name):
                 return None
-            return _about_value(connection, "schema")
+            return about_value(connection, "schema")
+
+        return repeated(self._reading, 0.0 if self._read_only else AWAY, look, unseen=True)
 
     def _needed_version(self) -> str | None:
         """The version of cascada that a store with newer events names."""
         with self._reading.connect() as connection:
-            return _about_value(connection, "needs")
+            return about_value(connection, "needs")
 
     def _created(self) -> str:
         """Create the tables, unless another process does so at the same time; return the schema."""
-        with self._engine.begin() as connection:
-            self._lock_creation(connection)
-            METADATA.create_all(connection)
-            known = _about_value(connection, "schema")
-            if known is None:
-                _set_about(connection, "schema", str(FIRST_SCHEMA))
-            return known or str(FIRST_SCHEMA)
+
+        def create(connection: sa.Connection) -> str:
+            with connection.begin():
+                self._lock_creation(connection)
+                METADATA.create_all(connection)
+                known = about_value(connection, "schema")
+                if known is None:
+                    set_about(connection, "schema", str(FIRST_SCHEMA))
+                return known or str(FIRST_SCHEMA)
+
+        return repeated(self._engine, AWAY, create)
 
     def _lock_creation(self, connection: sa.Connection) -> None:
         """Let one process at a time create tables or studies; SQLite's transactions ensure that by themselves."""
@@ -174,16 +170,38 @@ class Store:
         """Close the connections."""
         self._engine.dispose()
 
+    def _waited(self, engine: sa.Engine, patience: float, work: Callable[[sa.Connection], Found]) -> Found:
+        """See `repeated`; a server that was waited for in vain is not waited for again until it answers."""
+        began = time.monotonic()
+        try:
+            found = repeated(engine, 0.0 if self._away else patience, work)
+        except sa.exc.OperationalError:
+            self._away = self._away or time.monotonic() - began >= patience > 0.0
+            raise
+        self._away = False
+        return found
+
+    # ---- reading
+
+    def _read(self, look: Callable[[sa.Connection], Found]) -> Found:
+        """What `look` returns; a server that is away is waited for, unless the store is read-only."""
+        with translated_errors("read"):
+            return self._waited(self._reading, 0.0 if self._read_only else AWAY, look)
+
     def studies(self) -> list[str]:
         """The names of all studies, in the order of their creation."""
-        with _translated_errors("read"), self._reading.connect() as connection:
-            return list(connection.execute(sa.select(STUDIES.c.name).order_by(STUDIES.c.id)).scalars())
+        wanted = sa.select(STUDIES.c.name).order_by(STUDIES.c.id)
+        return self._read(lambda connection: list(connection.execute(wanted).scalars()))
 
     def find(self, name: str) -> tuple[StoredJournal, list[Event]] | None:
         """The journal of the study of this name with its events so far; None if there is none."""
-        with _translated_errors("read"), self._reading.connect() as connection:
+
+        def look(connection: sa.Connection) -> tuple[int, list[Event]] | None:
             found = _id_of(connection, name)
-            return None if found is None else (StoredJournal(self, found), _read(connection, found, 0))
+            return None if found is None else (found, read_events(connection, found))
+
+        found = self._read(look)
+        return None if found is None else (StoredJournal(self, *found), found[1])
 
     def get(self, name: str) -> tuple[StoredJournal, list[Event]]:
         """The same; `StoreError` if there is none."""
@@ -196,23 +214,154 @@ class Store:
         """The error that says that there is no study of this name, and which ones there are."""
         return StoreError(f"there is no study {name!r} in this store; it has {', '.join(self.studies()) or 'none'}.")
 
+    def heads(self) -> dict[str, Head]:
+        """All studies by name, in the order of their creation; quick however long their logs are."""
+        of_study = EVENTS.c.study == STUDIES.c.id
+        last = sa.select(sa.func.max(EVENTS.c.number)).where(of_study).scalar_subquery()
+        first = sa.select(EVENTS.c.at).where(of_study, EVENTS.c.number == 0).scalar_subquery()
+        wanted = sa.select(STUDIES.c.id, STUDIES.c.name, last, first).order_by(STUDIES.c.id)
+        rows = self._read(lambda connection: connection.execute(wanted).all())
+        return {name: Head(key, 0 if end is None else end + 1, begun or 0.0) for key, name, end, begun in rows}
+
+    def events(self, study: int, number: int = 0, kinds: Collection[Kind] | None = None) -> list[Event]:
+        """The events of a study from this number on; those of some kinds, or all."""
+        return self._read(lambda connection: read_events(connection, study, number, kinds))
+
+    def verify(self, study: int, events: Sequence[Event]) -> None:
+        """Raise `StoreError` unless these events are in the store, as another process would read them."""
+        self.close()  # which also moves what is in a write-ahead log into the file
+        if self._file is not None:
+            self._file.check()
+        engine = fresh_engine(self.url)
+        with translated_errors("read"):
+            found = self._waited(engine, AWAY, lambda connection: read_events(connection, study))
+        if not same_events(found[: len(events)], events):
+            pairs = zip(found, events, strict=False)
+            kept = next((i for i, (old, new) in enumerate(pairs) if not same_events([old], [new])), len(found))
+            raise StoreError(
+                f"the store does not hold what was written to it: of {len(events)} events of the study, the first "
+                f"{kept} are there. Its file or database was overwritten, or the study was deleted."
+            )
+
+    # ---- writing
+
+    def _write(
+        self,
+        act: Callable[[sa.Connection], Found],
+        is_there: Callable[[sa.Connection, Found], bool],
+        patience: float = AWAY,
+    ) -> Found:
+        """What `act` returns, in a transaction that is committed when this returns.
+
+        If the connection is lost, all is done again. Whether a commit was lost with it or made, `is_there` sees, given
+        what `act` returned.
+        """
+        done: list[Found] = []  # what an attempt returned whose commit was lost: nothing, or one entry
+
+        def attempt(connection: sa.Connection) -> Found:
+            with connection.begin():
+                if done and is_there(connection, done[0]):
+                    return done[0]
+                done.clear()
+                done.append(act(connection))
+                if self._file is not None:
+                    self._file.check()
+            return done[0]
+
+        with translated_errors("write"):
+            return self._waited(self._engine, patience, attempt)
+
+    def change(
+        self, study: int, act: Callable[[StoredTransaction], Found], patience: float = AWAY
+    ) -> tuple[Found, list[Event]]:
+        """What `act` returns for a study's log, locked until it has returned; and the events that it read and appended.
+
+        Nothing is written if `act` raises. It is called again if the connection is lost.
+        """
+
+        def attempt(connection: sa.Connection) -> tuple[Found, StoredTransaction]:
+            self._lock_study(connection, study)
+            log = StoredTransaction(connection, study)
+            found = act(log)
+            if self._engine.dialect.name == "sqlite":
+                log.prolong_leases()
+            return found, log
+
+        def is_there(connection: sa.Connection, done: tuple[Found, StoredTransaction]) -> bool:
+            self._lock_study(connection, study)  # a server may still be committing what we sent
+            wanted = done[1].appended
+            if not wanted:
+                return False
+            return same_events(read_events(connection, study, wanted[0].number)[: len(wanted)], wanted)
+
+        found, log = self._write(attempt, is_there, max(patience, AWAY))
+        return found, log.seen
+
+    def _lock_study(self, connection: sa.Connection, study: int) -> None:
+        """Let one process at a time change a study; SQLite's transactions hold the whole file."""
+        if self._engine.dialect.name != "sqlite":
+            connection.execute(sa.select(STUDIES.c.id).where(STUDIES.c.id == study).with_for_update())
+
+    def create(self, name: str, events: Sequence[Event]) -> StoredJournal | None:
+        """A new study with these events, all of them or none; None if the name is taken."""
+        checked_name(name)
+
+        def attempt(connection: sa.Connection) -> int | None:
+            self._lock_creation(connection)
+            if _id_of(connection, name) is not None:
+                return None
+            row: dict[str, Any] = {"name": name}
+            if self._engine.dialect.name == "sqlite":
+                # SQLite would use the key of a deleted study again, and a process that still has it open would write
+                # into the new one.
+                largest = connection.execute(sa.select(sa.func.max(STUDIES.c.id))).scalar() or 0
+                row["id"] = max(largest, int(about_value(connection, "largest_deleted") or 0)) + 1
+            made: int = connection.execute(STUDIES.insert().returning(STUDIES.c.id), row).scalar_one()
+            log = StoredTransaction(connection, made)
+            for event in events:
+                log.append(event)
+            return made
+
+        def is_there(connection: sa.Connection, made: int | None) -> bool:
+            self._lock_creation(connection)
+            return made is not None and _id_of(connection, name) == made
+
+        study = self._write(attempt, is_there)
+        return None if study is None else StoredJournal(self, study, events)
+
     def delete(self, name: str) -> None:
         """Delete a study with its log; `StoreError` if there is none, or if a live process runs one of its trials."""
-        with _translated_errors("write"), self._engine.begin() as connection:
+
+        def attempt(connection: sa.Connection) -> int:
             study = self._free_study(connection, name, "delete it")
             for table, key in ((LEASES, LEASES.c.study), (EVENTS, EVENTS.c.study), (STUDIES, STUDIES.c.id)):
                 connection.execute(table.delete().where(key == study))
-            if study > int(_about_value(connection, "largest_deleted") or 0):
-                _set_about(connection, "largest_deleted", str(study))
+            if study > int(about_value(connection, "largest_deleted") or 0):
+                set_about(connection, "largest_deleted", str(study))
+            return study
+
+        def is_there(connection: sa.Connection, study: int) -> bool:
+            self._lock_creation(connection)
+            return connection.execute(sa.select(STUDIES.c.id).where(STUDIES.c.id == study)).scalar() is None
+
+        self._write(attempt, is_there)
 
     def rename(self, name: str, new: str) -> None:
         """Give a study another name; `StoreError` if there is none, or if the new name is taken."""
         checked_name(new)
-        with _translated_errors("write"), self._engine.begin() as connection:
+
+        def attempt(connection: sa.Connection) -> int:
             study = self._free_study(connection, name, "rename it")
             if _id_of(connection, new) is not None:
                 raise StoreError(f"there is a study {new!r} in this store already; choose another name.")
             connection.execute(STUDIES.update().where(STUDIES.c.id == study).values(name=new))
+            return study
+
+        def is_there(connection: sa.Connection, study: int) -> bool:
+            self._lock_creation(connection)
+            return _id_of(connection, new) == study
+
+        self._write(attempt, is_there)
 
     def _free_study(self, connection: sa.Connection, name: str, act: str) -> int:
         """The key of a study whose trials no live process runs."""
@@ -220,10 +369,8 @@ class Store:
         study = _id_of(connection, name)
         if study is None:
             raise self.missing(name)
-        if self._engine.dialect.name != "sqlite":
-            connection.execute(sa.select(STUDIES.c.id).where(STUDIES.c.id == study).with_for_update())
-        rows = connection.execute(sa.select(LEASES).where(LEASES.c.study == study, LEASES.c.until >= _now(connection)))
-        busy = [row for row in rows if not is_gone(row.process)]
+        self._lock_study(connection, study)
+        busy = [row for row in leases(connection, study) if not is_gone(row.process)]
         if busy:
             raise StoreError(
                 f"the worker {busy[0].worker!r} is running trial {busy[0].trial} of the study {name!r}; "
@@ -231,157 +378,16 @@ class Store:
             )
         return study
 
-    def heads(self) -> dict[str, Head]:
-        """All studies by name, in the order of their creation; quick however long their logs are."""
-        of_study = EVENTS.c.study == STUDIES.c.id
-        last = sa.select(sa.func.max(EVENTS.c.number)).where(of_study).scalar_subquery()
-        first = sa.select(EVENTS.c.at).where(of_study, EVENTS.c.number == 0).scalar_subquery()
-        wanted = sa.select(STUDIES.c.id, STUDIES.c.name, last, first).order_by(STUDIES.c.id)
-        with _translated_errors("read"), self._reading.connect() as connection:
-            rows = connection.execute(wanted).all()
-        return {name: Head(key, 0 if end is None else end + 1, begun or 0.0) for key, name, end, begun in rows}
-
-    @contextmanager
-    def create(self, name: str) -> Iterator[tuple[StoredJournal, StoredTransaction] | None]:
-        """A new study and the transaction that creates it; None if the name is taken."""
-        checked_name(name)
-        with _translated_errors("write"), self._engine.begin() as connection:
-            self._lock_creation(connection)
-            if _id_of(connection, name) is not None:
-                yield None
-                return
-            row: dict[str, Any] = {"name": name}
-            if self._engine.dialect.name == "sqlite":
-                # SQLite would use the key of a deleted study again, and a process that still has it open would write
-                # into the new one.
-                largest = connection.execute(sa.select(sa.func.max(STUDIES.c.id))).scalar() or 0
-                row["id"] = max(largest, int(_about_value(connection, "largest_deleted") or 0)) + 1
-            made = connection.execute(STUDIES.insert().returning(STUDIES.c.id), row).scalar_one()
-            yield StoredJournal(self, made), StoredTransaction(connection, made)
-
-    @contextmanager
-    def hold(self, study: int) -> Iterator[StoredTransaction]:
-        """A study's log, locked until the block ends; nothing is written if the block raises."""
-        with _translated_errors("write"), self._connected(self._engine) as connection, connection.begin():
-            shared = self._engine.dialect.name != "sqlite"  # SQLite holds the whole file
-            if shared:
-                connection.execute(sa.select(STUDIES.c.id).where(STUDIES.c.id == study).with_for_update())
-            began = time.time()
-            yield StoredTransaction(connection, study)
-            if not shared and time.time() - began > _SHORT:
-                _prolong(connection, began)
-
-    def events(self, study: int, number: int = 0, kinds: Collection[Kind] | None = None) -> list[Event]:
-        """The events of a study from this number on; those of some kinds, or all."""
-        with _translated_errors("read"), self._connected(self._reading) as connection:
-            return _read(connection, study, number, kinds)
-
-    def _connected(self, engine: sa.Engine) -> sa.Connection:
-        """A connection; a server that does not answer for a moment is waited for, because a result may be at stake."""
-        until = time.monotonic() + _AWAY
-        while True:
-            try:
-                return engine.connect()
-            except sa.exc.OperationalError:
-                if engine.dialect.name == "sqlite" or self._read_only or time.monotonic() >= until:
-                    raise
-                time.sleep(0.5)
-
     def beat(self, study: int, worker: str, trial: int | None = None) -> bool:
         """See `Journal.beat`."""
-        own = (LEASES.c.study == study) & (LEASES.c.worker == worker)
-        own &= LEASES.c.process == this_process()  # another process may have the same name
-        own = own if trial is None else own & (LEASES.c.trial == trial)
-        with _translated_errors("write"), self._engine.begin() as connection:
-            later = LEASES.update().where(own).values(until=_now(connection) + LEASES.c.seconds)
-            return bool(connection.execute(later).rowcount)
 
+        def attempt(connection: sa.Connection) -> bool:
+            with connection.begin():
+                return beat(connection, study, worker, trial)
 
-def checked_name(name: Any) -> str:
-    """The name of a study: text of one line."""
-    fine = isinstance(name, str) and 0 < len(name) <= _LONGEST_NAME and name.isprintable() and name == name.strip()
-    if not fine:
-        raise ArgumentError(
-            f"a study's name must be printable text of 1 to {_LONGEST_NAME} characters without spaces at its ends; "
-            f"got {name!r:.300}."
-        )
-    return name
-
-
-def _about_value(connection: sa.Connection, key: str) -> str | None:
-    return connection.execute(sa.select(ABOUT.c.value).where(ABOUT.c.key == key)).scalar()
-
-
-def _set_about(connection: sa.Connection, key: str, value: str) -> None:
-    connection.execute(ABOUT.delete().where(ABOUT.c.key == key))
-    connection.execute(ABOUT.insert(), {"key": key, "value": value})
-
-
-def _require(connection: sa.Connection, schema: int, version: str) -> None:
-    """Mark the store as one that only this schema, and so this version or a newer one, can read."""
-    if int(_about_value(connection, "schema") or FIRST_SCHEMA) < schema:
-        _set_about(connection, "schema", str(schema))
-        _set_about(connection, "needs", version)
+        with translated_errors("write"):
+            return repeated(self._engine, _BEAT, attempt)
 
 
 def _id_of(connection: sa.Connection, name: str) -> int | None:
     return connection.execute(sa.select(STUDIES.c.id).where(STUDIES.c.name == name)).scalar()
-
-
-def _read(connection: sa.Connection, study: int, number: int, kinds: Collection[Kind] | None = None) -> list[Event]:
-    wanted = sa.select(EVENTS).where(EVENTS.c.study == study, EVENTS.c.number >= number).order_by(EVENTS.c.number)
-    rows = connection.execute(wanted if kinds is None else wanted.where(EVENTS.c.kind.in_(kinds))).all()
-    try:
-        return [Event(row.number, row.kind, row.trial, json.loads(row.data), row.at) for row in rows]
-    except (ValueError, TypeError, RecursionError) as error:
-        raise StoreError(f"the log of a study in this store is damaged: {error}.") from error
-
-
-def _now(connection: sa.Connection) -> float:
-    """Seconds since 1970, by the clock of the database where it has one: the clocks of machines may differ."""
-    if connection.dialect.name == "sqlite":
-        return time.time()
-    return float(connection.execute(sa.select(sa.extract("epoch", sa.func.clock_timestamp()))).scalar_one())
-
-
-def _prolong(connection: sa.Connection, began: float) -> None:
-    """Extend leases by the time for which the file was held, where that was long: no sign of life could be written."""
-    spent = time.time() - began
-    before = (LEASES.c.until >= began) & (LEASES.c.until - LEASES.c.seconds < began)
-    starved = before & (LEASES.c.seconds < 4.0 * spent)
-    connection.execute(LEASES.update().where(starved).values(until=LEASES.c.until + spent))
-
-
-@contextmanager
-def _translated_errors(what: str) -> Iterator[None]:
-    """Translate `SQLAlchemyError` into `StoreError`."""
-    try:
-        yield
-    except sa.exc.SQLAlchemyError as error:
-        cause = str(getattr(error, "orig", None) or error).strip().splitlines()
-        raise StoreError(f"cannot {what} the store: {cause[0] if cause else type(error).__name__}.") from error
-
-
-def _options(url: sa.URL) -> dict[str, Any]:
-    if url.get_backend_name() == "sqlite":
-        return {"timeout": _WAIT, "check_same_thread": False}
-    return {"client_encoding": "utf8"}  # a database in SQL_ASCII would return bytes; all text is ASCII anyway
-
-
-def _prepare_sqlite(connection: Any, _: Any) -> None:
-    connection.isolation_level = None  # transactions are begun explicitly: pysqlite would begin them too late
-    for left in range(100, -1, -1):  # unlike the others, this pragma does not wait for a process that does the same
-        try:
-            connection.execute("PRAGMA journal_mode=WAL")
-            break
-        except sqlite3.OperationalError:
-            if not left:
-                raise
-            time.sleep(0.05)
-    for pragma in ("synchronous=FULL", "foreign_keys=ON"):
-        connection.execute(f"PRAGMA {pragma}")
-
-
-def _begin_sqlite(connection: sa.Connection) -> None:
-    reading = connection.get_execution_options().get("cascada_reads", False)
-    connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")  # a writer waits for others before it reads

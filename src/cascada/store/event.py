@@ -5,7 +5,7 @@ no pickles, and floats are read back to the last bit (Python writes the shortest
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast, get_args
 
@@ -60,6 +60,12 @@ class Event:
         """One line of an export."""
         fields = {"number": self.number, "kind": self.kind, "trial": self.trial, "data": self.data, "at": self.at}
         return json.dumps(fields, allow_nan=False, sort_keys=True)
+
+
+def same_events(some: Sequence[Event], others: Sequence[Event]) -> bool:
+    """Whether these are the same events with the same data, in the same order."""
+    pairs = zip(some, others, strict=False)
+    return len(some) == len(others) and all(a.is_same(b) and encode(a.data) == encode(b.data) for a, b in pairs)
 
 
 def encode(data: Mapping[str, Any]) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 from cascada.errors import ArgumentError, StoreError
 
 LONGEST_LEASE = 1e9  # seconds: thirty years
+_LASTING = " and after it"  # of a lease that stays in force when its process has ended
 
 
 def checked_lease(lease: Any) -> float:
@@ -40,26 +41,38 @@ def signs_of_life(beat: Callable[[], object], lease: float) -> Iterator[None]:
         thread.join()
 
 
-def this_process() -> str:
-    """A name for this process: its machine and its id."""
-    return f"{_machine()}:{os.getpid()}"
+def this_process(*, lasting: bool = False) -> str:
+    """A name for this process: its machine, its id and when it began, as ids are used again.
+
+    `lasting`: for a lease that does not end with the process, as those of `cascada ask --lease`, which ends at once.
+    """
+    number = os.getpid()
+    return f"{_machine()}:{number}{_begin(number)}{_LASTING if lasting else ''}"
 
 
 def is_gone(name: str) -> bool:
     """Whether a process has surely ended, or is this one; one on another machine may always be alive."""
-    machine, _, rest = name.rpartition(":")
-    if machine != _machine() or not rest.isdecimal():
+    machine, _, rest = name.removesuffix(_LASTING).rpartition(":")
+    text, at, begin = rest.partition("@")
+    if machine != _machine() or not text.isdecimal() or (at and not begin.isdecimal()):
         return False
-    number = int(rest)
+    number = int(text)
     if number == os.getpid():  # or an earlier process that had its id
         return True
+    if at and (now := _begin(number)) and now != f"@{begin}":
+        return True  # a later process has its id
     try:
         os.kill(number, 0)
     except ProcessLookupError:
         return True
-    except PermissionError:  # alive, and of another user
+    except (PermissionError, OverflowError):  # alive, and of another user
         return False
-    return _is_zombie(number)
+    return _stat(number)[:1] == ["Z"]  # it has ended, and its parent has not yet collected its exit status
+
+
+def is_over(name: str) -> bool:
+    """Whether a lease of this process need not run out to be over: the process has ended, and the lease with it."""
+    return not name.endswith(_LASTING) and name != this_process() and is_gone(name)
 
 
 @cache
@@ -73,10 +86,15 @@ def _machine() -> str:
     return "/".join(parts)
 
 
-def _is_zombie(number: int) -> bool:
-    """Whether a process has ended, and its parent has not yet collected its exit status."""
+def _begin(number: int) -> str:
+    """When a process began, in clock ticks since the boot, as "@123"; empty where it is not known."""
+    stat = _stat(number)
+    return f"@{stat[19]}" if len(stat) > 19 else ""
+
+
+def _stat(number: int) -> list[str]:
+    """What Linux says of a process after its name, its state first; empty on other systems, or if there is none."""
     try:
-        state = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0]
-    except (OSError, IndexError):
-        return False
-    return state == "Z"
+        return Path(f"/proc/{number}/stat").read_text(errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return []

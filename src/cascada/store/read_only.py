@@ -26,6 +26,19 @@ def reading_engine(url: sa.URL) -> sa.Engine:
     return engine.execution_options(postgresql_readonly=True)
 
 
+def fresh_engine(url: sa.URL) -> sa.Engine:
+    """Connections as another process would make them now: not one of them is kept, and no file is created.
+
+    A SQLite file that is written to at the same time is read consistently, which needs permission to write.
+    """
+    if url.get_backend_name() != "sqlite":
+        return sa.create_engine(url, connect_args={"client_encoding": "utf8"}, poolclass=sa.NullPool)
+    uri = f"{Path(url.database or '').resolve().as_uri()}?mode=rw"
+    return sa.create_engine(
+        "sqlite://", creator=lambda: sqlite3.connect(uri, uri=True, timeout=_WAIT), poolclass=sa.NullPool
+    )
+
+
 def _sqlite(path: Path) -> sqlite3.Connection:
     if not path.exists():
         raise sqlite3.OperationalError(f"there is no file {path} (yet)")

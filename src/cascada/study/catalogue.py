@@ -9,7 +9,7 @@ from cascada.calibration import Calibration
 from cascada.errors import ArgumentError, StoreError
 from cascada.network import Network
 from cascada.space import CandidatesLike, as_candidates
-from cascada.store.database import Store, StoredJournal, checked_name
+from cascada.store.database import Store, StoredJournal
 from cascada.store.description import (
     SETTINGS,
     amendable,
@@ -21,6 +21,8 @@ from cascada.store.description import (
     with_names,
 )
 from cascada.store.event import Event
+from cascada.store.journal import Transaction
+from cascada.store.study_name import checked_name
 from cascada.store.summary import StudySummary, last_description, summarised
 from cascada.study.follower import Follower
 from cascada.study.settings import OnViolation, Settings, resolved_name
@@ -46,6 +48,7 @@ def open_study(
     create: bool = True,
     any_sense: bool = False,
     planned: int | None = None,
+    lasting: bool = False,
 ) -> Study:
     """The study `name` in a store, given by its URL or opened before; the study owns it from then on.
 
@@ -55,7 +58,8 @@ def open_study(
     `stop_on_estimated` say when to stop, change no result and may differ each time.
 
     `create`: whether a study that is not there is created. `any_sense`: the network may be given maximised or
-    minimised, and the stored sense counts. `planned`: the horizon of a study that is created.
+    minimised, and the stored sense counts. `planned`: the horizon of a study that is created. `lasting`: trials that
+    are asked for under a lease stay under it when this process has ended.
     """
     checked_name(name)
     checked_name(worker)
@@ -73,7 +77,7 @@ def open_study(
         "calibration": calibration,
         "horizon": horizon,
     }
-    store = storage if isinstance(storage, Store) else Store(storage)
+    store = storage if isinstance(storage, Store) else Store(storage, create=network is not None)
     try:
         found = store.find(name)
         if found is None and not create:
@@ -107,16 +111,8 @@ def open_study(
             _check_amendable(name, stored, description, changed, amend)
         state = State.empty(network).replayed(events)
         if changed:
-            with journal.hold() as log:
-                state = state.replayed(log.since(state.count))
-                if state.described > described:
-                    raise StoreError(
-                        f"the study {name!r} was amended by another process at the same time; open it again."
-                    )
-                event = Event(state.count, "amended", None, description, time.time())
-                state = state.after(event)
-                log.append(event)
-        return Study.over(journal, state, validated, name=name, worker=worker)
+            state = journal.change(lambda log: _amended(log, name, state, described, description))
+        return Study.over(journal, state, validated, name=name, worker=worker, lasting=lasting)
     except BaseException:
         store.close()
         raise
@@ -150,13 +146,20 @@ def study_options(
 
 def _created(store: Store, name: str, description: dict[str, Any]) -> tuple[StoredJournal, list[Event]] | None:
     """A new study; None if there is one of this name by now."""
-    with store.create(name) as made:
-        if made is None:
-            return None
-        journal, log = made
-        event = Event(0, "created", None, description, time.time())
-        log.append(event)
-    return journal, [event]
+    event = Event(0, "created", None, description, time.time())
+    journal = store.create(name, [event])
+    return None if journal is None else (journal, [event])
+
+
+def _amended(log: Transaction, name: str, before: State, described: int, description: dict[str, Any]) -> State:
+    """The state after an amendment, unless another process was quicker."""
+    state = before.replayed(log.since(before.count))
+    if state.described > described:
+        raise StoreError(f"the study {name!r} was amended by another process at the same time; open it again.")
+    event = Event(state.count, "amended", None, description, time.time())
+    after = state.after(event)
+    log.append(event)
+    return after
 
 
 def _differences(stored: Mapping[str, Any], description: Mapping[str, Any], network: Network) -> list[str]:
@@ -208,6 +211,18 @@ def follow(store: Store, name: str, networks: Sequence[Network] = ()) -> Followe
         raise StoreError(f"the log of the study {name!r} is damaged: {error!r:.300}.") from error
 
 
+def read_study(store: Store, name: str, network: Network | None = None) -> Follower:
+    """The same for one network: `ArgumentError` if it is not that of the study, whichever way its objective counts."""
+    if network is not None:
+        stored = last_description(name, store.get(name)[1])[1]
+        same_sense = (network.sign > 0) == (stored["objective"]["sense"] == "maximise")
+        version = network if same_sense else network.mirrored()
+        changed = _differences(stored, describe(version, stored["settings"]), version)
+        if changed:
+            raise ArgumentError(f"the study {name!r} is stored otherwise: {'; '.join(changed)}. Read it as it is.")
+    return follow(store, name, [] if network is None else [network])
+
+
 # ---- all studies of a store
 
 
@@ -231,8 +246,7 @@ def rename_study(url: str, name: str, new: str) -> None:
 
 
 def _with_store(url: str, act: Callable[[Store], None]) -> None:
-    Store(url, read_only=True).close()  # one that is not there is an error, and is not created
-    store = Store(url)
+    store = Store(url, create=False)
     try:
         act(store)
     finally:

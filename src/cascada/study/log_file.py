@@ -27,11 +27,8 @@ def import_log(store: Store, name: str, lines: Iterable[str], network: Network |
     `network` is needed if the study has stages that are formulas: no log contains functions.
     """
     events = _checked(lines, network)
-    with store.create(name) as made:
-        if made is None:
-            raise StoreError(f"there is a study {name!r} in this store already; import it under another name.")
-        for event in events:
-            made[1].append(event)
+    if store.create(name, events) is None:
+        raise StoreError(f"there is a study {name!r} in this store already; import it under another name.")
     return len(events)
 
 

@@ -10,10 +10,11 @@ import warnings
 from collections.abc import Callable, Iterable
 from concurrent.futures import BrokenExecutor, Executor
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from cascada.arrays import as_whole_number
-from cascada.errors import ArgumentError, CascadaError, ContradictionError, RefutedError
+from cascada.errors import ArgumentError, CascadaError, ContradictionError, RefutedError, StoreError
 from cascada.execution.process_pool import Pool
 from cascada.execution.workers import EndedRun, InThread, Observer, OnExecutor, Workers, capacity_of
 from cascada.process import Functions, Process
@@ -21,6 +22,7 @@ from cascada.store.trial import Trial
 from cascada.study.certificate import Certificate
 from cascada.study.progress import progress_bar
 from cascada.study.recommendation import Recommendation
+from cascada.study.rescue import rescued
 from cascada.study.result import Result, Status
 from cascada.study.study import Callback, Study
 
@@ -56,17 +58,23 @@ def optimise(
     study.take_up()
     workers = _workers(study, process, budget, jobs, executor)
     lease = LEASE if lease is None else lease
-    with study.beating(lease), progress_bar(progress, budget) as show:
-        while True:
-            status = _run(study, budget, workers, tuple(callbacks), show)
-            if status not in ("budget", "exhausted") or not (study.shared and study.others_at_work()):
-                break
-            try:
-                time.sleep(lease / _LOOKS)
-            except KeyboardInterrupt:
-                status = "interrupted"
-                break
-    return _concluded(study, status)
+    untold: list[EndedRun] = []
+    try:
+        with study.beating(lease), progress_bar(progress, budget) as show:
+            while True:
+                status = _run(study, budget, workers, tuple(callbacks), show, untold)
+                if status not in ("budget", "exhausted") or not (study.shared and study.others_at_work()):
+                    break
+                try:
+                    time.sleep(lease / _LOOKS)
+                except KeyboardInterrupt:
+                    status = "interrupted"
+                    break
+        result = _concluded(study, status)
+        study.verify()
+    except StoreError as error:
+        raise rescued(study, untold, error) from error
+    return result
 
 
 def check_run(budget: Any, jobs: Any, executor: Any) -> None:
@@ -93,9 +101,14 @@ def _workers(study: Study, process: Process, budget: int, jobs: int | None, exec
 
 
 def _run(
-    study: Study, budget: int, workers: Workers, callbacks: tuple[Callback, ...], show: Callable[[Study], None]
+    study: Study,
+    budget: int,
+    workers: Workers,
+    callbacks: tuple[Callback, ...],
+    show: Callable[[Study], None],
+    untold: list[EndedRun],
 ) -> Status:
-    """Run trials until none is left, and say why they ended."""
+    """Run trials until none is left, and say why they ended; those that the store does not take are in `untold`."""
     if study.shared:
         if study.refuted:
             return "refuted"
@@ -104,8 +117,9 @@ def _run(
     # Where points are known in advance, trials are told in the order of their numbers: the same process gives the same
     # result. Other processes of a store tell theirs at any time.
     in_order = not study.adaptive and not study.shared
+    ask = partial(study.ask, limit=budget)
     try:
-        return run_trials(study, lambda: study.ask(limit=budget), budget, workers, callbacks, show, in_order=in_order)
+        return run_trials(study, ask, budget, workers, callbacks, show, untold, in_order=in_order)
     except RefutedError:  # it was refuted before, or a bound had to be computed to see it
         return "refuted"
 
@@ -117,10 +131,11 @@ def run_trials(
     workers: Workers,
     callbacks: tuple[Callback, ...],
     show: Callable[[Study], None],
+    untold: list[EndedRun],
     *,
     in_order: bool,
 ) -> Status:
-    """Run trials until `ask` returns none, and say why they ended.
+    """Run trials until `ask` returns none, and say why they ended; those that the store does not take are in `untold`.
 
     `in_order`: tell them in the order of their numbers.
     """
@@ -159,8 +174,12 @@ def run_trials(
         return "broken"
     finally:
         for run in [*finished.values(), *workers.stop()]:  # paid for, whatever ended the rest
-            with suppress(CascadaError):
+            try:
                 _tell(study, run)
+            except StoreError:
+                untold.append(run)
+            except CascadaError:  # what ended the rest is reported
+                pass
         with suppress(CascadaError):  # other workers need not wait until the leases run out
             study.put_back(under_way)
 

@@ -1,6 +1,7 @@
 """The read-only part of a study: its trials, the model that they lead to, and the certificate."""
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 from cascada.algorithms import Algorithm, Situation
@@ -45,9 +46,18 @@ class Reader:
         """Close the connection to the store; what was written stays."""
         self._journal.close()
 
+    def verify(self) -> None:
+        """Raise `StoreError` unless others can read all that is known here from the store."""
+        self._journal.verify()
+
+    @property
+    def place(self) -> Path:
+        """The file of the store, or, without one, a name for files about it in the working folder."""
+        return self._journal.place
+
     def refresh(self) -> None:
         """Read what other processes appended."""
-        self._state = self._state.replayed(self._journal.events(self._state.count))
+        self._state = self._followed(self._journal.events)
 
     @property
     def state(self) -> State:
@@ -154,6 +164,17 @@ class Reader:
         return self._judged(lambda model, state: recommend(model, state, self._settings, certificate))
 
     # ---- inside
+
+    def _followed(self, read: Callable[[int], list[Event]]) -> State:
+        """The state after the events that `read` returns from a number on, if they continue those known so far."""
+        last = self._state.last
+        events = read(self._state.count - (last is not None))
+        if last is not None and (not events or not events[0].is_same(last)):
+            raise StoreError(
+                f"the study {self.name!r} was deleted, or its log was replaced, by a backup, say; open it again. "
+                f"Nothing was written."
+            )
+        return self._state.replayed(events[last is not None :])
 
     def _learned(self, state: State) -> Model:
         if state.described > self._assumed:

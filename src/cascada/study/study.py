@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from cascada.algorithms import Algorithm
 from cascada.arrays import as_whole_number
@@ -13,7 +13,7 @@ from cascada.gp.rounding import SMALLEST_JITTER
 from cascada.network import Network
 from cascada.space import CandidatesLike
 from cascada.store.description import described_fits
-from cascada.store.journal import Journal, MemoryJournal
+from cascada.store.journal import Journal, MemoryJournal, Transaction
 from cascada.store.lease import LONGEST_LEASE, checked_lease, signs_of_life
 from cascada.store.trial import Trial, trial_at, trial_number
 from cascada.study import advisor
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
     from cascada.process import Functions, Process
     from cascada.study.result import Result
+
+_Made = TypeVar("_Made")
 
 
 class Study(Reader):
@@ -70,17 +72,24 @@ class Study(Reader):
         )
         super().__init__(MemoryJournal(shared=replayable), State.empty(network), settings)
         self._lease: float | None = None  # of trials asked for without a lease of their own
-        with self._change() as change:
-            change.append("created", None, {})
+        self._lasting = False
+        self._changed(lambda change: change.append("created", None, {}))
 
     @classmethod
     def over(
-        cls, journal: Journal, state: State, settings: Settings, *, name: str | None = None, worker: str = "main"
+        cls,
+        journal: Journal,
+        state: State,
+        settings: Settings,
+        *,
+        name: str | None = None,
+        worker: str = "main",
+        lasting: bool = False,
     ) -> "Study":
-        """A study over a journal, as far as `state` follows from it."""
+        """A study over a journal, as far as `state` follows from it. `lasting`: its leases outlive this process."""
         study = cls.__new__(cls)
         Reader.__init__(study, journal, state, settings, name=name)
-        study.worker, study._lease = worker, None
+        study.worker, study._lease, study._lasting = worker, None, lasting
         return study
 
     @staticmethod
@@ -122,11 +131,14 @@ class Study(Reader):
     def branch(self) -> "Study":
         """An independent study in memory with the same trials and the same model."""
         journal = MemoryJournal(shared=self._settings.shared)
-        with journal.hold() as transaction:
-            for event in self._journal.events()[: self._state.count]:
-                transaction.append(event)
+
+        def fill(log: Transaction) -> None:
+            for event in self._journal.known[: self._state.count]:
+                log.append(event)
             for number, worker in self._state.holders.items():  # its trials are under way here, too
-                transaction.lease(number, worker, LONGEST_LEASE)
+                log.lease(number, worker, LONGEST_LEASE)
+
+        journal.change(fill)
         other = Study.over(journal, self._state, self._settings, name=self.name, worker=self.worker)
         other._model, other._assumed = self._model.copy(), self._assumed
         return other
@@ -153,9 +165,7 @@ class Study(Reader):
         if self._settings.tolerance is not None:
             self.certificate()  # a contradiction that it shows is written down, whatever comes next
         try:
-            with self._change() as change:
-                change.expire()
-                trials = self._asked(change, wanted, lease, limit)
+            trials = self._changed(lambda change: self._asked(change, wanted, lease, limit))
         except RefutedError:
             self.certificate()  # the same
             raise
@@ -163,37 +173,36 @@ class Study(Reader):
 
     def enqueue_trial(self, controls: Mapping[str, Any]) -> Trial:
         """A trial at controls of your own choice; the next to be asked for."""
-        with self._change() as change:
-            return change.begin("enqueued", controls)
+        return self._changed(lambda change: change.begin("enqueued", controls))
 
     def begin_trial(self, controls: Mapping[str, Any]) -> Trial:
         """A trial at controls of your own choice that you run now."""
-        with self._change() as change:
-            return change.begin("asked", controls, worker=self.worker, lease=None)
+        return self._changed(lambda change: change.begin("asked", controls, worker=self.worker, lease=None))
 
     def add_trial(self, controls: Mapping[str, Any], outputs: Mapping[str, Any]) -> Trial:
         """A run of the past, with all or some of its outputs."""
-        with self._change() as change:
-            return change.add(controls, outputs)
+        return self._changed(lambda change: change.add(controls, outputs))
 
     def add_trials(self, runs: Sequence[tuple[Mapping[str, Any], Mapping[str, Any], str]]) -> list[Trial]:
         """Runs of the past, all or none of them: controls, outputs, and what to call the run in an error."""
-        added = []
-        with self._change() as change:
+
+        def add(change: Change) -> list[Trial]:
+            added = []
             for controls, outputs, name in runs:
                 try:
                     added.append(change.add(controls, outputs))
                 except (ArgumentError, ContradictionError) as error:
                     raise type(error)(f"{name}: {error} Nothing was added.") from None
-        return added
+            return added
+
+        return self._changed(add)
 
     def tell(self, trial: Trial | int, outputs: Mapping[str, Any]) -> Trial:
         """Tell the outputs of every stage, or of those that were observed; with the objective the trial is complete.
 
         Telling the same again changes nothing. Other outputs than before are refused: see `correct`.
         """
-        with self._change() as change:
-            return change.observe(trial_number(trial), outputs)
+        return self._changed(lambda change: change.observe(trial_number(trial), outputs))
 
     def tell_stage(self, trial: Trial | int, stage: str, outputs: Any) -> Trial:
         """Tell the outputs of one stage as they come in."""
@@ -201,13 +210,11 @@ class Study(Reader):
 
     def fail(self, trial: Trial | int, reason: str) -> Trial:
         """Mark a trial as failed; the stages that were observed are kept and used."""
-        with self._change() as change:
-            return change.end(trial_number(trial), "failed", str(reason))
+        return self._changed(lambda change: change.end(trial_number(trial), "failed", str(reason)))
 
     def abandon(self, trial: Trial | int, reason: str = "abandoned") -> Trial:
         """Mark a trial as one that will not be run; the stages that were observed are kept and used."""
-        with self._change() as change:
-            return change.end(trial_number(trial), "abandoned", str(reason))
+        return self._changed(lambda change: change.end(trial_number(trial), "abandoned", str(reason)))
 
     def correct(
         self,
@@ -227,18 +234,16 @@ class Study(Reader):
                 "correct takes a stage and its outputs, or controls: study.correct(3, 'mix', 2.812) or "
                 "study.correct(3, controls={'dose': 0.5})."
             )
-        with self._change() as change:
-            return change.correct(trial_number(trial), self.worker, str(reason), stage, outputs, controls)
+        number, said = trial_number(trial), str(reason)
+        return self._changed(lambda change: change.correct(number, self.worker, said, stage, outputs, controls))
 
     def retract(self, trial: Trial | int, stage: str, reason: str = "") -> Trial:
         """Withdraw the outputs of a stage; a trial that was complete by them is running again, without a lease."""
-        with self._change() as change:
-            return change.retract(trial_number(trial), self.worker, str(reason), stage)
+        return self._changed(lambda change: change.retract(trial_number(trial), self.worker, str(reason), stage))
 
     def note(self, text: str) -> None:
         """Write a remark into the log."""
-        with self._change() as change:
-            change.append("note", None, {"text": str(text)})
+        self._changed(lambda change: change.append("note", None, {"text": str(text)}))
 
     def refute(self, reason: str, *, trials: Sequence[int] = ()) -> None:
         """State that an assumption is wrong (the process is not deterministic, say): nothing is proven from now on.
@@ -246,8 +251,7 @@ class Study(Reader):
         `trials`: those whose observations contradict each other, if that is the reason; correcting one of them ends it.
         """
         data = {"refuted": str(reason)} | ({"trials": list(trials)} if trials else {})
-        with self._change() as change:
-            change.append("note", None, data)
+        self._changed(lambda change: change.append("note", None, data))
 
     def optimise(
         self,
@@ -300,7 +304,8 @@ class Study(Reader):
 
         `StoreError` if a process of this name is alive, as far as can be known.
         """
-        with self._change() as change:
+
+        def take(change: Change) -> int:
             alive = change.log.alive(self.worker)
             if alive:
                 raise StoreError(
@@ -309,10 +314,12 @@ class Study(Reader):
                 )
             return change.give_back(self.worker)
 
+        return self._changed(take)
+
     def put_back(self, numbers: Iterable[int]) -> None:
         """Let trials wait again that were asked for here under a lease and are not run any more."""
-        with self._change() as change:
-            change.give_back(self.worker, set(numbers))
+        mine = set(numbers)
+        self._changed(lambda change: change.give_back(self.worker, mine))
 
     def others_at_work(self) -> bool:
         """Whether another worker runs a trial under a lease."""
@@ -323,27 +330,29 @@ class Study(Reader):
 
     def _record(self, refutations: list[str], revision: int) -> None:
         """Write contradictions that a bound showed into the log, for all processes, unless a correction came first."""
-        with self._change() as change:
+
+        def write(change: Change) -> None:
             for reason in refutations if change.state.revision == revision else ():
                 change.append("note", None, {"refuted": reason, "assumed": self._assumed})
 
-    @contextmanager
-    def _change(self) -> Iterator[Change]:
-        """A change of the study with all that others appended before; nothing is changed if the block raises."""
-        with self._journal.hold() as log:
-            last = self._state.last
-            events = log.since(self._state.count - (last is not None))
-            if last is not None and (not events or not events[0].is_same(last)):
-                raise StoreError(
-                    f"the study {self.name!r} was deleted, or its log was replaced, by a backup, say; open it again. "
-                    f"Nothing was written."
-                )
-            change = Change(log, self._state.replayed(events[last is not None :]))
-            yield change
-        self._state = change.state
+        self._changed(write)
+
+    def _changed(self, act: Callable[[Change], _Made]) -> _Made:
+        """Change the study, after all that others appended before, and return what `act` returns.
+
+        Nothing is changed if it raises. It is called again if a server was away before the change was committed.
+        """
+
+        def attempt(log: Transaction) -> tuple[_Made, State]:
+            change = Change(log, self._followed(log.since))
+            return act(change), change.state
+
+        made, self._state = self._journal.change(attempt, self._lease or 0.0)
+        return made
 
     @on_one_thread
     def _asked(self, change: Change, wanted: int, lease: float | None, limit: int | None) -> list[Trial]:
+        change.expire()
         trials: list[Trial] = []
         try:
             while len(trials) < wanted and (trial := self._next(change, lease, limit)) is not None:
@@ -363,7 +372,7 @@ class Study(Reader):
         ordered = {name: controls[name] for name in self.network.domain.names}
         change.append("asked", number, {"controls": ordered, "worker": self.worker, "lease": lease})
         if lease is not None:
-            change.log.lease(number, self.worker, lease)
+            change.log.lease(number, self.worker, lease, lasting=self._lasting)
         return change.trials[number]
 
     def _suggested(self, change: Change, limit: int | None) -> Mapping[str, float | int] | None:

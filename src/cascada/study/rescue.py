@@ -1,0 +1,64 @@
+"""Rescue of a study whose store does not hold what was written to it: its log as a file that can be imported."""
+
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
+
+from cascada.errors import CascadaError, StoreError
+from cascada.execution.workers import EndedRun
+from cascada.study.study import Study
+from cascada.whole_file import write_whole
+
+
+def rescued(study: Study, untold: Sequence[EndedRun], error: StoreError) -> StoreError:
+    """The error that ends a run. Where the store does not hold all that is known here, it says where that is kept.
+
+    `untold`: runs that ended and could not be told.
+    """
+    if not untold:
+        try:
+            study.verify()
+        except StoreError as found:
+            error = found
+        else:
+            return error
+    lines = _log(study, untold)
+    path = _written(study.place, "\n".join(lines) + "\n")
+    said = str(error).rstrip(".")
+    if path is None:
+        return StoreError(
+            f"{said}. The {len(lines)} events of the study {study.name!r} that are known here could not be written to "
+            f"another file either: they are lost unless the store comes back."
+        )
+    return StoreError(
+        f"{said}. The {len(lines)} events of the study {study.name!r} that are known here, with all results, were "
+        f"written to {path}; `cascada import` makes a study of them in another store, or under another name."
+    )
+
+
+def _log(study: Study, untold: Sequence[EndedRun]) -> list[str]:
+    """The log as it is known here, with the runs that could not be told."""
+    branch = study.branch()
+    for run in untold:
+        with suppress(CascadaError):  # one that contradicts the others, which was reported
+            trial = branch.tell(run.trial, run.outputs)
+            if run.failure is not None and trial.state != "complete":
+                branch.fail(run.trial, run.failure)
+    return [event.to_json() for event in branch.events]
+
+
+def _written(place: Path, text: str) -> Path | None:
+    """A new file beside `place`; if it cannot be written there, in the working folder or among temporary files."""
+    for folder in (place.parent, Path.cwd(), Path(tempfile.gettempdir())):
+        for number in count(1):
+            path = folder / f"{place.name}.rescued{'' if number == 1 else f'-{number}'}.jsonl"
+            try:
+                write_whole(path, text, new=True)
+            except FileExistsError:
+                continue
+            except OSError:
+                break
+            return path
+    return None
