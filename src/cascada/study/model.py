@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Any, Literal
 
 import numpy as np
@@ -13,7 +14,7 @@ from cascada.calibration import Calibrated, calibrate
 from cascada.calibration.probation import Probation, agrees
 from cascada.errors import CascadaError, ContradictionError, RefutedError
 from cascada.network import Beliefs, Network, enlarged, prior_beliefs, run_values
-from cascada.network.consistency import formula_evidence, impossible
+from cascada.network.consistency import formula_evidence, impossible, shows_only_own_evidence
 from cascada.search import Leaves
 from cascada.store.trial import Trial
 from cascada.study.certificate import Certificate, refutations
@@ -110,33 +111,52 @@ class Model:
             self._begin()
             self._revision = state.revision
         try:
-            for lesson in state.lessons[self._learned :]:
-                if isinstance(lesson, Refutation):
-                    self.refute(lesson.reason)
+            for refutes, lessons in groupby(state.lessons[self._learned :], key=lambda x: isinstance(x, Refutation)):
+                found = list(lessons)
+                if refutes:
+                    for lesson in found:
+                        self.refute(lesson.reason)
                 else:
-                    self._learn_or_refute(lesson)
-                self._learned += 1
+                    self._learn_all(found)
+                self._learned += len(found)
         except BaseException:  # an interrupt in the middle of a lesson: the next call learns all of them again
             self._begin()
             raise
         if state.ended != self._ended:
             self._ended, self.suggestion = state.ended, None  # it may be the point that failed
 
-    def _learn_or_refute(self, trial: Trial) -> None:
-        try:
-            if self._learn(trial):
-                self.tree = self.leaves = None  # their bounds rest on other assumptions
-        except ContradictionError as error:  # the observation is kept, and the contradiction is reported
-            self.refute(str(error))
+    def _learn_all(self, trials: Sequence[Trial]) -> None:
+        """Learn observations in this order; bit for bit what learning them one by one gives."""
         self.suggestion = self.certificate = None
+        values = np.concatenate([self._row(trial) for trial in trials])
+        # What is judged after every observation is what only `_learn` finds: other bounds, or impossible outputs.
+        judged = self.calibrated is not None or self._settings.on_violation == "enlarge"
+        if len(trials) > 1 and not judged and shows_only_own_evidence(self.judging, values):
+            try:
+                self._fixed = self.judging.append(values, each=True)
+            except ContradictionError:  # of one of them, and the others are learned
+                pass
+            else:
+                self.data = np.concatenate([self.data, values])
+                self._trials = (*self._trials, *(trial.number for trial in trials))
+                return
+        for trial, row in zip(trials, values, strict=True):
+            try:
+                if self._learn(trial, row[None]):
+                    self.tree = self.leaves = None  # their bounds rest on other assumptions
+            except ContradictionError as error:  # the observation is kept, and the contradiction is reported
+                self.refute(str(error))
 
-    def _learn(self, trial: Trial) -> bool:
-        """Learn an observation; whether bounds now rest on other assumptions than before.
+    def _row(self, trial: Trial) -> Array:
+        """What was observed of a trial, (1, V)."""
+        return run_values(self._network, self._network.domain.row(trial.controls)[None], [trial.outputs])
+
+    def _learn(self, trial: Trial, values: Array) -> bool:
+        """Learn an observation (1, V); whether bounds now rest on other assumptions than before.
 
         `ContradictionError`, and nothing learned, where no function agrees with this and the earlier observations.
         """
         network, settings = self._network, self._settings
-        values = run_values(network, network.domain.row(trial.controls)[None], [trial.outputs])
         data = np.concatenate([self.data, values])
         enlarging = settings.on_violation == "enlarge"
         if self.calibrated is not None:
@@ -146,7 +166,8 @@ class Model:
             self._trials = (*self._trials, trial.number)
             self.enlarged = (*self.enlarged, *after.changes)
             return True
-        outside = () if self.evidence() else self._outside(values)
+        silent = shows_only_own_evidence(self.judging, values) or self.evidence()
+        outside = () if silent else self._outside(values)
         self._fixed = beliefs = self.judging.append(values)
         self.data = data
         self._trials = (*self._trials, trial.number)

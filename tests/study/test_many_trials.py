@@ -1,0 +1,53 @@
+"""Studies of many trials: learning them all at once, and what needs no model."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cascada.study import Study
+from tests.network.cases import NETWORKS, SEED, points, run, truth
+
+
+def runs_of(name: str, count: int) -> list[tuple[dict[str, Any], dict[str, Any], str]]:
+    """Runs of a network: controls, outputs, and a name."""
+    network = NETWORKS[name]
+    controls = points(network, count, np.random.default_rng(SEED))
+    outputs = run(network, truth(network, SEED), controls)
+    return [(dict(network.domain.named(c)), dict(o), str(c)) for c, o in zip(controls, outputs, strict=True)]
+
+
+def told_one_by_one(study: Study, runs: Sequence[tuple[dict[str, Any], dict[str, Any], str]]) -> Study:
+    """Tell runs stage by stage, and learn each report at once."""
+    for controls, outputs, _ in runs:
+        trial = study.begin_trial(controls)
+        for stage, values in outputs.items():
+            if not study.network.node(stage).stage.known:
+                trial = study.tell_stage(trial, stage, values)
+            assert study.model is not None
+    return study
+
+
+# ---- learning all trials at once
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_learning_all_trials_at_once_gives_the_same_bits(name: str) -> None:
+    runs = runs_of(name, 24)
+    single = told_one_by_one(Study(NETWORKS[name], replayable=True), runs)
+    together = single.branch()
+    together._model = type(together._model)(together.network, together._settings)  # one that has learned nothing yet
+    assert together.model.evidence() == single.model.evidence()
+    assert np.array_equal(together.model.data, single.model.data, equal_nan=True)
+    for ours, theirs in zip(together.beliefs.stages, single.beliefs.stages, strict=True):
+        if ours.belief is not None and theirs.belief is not None:
+            np.testing.assert_array_equal(ours.belief.output_error, theirs.belief.output_error)
+            np.testing.assert_array_equal(ours.belief.posterior.outputs, theirs.belief.posterior.outputs)
+            np.testing.assert_array_equal(ours.belief.posterior.spent, theirs.belief.posterior.spent)
+    if name not in ("block kernel", "graph"):  # whose searches take long
+        assert together.certificate().bound == single.certificate().bound
+        ours, theirs = together.ask(), single.ask()
+        assert ours is not None
+        assert theirs is not None
+        assert ours.controls == theirs.controls
