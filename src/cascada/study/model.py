@@ -111,14 +111,13 @@ class Model:
             self._begin()
             self._revision = state.revision
         try:
-            for refutes, lessons in groupby(state.lessons[self._learned :], key=lambda x: isinstance(x, Refutation)):
-                found = list(lessons)
-                if refutes:
-                    for lesson in found:
+            for _, group in groupby(state.lessons[self._learned :], key=lambda lesson: isinstance(lesson, Refutation)):
+                lessons = list(group)
+                for lesson in lessons:
+                    if isinstance(lesson, Refutation):
                         self.refute(lesson.reason)
-                else:
-                    self._learn_all(found)
-                self._learned += len(found)
+                self._learn_all([lesson for lesson in lessons if isinstance(lesson, Trial)])
+                self._learned += len(lessons)
         except BaseException:  # an interrupt in the middle of a lesson: the next call learns all of them again
             self._begin()
             raise
@@ -127,6 +126,8 @@ class Model:
 
     def _learn_all(self, trials: Sequence[Trial]) -> None:
         """Learn observations in this order; bit for bit what learning them one by one gives."""
+        if not trials:
+            return
         self.suggestion = self.certificate = None
         values = np.concatenate([self._row(trial) for trial in trials])
         # What is judged after every observation is what only `_learn` finds: other bounds, or impossible outputs.
@@ -140,9 +141,9 @@ class Model:
                 self.data = np.concatenate([self.data, values])
                 self._trials = (*self._trials, *(trial.number for trial in trials))
                 return
-        for trial, row in zip(trials, values, strict=True):
+        for trial in trials:
             try:
-                if self._learn(trial, row[None]):
+                if self._learn(trial):
                     self.tree = self.leaves = None  # their bounds rest on other assumptions
             except ContradictionError as error:  # the observation is kept, and the contradiction is reported
                 self.refute(str(error))
@@ -151,12 +152,13 @@ class Model:
         """What was observed of a trial, (1, V)."""
         return run_values(self._network, self._network.domain.row(trial.controls)[None], [trial.outputs])
 
-    def _learn(self, trial: Trial, values: Array) -> bool:
-        """Learn an observation (1, V); whether bounds now rest on other assumptions than before.
+    def _learn(self, trial: Trial) -> bool:
+        """Learn an observation; whether bounds now rest on other assumptions than before.
 
         `ContradictionError`, and nothing learned, where no function agrees with this and the earlier observations.
         """
         network, settings = self._network, self._settings
+        values = self._row(trial)
         data = np.concatenate([self.data, values])
         enlarging = settings.on_violation == "enlarge"
         if self.calibrated is not None:
