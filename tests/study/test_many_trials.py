@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cascada.errors import RefutedError
 from cascada.study import Study
+from cascada.study.model import Model
 from tests.network.cases import NETWORKS, SEED, points, run, truth
 
 
@@ -50,3 +52,47 @@ def test_learning_all_trials_at_once_gives_the_same_bits(name: str) -> None:
         next_point = together.ask()
         assert next_point is not None
         assert next_point == single.ask()
+
+
+# ---- what needs no model
+
+
+@pytest.fixture
+def no_learning(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing may be learned from a run."""
+
+    def fail(*_: Any) -> None:
+        raise AssertionError("a model learned from the runs")
+
+    monkeypatch.setattr(Model, "catch_up", fail)
+
+
+@pytest.mark.usefixtures("no_learning")
+def test_trials_and_the_best_run_need_no_model() -> None:
+    study = Study(NETWORKS["chain"])
+    study.add_trials(runs_of("chain", 5))
+    assert study.best_trial is not None
+    assert len(study.trials) == study.state.complete == 5
+
+
+@pytest.mark.usefixtures("no_learning")
+def test_random_search_asks_without_a_model() -> None:
+    study = Study(NETWORKS["chain"], algorithm="random_search")
+    study.add_trials(runs_of("chain", 5))
+    points = [trial.controls for trial in study.ask(3)]
+    assert len({tuple(point.values()) for point in points}) == 3
+
+
+def test_random_search_asks_for_nothing_once_the_log_refutes_an_assumption() -> None:
+    study = Study(NETWORKS["chain"], algorithm="random_search")
+    study.refute("the oven was open")
+    with pytest.raises(RefutedError, match="the oven was open"):
+        study.ask()
+
+
+def test_random_search_gives_the_same_points_with_a_model_and_without() -> None:
+    with_model = Study(NETWORKS["chain"], algorithm="random_search", tolerance=1e-9, replayable=True)
+    without = Study(NETWORKS["chain"], algorithm="random_search", replayable=True)
+    for study in (with_model, without):
+        study.add_trials(runs_of("chain", 5))
+    assert [trial.controls for trial in without.ask(3)] == [trial.controls for trial in with_model.ask(3)]
