@@ -103,7 +103,7 @@ least the true optimum, and the gap at least the true regret.
 
 ## Subsets
 
-The same after 36 runs of the past, with models that learn from at most 12 runs (2,000 by default), so that selections
+The same after 36 runs of the past, with models that learn from at most 12 runs (1,500 by default), so that selections
 are made all the time.
 
 {subsets}

@@ -17,7 +17,7 @@ from cascada.kernels import Separable
 from cascada.network import Network
 
 #: The largest number of runs that a model learns from.
-MOST_RUNS = 2_000
+MOST_RUNS = 1_500
 #: The same for a network whose kernels or norms are estimated: each fit takes O(t³) time, many times.
 MOST_ESTIMATED_RUNS = 500
 
@@ -108,12 +108,17 @@ def _places(network: Network, rows: Array) -> Array:
 
 def _fill(chosen: BoolArray, places: Array, size: int) -> None:
     """Choose more of the places (n, k) until there are `size`: each time the one farthest from all chosen ones."""
+    columns = np.ascontiguousarray(places.T)
     distances = np.full(len(places), np.inf)
+
+    def shorten(i: int) -> None:
+        away = columns - columns[:, i : i + 1]
+        np.minimum(distances, np.einsum("kn,kn->n", away, away), out=distances)
+        distances[i] = -1.0  # chosen once
+
     for i in np.flatnonzero(chosen):
-        np.minimum(distances, ((places - places[i]) ** 2).sum(axis=1), out=distances)
-    distances[chosen] = -1.0  # never again
+        shorten(int(i))
     for _ in range(size - int(chosen.sum())):
         farthest = int(distances.argmax())
         chosen[farthest] = True
-        np.minimum(distances, ((places - places[farthest]) ** 2).sum(axis=1), out=distances)
-        distances[farthest] = -1.0
+        shorten(farthest)
