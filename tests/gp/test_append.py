@@ -82,7 +82,58 @@ def test_crowded_data_give_the_same_posterior_however_they_are_appended(kernel, 
         np.testing.assert_allclose(other.sd, batch.sd, rtol=0, atol=1e-7)
 
 
+@pytest.mark.parametrize("begun", [0, 1, 30])
+def test_appending_each_row_equals_single_appends_bit_for_bit(empty, begun):
+    rng = np.random.default_rng(begun)
+    inputs, outputs = rng.uniform(-2, 2, (150, 2)), rng.normal(size=(150, 2))
+    inputs[60], outputs[60] = inputs[20], outputs[20]  # a repeat
+    start = empty().append(inputs[:begun], outputs[:begun])
+    single = start
+    for i in range(begun, 150):
+        single = single.append(inputs[i : i + 1], outputs[i : i + 1])
+    together = start.append(inputs[begun:], outputs[begun:], each=True)
+    assert together.received == single.received == 150
+    np.testing.assert_array_equal(together.rows, single.rows)
+    np.testing.assert_array_equal(together.spent, single.spent)
+    ours, theirs = together.predict(inputs + 0.1), single.predict(inputs + 0.1)
+    np.testing.assert_array_equal(ours.mean, theirs.mean)
+    np.testing.assert_array_equal(ours.sd, theirs.sd)
+
+
+@pytest.mark.parametrize("p", [1, 3])
+def test_factors_in_buffers_of_any_size_give_the_same_bits(p):
+    # A posterior of the first rows may lie in the larger buffer of another one with more rows.
+    observed = case(2.5, 2, 140, p)
+    longest = Posterior.empty(observed.kernel, 2, p).append(observed.X, observed.Y, each=True)
+    posterior = Posterior.empty(observed.kernel, 2, p)
+    for t in range(1, 141):
+        posterior = posterior.append(observed.X[t - 1 : t], observed.Y[t - 1 : t])
+        if t % 23 == 0:
+            exact = Posterior.empty(observed.kernel, 2, p).append(observed.X[:t], observed.Y[:t], each=True)
+            for query in (observed.Z[:1], observed.Z):
+                np.testing.assert_array_equal(exact.predict(query).mean, posterior.predict(query).mean)
+                np.testing.assert_array_equal(exact.jet(query).derivative_sd, posterior.jet(query).derivative_sd)
+            np.testing.assert_array_equal(exact.mean_norm, posterior.mean_norm)
+            np.testing.assert_array_equal(exact.factor, longest.factor[:t, :t])
+
+
 # ---- values
+
+
+def test_posteriors_that_extend_the_same_one_do_not_disturb_each_other(empty):
+    rng = np.random.default_rng(0)
+    inputs, outputs = rng.uniform(-2, 2, (60, 2)), rng.normal(size=(60, 2))
+    start = empty().append(inputs[:20], outputs[:20], each=True)
+    ends = [slice(20, 40), slice(40, 60)]
+    both = [start.append(inputs[end], outputs[end], each=True) for end in ends]
+    for end, appended in zip(ends, both, strict=True):
+        alone = empty().append(inputs[:20], outputs[:20], each=True).append(inputs[end], outputs[end], each=True)
+        np.testing.assert_array_equal(appended.predict(X).mean, alone.predict(X).mean)
+        np.testing.assert_array_equal(appended.spent, alone.spent)
+    assert start.count == 20
+    np.testing.assert_array_equal(
+        start.predict(X).mean, empty().append(inputs[:20], outputs[:20], each=True).predict(X).mean
+    )
 
 
 def test_appending_does_not_change_the_old_posterior(empty):

@@ -51,6 +51,29 @@ def fitted(node: Node, inputs: Array, outputs: Array) -> Posterior | BlockPoster
 
 
 @pytest.mark.parametrize("name", NETWORKS)
+def test_appending_each_run_equals_single_appends_bit_for_bit(name: str) -> None:
+    network = NETWORKS[name]
+    controls = points(network, 30, np.random.default_rng(SEED))
+    rows = run_values(network, controls, run(network, truth(network, SEED), controls))
+    rows[3::5, network.domain.dimension + 1 :] = np.nan  # partial runs
+    rows = np.concatenate([rows, rows[:2]])  # and repeats
+    single = prior_beliefs(network)
+    for row in rows:
+        single = single.append(row[None])
+    together = prior_beliefs(network).append(rows[:7], each=True).append(rows[7:], each=True)
+    for ours, theirs in zip(together.stages, single.stages, strict=True):
+        if theirs.belief is None:
+            continue
+        assert ours.belief is not None
+        np.testing.assert_array_equal(ours.belief.output_error, theirs.belief.output_error)
+        np.testing.assert_array_equal(ours.belief.posterior.rows, theirs.belief.posterior.rows)
+        np.testing.assert_array_equal(ours.belief.posterior.spent, theirs.belief.posterior.spent)
+    at = network.domain.named(controls[0])
+    for stage_name, prediction in together.predict(at).items():
+        np.testing.assert_array_equal(prediction.upper, single.predict(at)[stage_name].upper)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
 def test_beliefs_hold_the_observations_of_each_stage(name: str) -> None:
     network = NETWORKS[name]
     functions, controls, beliefs = observed(name)

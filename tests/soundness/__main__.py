@@ -8,7 +8,18 @@ from concurrent.futures import ProcessPoolExecutor
 from itertools import count, islice
 from pathlib import Path
 
-from tests.soundness import crowds, extremes, foundation, histories, matrices, neighbours, networks, refusals, scales
+from tests.soundness import (
+    crowds,
+    extremes,
+    foundation,
+    histories,
+    matrices,
+    neighbours,
+    networks,
+    refusals,
+    scales,
+    subsets,
+)
 from tests.soundness.broken import BROKEN, Broken, table
 from tests.soundness.harness import Ledger, Tally
 
@@ -90,6 +101,13 @@ least the true optimum, and the gap at least the true regret.
 
 {histories}
 
+## Subsets
+
+The same after 36 runs of the past, with models that learn from at most 12 runs (1,500 by default), so that selections
+are made all the time.
+
+{subsets}
+
 ## Broken on purpose
 
 What the harness reports when one part of the library is wrong.
@@ -108,6 +126,7 @@ PARTS: dict[str, tuple[Callable[[int], Ledger], int]] = {
     "extremes": (lambda seed: extremes.run(3, seed), 60),
     "crowds": (lambda seed: crowds.run(500, seed), 60),
     "histories": (lambda seed: histories.run(30, seed), 20),
+    "subsets": (lambda seed: subsets.run(20, seed), 10),
 }
 
 # Rounds between two counts of the checks; the result must not depend on the number of processes.

@@ -6,7 +6,7 @@ constant of the library by a wrong one, and names the part of the harness that m
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 from unittest import mock
@@ -20,7 +20,7 @@ from cascada.kernels import Stationary
 from cascada.network import beliefs, consistency, prior, run_values, slack
 from cascada.search import branch_and_bound, leaves
 from cascada.study import model, validation
-from tests.soundness import crowds, extremes, histories, matrices, neighbours, refusals, scales
+from tests.soundness import crowds, extremes, histories, matrices, neighbours, refusals, scales, subsets
 from tests.soundness.harness import Ledger
 
 
@@ -85,6 +85,27 @@ def _off(network: Any, controls: Any, outputs: Any) -> Any:
     return values
 
 
+def _exchanged(self: Any, observed: Any) -> None:
+    """Learn a selection of runs, of which two neighbours have each other's outputs."""
+    trials = list(observed)
+    complete = [i for i, trial in enumerate(trials) if trial.value is not None][-2:]
+    for i, j in (complete, complete[::-1]):
+        trials[i] = replace(trials[i], outputs=observed[j].outputs, value=observed[j].value)
+    _learn_selection(self, trials)
+
+
+def _spent_by_all(self: Any, observed: Any) -> None:
+    """Learn a selection, with bounds as narrow as if the data had used up three quarters of B² more."""
+    _learn_selection(self, observed)
+    stages = tuple(
+        stage
+        if stage.belief is None
+        else replace(stage, belief=stage.belief.with_width(0.5 * float(np.min(stage.belief.radius))))
+        for stage in self._fixed.stages
+    )
+    self._fixed = replace(self._fixed, stages=stages)
+
+
 def _without_last_leaf(self: Any, rows: Any) -> Any:
     """Leaves without the one with the highest bound."""
     kept = _take(self, rows)
@@ -93,6 +114,7 @@ def _without_last_leaf(self: Any, rows: Any) -> Any:
 
 _slack, _widened = slack.output_slack, Boxes.widened
 _run_values, _take = run_values, leaves.Leaves.take
+_learn_selection = model.Model._learn_selection
 
 BROKEN: tuple[Broken, ...] = (
     Broken(
@@ -146,7 +168,7 @@ BROKEN: tuple[Broken, ...] = (
     Broken(
         "logarithms of controls are taken as exact",
         "neighbours",
-        ((beliefs, "_logarithm_error", always(np.zeros(1))),),
+        ((beliefs, "_logarithm_errors", always(np.zeros((1, 1)))),),
         partial(neighbours.run, 4, 1),
     ),
     Broken(
@@ -202,6 +224,18 @@ BROKEN: tuple[Broken, ...] = (
         "histories",
         ((leaves.Leaves, "take", _without_last_leaf),),
         partial(histories.run, 10, 1, ("chain",)),
+    ),
+    Broken(
+        "two selected runs have each other's outputs",
+        "subsets",
+        ((model.Model, "_learn_selection", _exchanged),),
+        partial(subsets.run, 3, 1, ("chain",)),
+    ),
+    Broken(
+        "the radius of a selection is smaller, as if other runs had used up a part of the norm",
+        "subsets",
+        ((model.Model, "_learn_selection", _spent_by_all),),
+        partial(subsets.run, 3, 1, ("chain",)),
     ),
     Broken(
         "the bound is that of the lower ends",

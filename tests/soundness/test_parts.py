@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.soundness import crowds, extremes, histories, matrices, neighbours, refusals, scales
+from tests.soundness import crowds, extremes, histories, matrices, neighbours, refusals, scales, subsets
 from tests.soundness.broken import BROKEN, Broken
 from tests.soundness.harness import Ledger
 
@@ -16,6 +16,7 @@ SLICES: dict[str, tuple[Callable[[], Ledger], int]] = {
     "extremes": (lambda: extremes.run(rounds=1, seed=1000), 1_500),
     "crowds": (lambda: crowds.run(points=100, seed=1000), 10_000),
     "histories": (lambda: histories.run(steps=6, seed=1000, structures=("chain", "known")), 1_500),
+    "subsets": (lambda: subsets.run(steps=6, seed=1000, structures=("chain", "multi-output")), 1_000),
 }
 
 

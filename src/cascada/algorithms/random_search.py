@@ -15,6 +15,7 @@ class RandomSearch:
     """The baseline that every other algorithm must beat."""
 
     adaptive: ClassVar[bool] = False  # observed outputs do not matter, so all runs may be under way at once
+    uses_beliefs: ClassVar[bool] = False  # nor does what is believed: a suggestion needs no posterior
 
     def suggest(self, situation: Situation, rng: np.random.Generator) -> Suggestion:
         """A point drawn uniformly."""

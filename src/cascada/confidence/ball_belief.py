@@ -37,9 +37,9 @@ class BallBelief(BeliefBase[OperatorPrediction]):
         if self.lipschitz is not None:
             object.__setattr__(self, "lipschitz", as_positive(self.lipschitz, "lipschitz"))
 
-    def append(self, X: ArrayLike, Y: ArrayLike) -> "BallBelief":
-        """The belief after more observations."""
-        return replace(self, posterior=self.posterior.append(X, Y))
+    def append(self, X: ArrayLike, Y: ArrayLike, *, each: bool = False) -> "BallBelief":
+        """The belief after more observations. `each`: see `Posterior.append`."""
+        return replace(self, posterior=self.posterior.append(X, Y, each=each))
 
     def with_output_error(self, error: Array) -> "BallBelief":
         """The same belief if observed outputs may be off by `error`, (p,)."""

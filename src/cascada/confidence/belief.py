@@ -61,14 +61,14 @@ class Belief(BeliefBase[Prediction]):
         object.__setattr__(self, "output_error", np.array(np.broadcast_to(np.asarray(output_error, float), (p,))))
         object.__setattr__(self, "squared_errors", squared_errors)
 
-    def append(self, X: ArrayLike, Y: ArrayLike) -> "Belief":
-        """The belief after more observations."""
+    def append(self, X: ArrayLike, Y: ArrayLike, *, each: bool = False) -> "Belief":
+        """The belief after more observations. `each`: see `Posterior.append`."""
         if self.joint_radius is not None:
             raise ArgumentError(
                 "a belief with a joint radius cannot be appended to, because the radius would change. Append to the "
                 "BallBelief from which it was taken."
             )
-        posterior, squares = self.posterior.append(X, Y), self.squared_errors
+        posterior, squares = self.posterior.append(X, Y, each=each), self.squared_errors
         if squares is not None:  # each new error is at most ε
             squares = squares + (posterior.count - self.posterior.count) * self.output_error**2
         return Belief(posterior, self.norm_bound, self.lipschitz, self.tight, None, self.output_error, squares)

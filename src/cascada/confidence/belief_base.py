@@ -51,8 +51,8 @@ class BeliefBase(ABC, Generic[P]):
     # ---- data
 
     @abstractmethod
-    def append(self, X: ArrayLike, Y: ArrayLike) -> Self:
-        """The belief after more observations."""
+    def append(self, X: ArrayLike, Y: ArrayLike, *, each: bool = False) -> Self:
+        """The belief after more observations. `each`: see `Posterior.append`."""
 
     @abstractmethod
     def with_output_error(self, error: Array) -> Self:

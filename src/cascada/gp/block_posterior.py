@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cascada.arrays import Array, IntArray, as_outputs, as_points
-from cascada.gp.factor import extend_factor, extend_solution, triangular_solve
+from cascada.gp.factor import Factor, extend_solution
 from cascada.gp.history import new_rows
 from cascada.gp.operator_posterior import OperatorPosterior, OperatorPrediction
 from cascada.gp.rounding import SMALLEST_JITTER, as_jitter, inflation, jitters
@@ -33,7 +33,7 @@ class BlockPosterior(OperatorPosterior):
     rounded_inputs: bool
     scale: float  # the largest ‖Γ(x, x)‖₂ of all observations
     _first_scale: float  # ‖Γ(x, x)‖₂ of the first observation, which has the smallest jitter
-    factor: Array  # (tp, tp)
+    _factor: Factor  # (tp, tp)
     whitened: Array  # (tp, 1)
 
     @classmethod
@@ -57,7 +57,7 @@ class BlockPosterior(OperatorPosterior):
             rounded_inputs=rounded_inputs,
             scale=0.0,
             _first_scale=1.0,
-            factor=np.empty((0, 0), order="F"),
+            _factor=Factor.empty(),
             whitened=np.empty((0, 1)),
         )
 
@@ -70,9 +70,14 @@ class BlockPosterior(OperatorPosterior):
         outputs = as_outputs(Y, "Y", len(inputs))
         return cls.empty(kernel, inputs.shape[1], outputs.shape[1], jitter).append(inputs, outputs)
 
-    def append(self, X: ArrayLike, Y: ArrayLike) -> "BlockPosterior":
+    def append(self, X: ArrayLike, Y: ArrayLike, *, each: bool = False) -> "BlockPosterior":
         added = as_points(X, "X", self.dimension)
         values = as_outputs(Y, "Y", len(added), self.output_count)
+        if each and len(added) > 1:
+            posterior = self
+            for i in range(len(added)):
+                posterior = posterior.append(added[i : i + 1], values[i : i + 1])
+            return posterior
         fresh = new_rows(self, added, values)
         received = self.received + len(added)
         rows = np.append(self._rows, self.received + np.array(fresh, dtype=np.int64))
@@ -86,7 +91,7 @@ class BlockPosterior(OperatorPosterior):
         corner = _flatten(blocks)
         lam = jitters(t * p, (t + b) * p, self.jitter, _KERNEL_ROUNDING)
         corner[np.diag_indices(b * p)] += lam * np.repeat(scales[1:], p)
-        factor = extend_factor(self.factor, _flatten(self.kernel.blocks(added, self.inputs, p)), corner)
+        factor = self._factor.extended(_flatten(self.kernel.blocks(added, self.inputs, p)), corner)
         return BlockPosterior(
             kernel=self.kernel,
             jitter=self.jitter,
@@ -97,8 +102,8 @@ class BlockPosterior(OperatorPosterior):
             rounded_inputs=self.rounded_inputs,
             scale=float(scales[-1]),
             _first_scale=float(scales[1]) if b and not t else self._first_scale,
-            factor=factor,
-            whitened=extend_solution(factor, self.whitened, values.reshape(-1, 1)),
+            _factor=factor,
+            whitened=extend_solution(factor.array, self.whitened, values.reshape(-1, 1)),
         )
 
     def predict(self, Z: ArrayLike) -> OperatorPrediction:
@@ -106,7 +111,7 @@ class BlockPosterior(OperatorPosterior):
         n, p = len(points), self.output_count
         prior = np.array([self.kernel.blocks(z[None], z[None], p)[0, 0] for z in points]).reshape(n, p, p)
         cross = _flatten(self.kernel.blocks(points, self.inputs, p))  # (np, tp)
-        V = triangular_solve(self.factor, cross.T).reshape(self.whitened.size, n, p)
+        V = self._factor.solve(cross.T).reshape(self.whitened.size, n, p)
         mean = np.einsum("rnp,r->np", V, self.whitened[:, 0])  # eq:multi_mean
         covariance = prior - np.einsum("rnp,rnq->npq", V, V)  # eq:multi_var
         covariance = 0.5 * (covariance + covariance.transpose(0, 2, 1))

@@ -43,8 +43,8 @@ class OperatorPosterior(ABC):
     """μ_t and Γ_t of a vector-valued function (`eq:multi_mean`, `eq:multi_var`)."""
 
     @abstractmethod
-    def append(self, X: ArrayLike, Y: ArrayLike) -> "OperatorPosterior":
-        """The posterior with more rows; exact repeats are dropped."""
+    def append(self, X: ArrayLike, Y: ArrayLike, *, each: bool = False) -> "OperatorPosterior":
+        """The posterior with more rows; exact repeats are dropped. `each`: see `Posterior.append`."""
 
     @abstractmethod
     def predict(self, Z: ArrayLike) -> OperatorPrediction:

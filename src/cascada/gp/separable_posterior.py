@@ -62,13 +62,16 @@ class SeparablePosterior(OperatorPosterior):
         outputs = as_outputs(Y, "Y", len(inputs))
         return cls.empty(kernel, inputs.shape[1], outputs.shape[1], jitter).append(inputs, outputs)
 
-    def append(self, X: ArrayLike, Y: ArrayLike) -> "SeparablePosterior":
+    def append(self, X: ArrayLike, Y: ArrayLike, *, each: bool = False) -> "SeparablePosterior":
         added = as_points(X, "X", self.dimension)
         values = as_outputs(Y, "Y", len(added), self.output_count)
         self._check_zeros(values)
-        scalar = self.scalar.append(added, values)
-        fresh = scalar.outputs[self.count :] / self.scales @ self.eigenvectors
-        return replace(self, scalar=scalar, rotated=extend_solution(scalar.factor, self.rotated, fresh))
+        scalar, rotated = self.scalar.append(added, values, each=each), self.rotated
+        for i in range(self.count, scalar.count, 1 if each else max(len(added), 1)):
+            stop = i + 1 if each else scalar.count
+            fresh = scalar.outputs[i:stop] / self.scales @ self.eigenvectors
+            rotated = extend_solution(scalar.factor[:stop, :stop], rotated, fresh)
+        return replace(self, scalar=scalar, rotated=rotated)
 
     def _check_zeros(self, values: Array) -> None:
         """Raise `ContradictionError` if an output with A_jj = 0 is not 0."""

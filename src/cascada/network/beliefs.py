@@ -40,8 +40,8 @@ class StageBelief:
         """The belief about every output by itself; None for a general operator-valued kernel, or without a belief."""
         return None if self.belief is None else self.belief.per_output
 
-    def append(self, values: Array) -> "StageBelief":
-        """The stage's belief after more runs: rows (n, V) of `run_values`."""
+    def append(self, values: Array, *, each: bool = False) -> "StageBelief":
+        """The stage's belief after more runs: rows (n, V) of `run_values`. `each`: see `Beliefs.append`."""
         if self.belief is None:
             return self
         X, Y = values[:, list(self.node.inputs)], values[:, self.node.modelled_columns]
@@ -50,12 +50,15 @@ class StageBelief:
             return self
         offset, most = self.node.stage.offset, MOST_SDS * self.belief.largest_sd
         shifted = np.clip(Y[seen] - offset, -most, most)
-        belief = self.belief.append(X[seen], shifted)
+        belief = self.belief.append(X[seen], shifted, each=each)
         # A number is exact to its last digit only, and so is its difference to an offset: this matters if the offset is
         # large.
-        digits = 2 * UNIT_ROUNDOFF * np.minimum(np.abs(Y[seen]).max(axis=0), most)
-        digits += np.where(offset != 0, UNIT_ROUNDOFF * np.abs(shifted).max(axis=0), 0.0)
-        error = np.maximum(digits + _logarithm_error(self, X[seen]), self.belief.output_error)
+        off, moved, logarithms = np.abs(Y[seen]), np.abs(shifted), _logarithm_errors(self, X[seen])
+        if not each:  # the largest of each term: for a block, at least the largest sum
+            off, moved, logarithms = (np.max(term, axis=0, keepdims=True) for term in (off, moved, logarithms))
+        digits = 2 * UNIT_ROUNDOFF * np.minimum(off, most)
+        digits += np.where(offset != 0, UNIT_ROUNDOFF * moved, 0.0)
+        error = np.maximum((digits + logarithms).max(axis=0), self.belief.output_error)
         return replace(self, belief=belief.with_output_error(error))
 
 
@@ -72,12 +75,13 @@ class Beliefs:
         stages = [replace(stage, span=span) for stage, span in zip(self.stages, spans, strict=True)]
         return Beliefs(self.network, tuple(stages))
 
-    def append(self, values: Array) -> "Beliefs":
+    def append(self, values: Array, *, each: bool = False) -> "Beliefs":
         """The beliefs after more runs: rows (n, V) of `run_values`, NaN where nothing was observed.
 
-        A stage learns from every run in which all its inputs and modelled outputs were observed.
+        A stage learns from every run in which all its inputs and modelled outputs were observed. With `each` the result
+        is bit for bit that of one call for every run.
         """
-        return Beliefs(self.network, tuple(stage.append(values) for stage in self.stages))
+        return Beliefs(self.network, tuple(stage.append(values, each=each) for stage in self.stages))
 
     def predict(self, controls: Mapping[str, Any]) -> "dict[str, StagePrediction]":
         """Mean, sd, lower and upper bound of every stage's outputs at named controls in user units."""
@@ -142,15 +146,15 @@ def logarithm_rounding(coordinates: Array) -> Array:
     return 4 * UNIT_ROUNDOFF * np.abs(coordinates)
 
 
-def _logarithm_error(stage: StageBelief, inputs: Array) -> Array:
-    """How far outputs at inputs (n, d) can be off because logarithms of controls are rounded, (p,); (1,) if none is.
+def _logarithm_errors(stage: StageBelief, inputs: Array) -> Array:
+    """How far outputs at inputs (n, d) can be off because logarithms of controls are rounded, (n, p), or zeros (1, 1).
 
     This error also distinguishes two settings that share one floating-point logarithm: both observations are kept, each
     as one of f at that logarithm with this error (`Posterior.rounded_inputs`).
     """
     columns = logarithmic_inputs(stage.node)
     if not columns or stage.belief is None:
-        return np.zeros(1)
+        return np.zeros((1, 1))
     shift = np.zeros_like(inputs)
     shift[:, columns] = logarithm_rounding(inputs[:, columns])
-    return stage.belief.modulus(shift).max(axis=0)
+    return stage.belief.modulus(shift)

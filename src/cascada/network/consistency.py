@@ -21,7 +21,7 @@ def impossible(beliefs: Beliefs, values: Array) -> tuple[str, ...]:
     observed. If they were, the stage's own evidence shows a contradiction once it has learned from the run. A formula
     learns nothing, so wrong bounds of a formula over a region are found only here.
     """
-    if all(_has_own_evidence(stage, values) for stage in beliefs.stages):
+    if shows_only_own_evidence(beliefs, values):
         return ()
     d = beliefs.network.domain.dimension
     boxes = enclose_network(beliefs, around_setting(beliefs, values[:, :d])).boxes
@@ -40,12 +40,17 @@ def impossible(beliefs: Beliefs, values: Array) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _has_own_evidence(stage: StageBelief, values: Array) -> bool:
-    """Whether a stage is not a formula, and its outputs were observed with all its inputs, or not at all."""
-    if stage.node.stage.known:
-        return False
-    seen = np.isfinite(values[0])
-    return bool(seen[list(stage.node.inputs)].all() or not seen[list(stage.node.columns)].any())
+def shows_only_own_evidence(beliefs: Beliefs, values: Array) -> bool:
+    """Whether `impossible` has nothing to say of runs (n, V), because every contradiction is a stage's own evidence.
+
+    So it is if no stage is a formula, and the outputs of every stage were observed with all its inputs, or not at all.
+    """
+    seen = np.isfinite(values)
+    return all(
+        not stage.node.stage.known
+        and bool((seen[:, list(stage.node.inputs)].all(axis=1) | ~seen[:, list(stage.node.columns)].any(axis=1)).all())
+        for stage in beliefs.stages
+    )
 
 
 def formula_evidence(stage: StageBelief, data: Array, trials: Sequence[int]) -> tuple[str, ...]:

@@ -35,6 +35,7 @@ class BoundHistory:
     def __init__(self, network: Network) -> None:
         self.found: list[BoundAfter] = []
         self._replay: Study | None = Study(network, algorithm="random_search")
+        self._waiting: list[Trial] = []  # added since the last bound
 
     def add(self, trial: Trial, compute: bool) -> None:
         """Add a run that ended and, if `compute`, the bound after it.
@@ -43,13 +44,17 @@ class BoundHistory:
         """
         if self._replay is None:
             return
+        self._waiting.append(trial)
+        if not compute:
+            return
         try:
-            self._replay.add_trial(trial.controls, trial.outputs)
-            certificate = self._replay.certificate(cells=_CELLS) if compute else None
+            self._replay.add_trials([(run.controls, run.outputs, f"trial {run.number}") for run in self._waiting])
+            certificate = self._replay.certificate(cells=_CELLS)
         except CascadaError:  # the runs contradict each other: there is no bound from here on
             self._replay = None
             return
-        if certificate is None or certificate.bound is None:
+        self._waiting = []
+        if certificate.bound is None:
             return
         bound, sign = certificate.bound, self._replay.network.sign
         if self.found and certificate.kind == "proven":

@@ -27,6 +27,11 @@ def suggest(model: Model, state: State, settings: Settings) -> Suggestion:
     return suggest_with_nothing_pending(model, state, settings)
 
 
+def suggest_without_beliefs(prior: Model, state: State, settings: Settings) -> Suggestion:
+    """The suggestion of an algorithm that uses no beliefs, by a model that has learned nothing."""
+    return _suggest(prior, state, settings, state.running)
+
+
 def suggest_with_nothing_pending(model: Model, state: State, settings: Settings) -> Suggestion:
     """The suggestion for the present data; computed once, so that asking twice changes nothing."""
     if model.suggestion is None:

@@ -48,6 +48,8 @@ class Certificate:
     missing: str = ""
     #: How many corrections of the study it takes into account: a later one may raise the bound.
     corrections: int = 0
+    #: How many of the runs the bounds rest on, if not on all of them: see `cascada.study.selection`.
+    runs_used: int | None = None
 
     @property
     def shown(self) -> Shown | None:

@@ -67,6 +67,8 @@ def _bound(model: Model, state: State, settings: Settings, budget: SearchBudget 
     if settings.candidates is not None:
         upper = Candidates.of(settings.candidates).follow(beliefs).upper(beliefs)
         _count(model, len(upper), started)
+        if model.runs is not None and settings.listed is not None:  # the value of a run is known, learned or not
+            upper = np.fmin(upper, state.network.sign * state.values_at(settings.listed.rows))
         return _checked(float(upper.max()), model, state, settings), "every candidate"
     leaves = model.tree if own and isinstance(model.tree, Leaves) else model.leaves
     if leaves is None:
@@ -104,13 +106,15 @@ def check_bound(beliefs: Beliefs, bound: float, best: float, run: Array) -> None
 def _certificate(model: Model, state: State, settings: Settings, bound: float | None, stopped: str) -> Certificate:
     """The certificate for a bound of what is maximised; without one it has no gap."""
     sign, best, candidates = state.network.sign, state.best_value, settings.candidates
+    observed = sum(bool(trial.outputs) for trial in state.trials)
+    some = () if model.runs is None else (f"the bounds rest on {model.runs:,} of {observed:,} runs",)
     return Certificate(
         kind=model.kind,
         best=sign * best if np.isfinite(best) else None,
         bound=None if bound is None else sign * bound,
         gap=None if bound is None else difference_up(bound, best),
         evaluations=state.complete,
-        assumptions=(*assumptions(model.judging), *model.enlarged),
+        assumptions=(*assumptions(model.judging), *model.enlarged, *some),
         evidence=model.evidence(),
         cells=model.cells,
         seconds=model.seconds,
@@ -119,4 +123,5 @@ def _certificate(model: Model, state: State, settings: Settings, bound: float | 
         maximised=sign > 0,
         missing=str(model.probation) if _untested(model, state, settings) else "",
         corrections=state.revision,
+        runs_used=model.runs,
     )

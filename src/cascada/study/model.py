@@ -2,6 +2,8 @@
 
 import copy
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import groupby
 from typing import Any, Literal
 
 import numpy as np
@@ -13,16 +15,20 @@ from cascada.calibration import Calibrated, calibrate
 from cascada.calibration.probation import Probation, agrees
 from cascada.errors import CascadaError, ContradictionError, RefutedError
 from cascada.network import Beliefs, Network, enlarged, prior_beliefs, run_values
-from cascada.network.consistency import formula_evidence, impossible
+from cascada.network.consistency import formula_evidence, impossible, shows_only_own_evidence
 from cascada.search import Leaves
 from cascada.store.trial import Trial
 from cascada.study.certificate import Certificate, refutations
+from cascada.study.selection import Progress, most_runs, selected, selection_size
 from cascada.study.settings import Settings
 from cascada.study.state import Refutation, State
 
+# The number of runs of a selection to which kernels are fitted first: the fit to all of them then begins there.
+_FIRST_FIT = 100
+
 
 class Model:
-    """Beliefs about a network, which grow with the lessons of a state.
+    """Beliefs about a network, which grow with the lessons of a state; of many runs, they learn a selection.
 
     It is a value but for `learn`: what it holds is replaced, never changed in place, so that a shallow copy is
     independent.
@@ -37,8 +43,9 @@ class Model:
         network, settings = self._network, self._settings
         self._revision = 0  # of the state that was learned from
         self._learned = 0  # its lessons so far
+        self._progress = Progress()  # of its observations
         self._ended = 0  # its trials that ended without their objective
-        self.data = nothing = np.empty((0, network.width))  # a row for every observation event
+        self.data = nothing = np.empty((0, network.width))  # a row for every observation that was learned
         self._trials: tuple[int, ...] = ()  # the trial of every row
         self.calibrated: Calibrated | None = None  # of a network whose kernels or norms are estimated
         if network.estimated:
@@ -79,6 +86,11 @@ class Model:
         return "refuted" if self.evidence() else "estimated" if self.calibrated or self.enlarged else "proven"
 
     @property
+    def runs(self) -> int | None:
+        """The number of runs that were selected to be learned; None if all were."""
+        return len(set(self._trials)) if self._progress.start else None
+
+    @property
     def best_run(self) -> Array | None:
         """The row with the best value (V,); None before the first complete run."""
         values = self._network.sign * self.data[:, self._network.objective_column]
@@ -88,7 +100,8 @@ class Model:
         """Everything that speaks against the assumptions, in words."""
         beliefs, rows = self.judging, (self.data, self._trials)
         formulas = [text for stage in beliefs.stages for text in formula_evidence(stage, *rows)]
-        return (*self.contradictions, *formulas, *refutations(beliefs, *rows))
+        # Evidence that was recorded before a selection may be found again.
+        return tuple(dict.fromkeys((*self.contradictions, *formulas, *refutations(beliefs, *rows))))
 
     def refute(self, reason: str) -> None:
         """Record that an assumption is wrong."""
@@ -110,25 +123,95 @@ class Model:
             self._begin()
             self._revision = state.revision
         try:
-            for lesson in state.lessons[self._learned :]:
-                if isinstance(lesson, Refutation):
-                    self.refute(lesson.reason)
-                else:
-                    self._learn_or_refute(lesson)
-                self._learned += 1
+            for _, group in groupby(self._new_lessons(state), key=lambda lesson: isinstance(lesson, Refutation)):
+                lessons = list(group)
+                for lesson in lessons:
+                    if isinstance(lesson, Refutation):
+                        self.refute(lesson.reason)
+                self._learn_all(_trials(lessons))
+            self._learned = len(state.lessons)
         except BaseException:  # an interrupt in the middle of a lesson: the next call learns all of them again
             self._begin()
             raise
         if state.ended != self._ended:
             self._ended, self.suggestion = state.ended, None  # it may be the point that failed
+        if self.runs is not None and self.calibrated is None:  # it is recorded: a later selection may not show it
+            self.found = tuple(dict.fromkeys((*self.found, *self.evidence())))
 
-    def _learn_or_refute(self, trial: Trial) -> None:
-        try:
-            if self._learn(trial):
-                self.tree = self.leaves = None  # their bounds rest on other assumptions
-        except ContradictionError as error:  # the observation is kept, and the contradiction is reported
-            self.refute(str(error))
+    def _new_lessons(self, state: State) -> Sequence[Trial | Refutation]:
+        """The lessons that are still to be learned one after the other, once a due selection is made and learned."""
+        lessons: Sequence[Trial | Refutation] = state.lessons[self._learned :]
+        before = self._progress
+        after = before.after((trial.number for trial in _trials(lessons)), most_runs(self._network))
+        if after.start != before.start:
+            observed = _trials(state.lessons)
+            kept = self._revision, self._ended, self.found
+            refuted = () if self.calibrated is not None else self.evidence()  # which the selection may not show
+            self._begin()
+            self._revision, self._ended, self.found = kept
+            self.contradictions = refuted
+            self._learn_selection(observed[: after.start])
+            lessons = (*state.refutations, *observed[after.start :])
+        self._progress = after
+        return lessons
+
+    def _learn_selection(self, observed: Sequence[Trial]) -> None:
+        """Learn a selection of these observations at once, in place of all that was learned."""
+        network, settings = self._network, self._settings
+        latest: dict[int, Trial] = {}
+        for trial in observed:  # in the order of their last observations, which contain the earlier ones
+            latest.pop(trial.number, None)
+            latest[trial.number] = trial
+        trials = list(latest.values())
+        rows = self._rows(trials)
+        chosen = selected(network, rows, selection_size(most_runs(network)))
+        data, enlarging = rows[chosen], settings.on_violation == "enlarge"
+        if self.calibrated is not None:
+            few = calibrate(network, data[:: max(1, len(data) // _FIRST_FIT)], settings.calibration, settings.jitter)
+            fitted = calibrate(network, data, settings.calibration, settings.jitter, few)
+            self.calibrated = calibrate(
+                network, data, settings.calibration, settings.jitter, replace(fitted, changes=()), enlarge=enlarging
+            )
+            self.enlarged = self.calibrated.changes
+        else:
+            try:
+                self._fixed = self.judging.append(data)
+            except ContradictionError:  # of some of them, and the others are learned
+                self._learn_all([trials[i] for i in chosen])
+                return
+            if enlarging and self._fixed.evidence:
+                self._fixed, self.enlarged = enlarged(self._fixed, data, settings.jitter)
+        self.data, self._trials = data, tuple(trials[i].number for i in chosen)
+
+    def _learn_all(self, trials: Sequence[Trial]) -> None:
+        """Learn observations in this order; bit for bit what learning them one by one gives."""
+        if not trials:
+            return
         self.suggestion = self.certificate = None
+        values = self._rows(trials)
+        # What is judged after every observation is what only `_learn` finds: other bounds, or impossible outputs.
+        judged = self.calibrated is not None or self._settings.on_violation == "enlarge"
+        if len(trials) > 1 and not judged and shows_only_own_evidence(self.judging, values):
+            try:
+                self._fixed = self.judging.append(values, each=True)
+            except ContradictionError:  # of one of them, and the others are learned
+                pass
+            else:
+                self.data = np.concatenate([self.data, values])
+                self._trials = (*self._trials, *(trial.number for trial in trials))
+                return
+        for trial in trials:
+            try:
+                if self._learn(trial):
+                    self.tree = self.leaves = None  # their bounds rest on other assumptions
+            except ContradictionError as error:  # the observation is kept, and the contradiction is reported
+                self.refute(str(error))
+
+    def _rows(self, trials: Sequence[Trial]) -> Array:
+        """What was observed of trials, (n, V)."""
+        domain = self._network.domain
+        controls = np.array([[trial.controls[name] for name in domain.names] for trial in trials], dtype=float)
+        return run_values(self._network, controls.reshape(-1, domain.dimension), [trial.outputs for trial in trials])
 
     def _learn(self, trial: Trial) -> bool:
         """Learn an observation; whether bounds now rest on other assumptions than before.
@@ -136,7 +219,7 @@ class Model:
         `ContradictionError`, and nothing learned, where no function agrees with this and the earlier observations.
         """
         network, settings = self._network, self._settings
-        values = run_values(network, network.domain.row(trial.controls)[None], [trial.outputs])
+        values = self._rows([trial])
         data = np.concatenate([self.data, values])
         enlarging = settings.on_violation == "enlarge"
         if self.calibrated is not None:
@@ -146,7 +229,8 @@ class Model:
             self._trials = (*self._trials, trial.number)
             self.enlarged = (*self.enlarged, *after.changes)
             return True
-        outside = () if self.evidence() else self._outside(values)
+        silent = shows_only_own_evidence(self.judging, values) or self.evidence()
+        outside = () if silent else self._outside(values)
         self._fixed = beliefs = self.judging.append(values)
         self.data = data
         self._trials = (*self._trials, trial.number)
@@ -187,9 +271,7 @@ class Model:
 
     def pending(self, trials: Sequence[Trial]) -> Array:
         """Rows (n, V) of trials under way, as far as they were observed."""
-        domain = self._network.domain
-        rows = np.array([[trial.controls[name] for name in domain.names] for trial in trials], dtype=float)
-        return run_values(self._network, rows.reshape(-1, domain.dimension), [trial.outputs for trial in trials])
+        return self._rows(trials)
 
     def to_probe(self, pending: Sequence[Trial], best: float) -> Beliefs | None:
         """The estimated bounds, if the next run should probe them and no pending run does; else None."""
@@ -204,3 +286,8 @@ class Model:
         except CascadaError:  # the bounds are empty at one of these points: its run will show that they are wrong
             return None
         return None if probing else self.judging
+
+
+def _trials(lessons: Sequence[Trial | Refutation]) -> list[Trial]:
+    """The observations among lessons."""
+    return [lesson for lesson in lessons if isinstance(lesson, Trial)]

@@ -102,6 +102,11 @@ class Settings:
         """Whether the algorithm uses observations; if not, all its points are known in advance."""
         return bool(getattr(self.algorithm, "adaptive", True))
 
+    @property
+    def uses_beliefs(self) -> bool:
+        """Whether the algorithm uses what was learned from the runs."""
+        return bool(getattr(self.algorithm, "uses_beliefs", True))
+
 
 def resolved_name(algorithm: str, network: Network) -> str:
     """The name of the algorithm that "auto" stands for; any other name as it is.

@@ -114,9 +114,15 @@ class State:
 
     def covers(self, points: Array) -> bool:
         """Whether all points (n, d) in user units were run."""
-        row = self.network.domain.row
-        complete = {row(trial.controls).tobytes() for trial in self.trials if trial.value is not None}
-        return len(complete) >= len(points) and all(point.tobytes() in complete for point in points)
+        return self.complete >= len(points) and not np.isnan(self.values_at(points)).any()
+
+    def values_at(self, points: Array) -> Array:
+        """The objective at points (n, d) in user units, NaN where none was observed, (n,)."""
+        names = self.network.domain.names
+        complete = [trial for trial in self.trials if trial.value is not None]
+        rows = np.array([[trial.controls[name] for name in names] for trial in complete], dtype=float)
+        found = {row.tobytes(): trial.value for row, trial in zip(rows, complete, strict=True)}
+        return np.array([found.get(point.tobytes(), np.nan) for point in points], dtype=float)
 
 
 class Draft:

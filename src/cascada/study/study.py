@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from cascada.algorithms import Algorithm
+from cascada.algorithms import Algorithm, Suggestion
 from cascada.arrays import as_whole_number
 from cascada.calibration import Calibration
 from cascada.errors import ArgumentError, ContradictionError, RefutedError, StoreError
@@ -19,6 +20,7 @@ from cascada.store.trial import Trial, trial_at, trial_number
 from cascada.study import advisor
 from cascada.study.change import Change
 from cascada.study.judge import certify
+from cascada.study.model import Model
 from cascada.study.reader import Reader
 from cascada.study.settings import OnViolation, Settings
 from cascada.study.state import State
@@ -380,6 +382,10 @@ class Study(Reader):
         if limit is not None and len(change.trials) >= limit:
             return None
         state, settings = change.state, self._settings
+        if not settings.uses_beliefs and settings.tolerance is None:
+            if state.refutations:
+                raise RefutedError(" ".join(refutation.reason for refutation in state.refutations))
+            return self._named(advisor.suggest_without_beliefs(self._prior, state, settings))
         model = self._learned(state)
         if self._journal.shared:
             fits = {} if model.calibrated is None else described_fits(model.calibrated.fits)
@@ -390,8 +396,16 @@ class Study(Reader):
         found = model.evidence()
         if found:
             raise RefutedError(" ".join(found))
-        suggestion = advisor.suggest(model, state, settings)
-        return None if suggestion.point is None else advisor.named(suggestion.point, self.network, settings)
+        return self._named(advisor.suggest(model, state, settings))
+
+    def _named(self, suggestion: Suggestion) -> Mapping[str, float | int] | None:
+        """The controls of a suggestion; None if it has no point."""
+        return None if suggestion.point is None else advisor.named(suggestion.point, self.network, self._settings)
+
+    @cached_property
+    def _prior(self) -> Model:
+        """A model that has learned nothing."""
+        return Model(self.network, self._settings)
 
 
 #: Called with the study after every run; one that returns True stops it.

@@ -1,5 +1,7 @@
 """Validation of reported controls and outputs: their form, formulas, copies, and contradictions between runs."""
 
+import math
+from array import array
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -18,6 +20,7 @@ from cascada.network.slack import output_slack
 from cascada.store.trial import Trial
 
 _Key = tuple[str, bytes]  # a stage and its inputs in user units
+_Observation = tuple[str, _Key, tuple[float, ...]]  # a stage, a key that stands for its inputs, and its outputs
 
 
 class Rules:
@@ -31,6 +34,7 @@ class Rules:
         self._network = network
         self._formulas = _prior(network)
         self._seen: dict[_Key, dict[tuple[float, ...], list[int]]] = {}  # outputs → trials that observed them
+        self._last: tuple[Trial | None, list[_Observation]] = None, []  # a trial, and what was observed of it
 
     # ---- controls
 
@@ -38,10 +42,21 @@ class Rules:
         """Named controls within the domain; `ArgumentError` for anything else."""
         if not isinstance(values, Mapping):
             raise ArgumentError(f"give the controls as a dict, {{'name': value}}; got {values!r:.100}.")
+        if self._are_plain(values):
+            ranges = self._network.domain.controls
+            return {name: int(values[name]) if c.integer else float(values[name]) for name, c in ranges.items()}
         try:
             return self._network.domain.named(self._network.domain.row(values))
         except OverflowError as error:
             raise ArgumentError(f"controls must be numbers: {error}.") from None
+
+    def _are_plain(self, values: Mapping[str, Any]) -> bool:
+        """Whether controls are valid floats and ints, as in a log: `Domain.row`, which takes arrays, is slower."""
+        ranges = self._network.domain.controls
+        return values.keys() == ranges.keys() and all(
+            type(values[name]) in (int, float) and c.low <= values[name] <= c.high and not (c.integer and values[name] % 1)
+            for name, c in ranges.items()
+        )
 
     def changed_controls(self, trial: Trial, values: Any) -> dict[str, float | int]:
         """All controls of a trial with some of them changed."""
@@ -52,9 +67,14 @@ class Rules:
     def point_keys(self, trial: Trial) -> Iterator[bytes]:
         """The keys of a trial's point, as `algorithms.point_key`: exp(ln x) may be the float next to x, so both."""
         domain = self._network.domain
-        row = domain.row(trial.controls)[None]
-        for point in (row, domain.decode(domain.encode(row))):
-            yield (point + 0.0).tobytes()
+        row = self._controls_of(trial)
+        yield array("d", [value + 0.0 for value in row]).tobytes()
+        if domain.logarithmic:
+            yield (domain.decode(domain.encode(np.array([row]))) + 0.0).tobytes()
+
+    def _controls_of(self, trial: Trial) -> list[float]:
+        """The controls of a trial in their order; they were validated when the trial began."""
+        return [float(trial.controls[name]) for name in self._network.domain.names]
 
     # ---- outputs
 
@@ -162,7 +182,7 @@ class Rules:
         the names `following`, copies take the values of their originals.
         """
         network, found = self._network, dict(outputs)
-        controls = network.domain.row(trial.controls)[None]
+        controls = np.array([self._controls_of(trial)])
         known = {("", name): float(value) for name, value in trial.controls.items()}
         slacks: dict[tuple[str, str], float] = {}  # of formulas' outputs and of copies of them
         for node in network.nodes:  # parents first, so that formulas and copies of each other are settled in one pass
@@ -247,22 +267,28 @@ class Rules:
     def _has(self, trial: Trial, key: _Key, outputs: tuple[float, ...]) -> bool:
         return any(found == key and seen == outputs for _, found, seen in self._observations(trial))
 
-    def _observations(self, trial: Trial) -> Iterator[tuple[str, _Key, tuple[float, ...]]]:
+    def _observations(self, trial: Trial) -> list[_Observation]:
         """The modelled stages whose inputs and outputs are known, with a key that stands for their inputs.
 
         The key is in user units: two settings of a logarithmic control can share one floating-point logarithm, and
         their outputs may differ.
         """
+        if self._last[0] is not trial:  # which is checked first, and remembered then
+            self._last = trial, list(self._observed(trial))
+        return self._last[1]
+
+    def _observed(self, trial: Trial) -> Iterator[_Observation]:
         if not trial.outputs:
             return
-        controls: Array = self._network.domain.row(trial.controls)
-        row = run_values(self._network, controls[None], [trial.outputs])[0]
-        row[: len(controls)] = controls
+        row = self._controls_of(trial) + [math.nan] * (self._network.width - len(trial.controls))
+        for node in self._network.nodes:
+            for column, value in zip(node.columns, trial.outputs.get(node.stage.name, ()), strict=False):
+                row[column] = value
         for node in self._network.nodes:
             name = node.stage.name
-            inputs = row[list(node.inputs)] + 0.0  # which turns −0.0 into 0.0
-            if not node.stage.known and name in trial.outputs and np.isfinite(inputs).all():  # formulas: see above
-                yield name, (name, inputs.tobytes()), trial.outputs[name]
+            inputs = [row[column] + 0.0 for column in node.inputs]  # which turns −0.0 into 0.0
+            if not node.stage.known and name in trial.outputs and all(map(math.isfinite, inputs)):  # formulas: above
+                yield name, (name, array("d", inputs).tobytes()), trial.outputs[name]
 
 
 def stage_name(stage: Any) -> str:
