@@ -5,6 +5,7 @@ appended would take longer than the solve, so a factor lies in a buffer with spa
 factors that extend it.
 """
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -14,6 +15,10 @@ import numpy as np
 
 from cascada.arrays import Array
 from cascada.errors import NumericalError
+
+
+# Two threads may extend the same factor, of a study and of its branch: only one of them gets the rows of the buffer.
+_CLAIMING = threading.Lock()
 
 
 class _Routines(NamedTuple):
@@ -73,7 +78,6 @@ class Factor:
                 f"If you defined the kernel, check that it is positive definite; otherwise raise the jitter."
             )
         buffer = self._room_for(t + b)
-        buffer.used = t + b
         buffer.columns[t : t + b, :t] = border
         buffer.columns[t : t + b, t : t + b] = block
         return Factor(t + b, buffer)
@@ -83,16 +87,18 @@ class Factor:
         return _solved(self._buffer.columns[:, : self.count], rhs, transposed)
 
     def _room_for(self, total: int) -> _Buffer:
-        """A buffer with these rows and room for `total`: the own one, or a copy if it is full or another factor's."""
+        """A buffer with these rows and `total` in use: the own one, or a copy if it is full or another factor's."""
         t, own = self.count, self._buffer
-        if own.used == t and total <= len(own.columns):
-            return own
+        with _CLAIMING:
+            if own.used == t and total <= len(own.columns):
+                own.used = total
+                return own
         # A first block is often all there is. Beyond, a quarter more each time: then copying adds up to O(t²).
         # Columns an odd multiple of 64 bytes apart do not compete for the same lines of a cache.
         size = total if not t else ((total + total // 4 + 16) // 8 | 1) * 8
         columns = np.zeros((size, size), order="F")
         columns[:t, :t] = self.array
-        return _Buffer(columns, t)
+        return _Buffer(columns, total)
 
 
 def extend_solution(factor: Array, solution: Array, rows: Array) -> Array:
