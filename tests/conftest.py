@@ -8,9 +8,10 @@ import pytest
 from hypothesis import settings
 
 from tests.store.servers import postgres
+from tests.thorough import examples
 
 # The same examples in every run, and no deadline, which would depend on how busy the machine is.
-settings.register_profile("deterministic", derandomize=True, deadline=None, database=None)
+settings.register_profile("deterministic", derandomize=True, deadline=None, database=None, max_examples=examples(100))
 settings.load_profile("deterministic")
 
 TESTS = Path(__file__).parent
