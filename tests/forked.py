@@ -127,6 +127,9 @@ def _run(name: str, arguments: list[str], folder: str, environment: dict[str, st
         app()
         return 0
     sys.argv = arguments
-    sys.path[0] = str(Path(arguments[0]).parent.resolve())
+    sys.path[:1] = [
+        str(Path(arguments[0]).parent.resolve()),
+        *filter(None, environment.get("PYTHONPATH", "").split(os.pathsep)),
+    ]
     runpy.run_path(arguments[0], run_name="__main__")
     return 0
