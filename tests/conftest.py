@@ -61,10 +61,12 @@ SLOW = (
     "test_old_stores.py",
     "test_printed_bounds.py",
 )
+# Slow modules of tests that take several seconds each. They begin first: at the end the workers share many short tests.
+FIRST = ("test_docs.py", "integrations", "study/test_kill.py", "experiments", "test_examples.py", "test_old_stores.py")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark slow tests."""
+    """Mark slow tests, and put the longest of them first."""
     slow = [TESTS / name for name in SLOW]
     gone = [path.name for path in slow if not path.exists()]
     if gone:
@@ -74,6 +76,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path in slow_modules:
             item.add_marker(pytest.mark.slow)
+    first = [TESTS / name for name in FIRST]
+    places = {
+        module: next((i for i, one in enumerate(first) if module.is_relative_to(one)), len(first)) for module in modules
+    }
+    items.sort(key=lambda item: (places[item.path], item.path not in slow_modules))  # otherwise in the same order
 
 
 @pytest.fixture(scope="session")
