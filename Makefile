@@ -78,15 +78,14 @@ docs: $(STAMP) ## build the documentation site into build/docs; a warning is an 
 links: $(STAMP) ## check that links to other sites lead somewhere (needs the internet)
 	$(BIN)/sphinx-build -q -E -b linkcheck docs build/links
 
-# Tests that do less in `make test`: fewer examples, processes or seeds (tests/thorough.py).
-THOROUGH := algorithms/test_conformance.py store/test_store_errors.py study/test_many_processes.py calibration/test_probation.py \
-  calibration/test_likelihood.py calibration/test_fit.py gp/test_line.py
+# Modules of tests that do less in `make test`: fewer examples of a property, fewer processes or seeds (tests/thorough.py).
+THOROUGH = $(shell grep -rlE '^from (hypothesis|tests.thorough) import|^from tests import thorough' --include='test_*.py' tests)
 
 soundness: $(STAMP) ## check that every bound contains the truth (docs/soundness.md), and that 700 kills lose nothing
 	$(BIN)/python -m tests.soundness --jobs 2 --write docs/soundness.md
 	CASCADA_KILLS=200 $(BIN)/python -m pytest -q tests/study/test_kill.py
 	$(BIN)/python -m tests.kills --kills 500
-	CASCADA_THOROUGH=1 $(BIN)/python -m pytest -q $(addprefix tests/,$(THOROUGH))
+	CASCADA_THOROUGH=1 $(BIN)/python -m pytest -q $(THOROUGH)
 
 bench: $(STAMP) ## measure speed and the runs to a proven gap, and write docs/performance.md (an hour)
 	$(BIN)/python -m benchmarks.posterior --write docs/performance.md

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import settings
 
 from tests.store.servers import Server, new_database, postgres_server
+from tests.thorough import examples
 
 # The same examples in every run, and no deadline, which would depend on how busy the machine is.
-settings.register_profile("deterministic", derandomize=True, deadline=None, database=None)
+settings.register_profile("deterministic", derandomize=True, deadline=None, database=None, max_examples=examples(100))
 settings.load_profile("deterministic")
 
 TESTS = Path(__file__).parent
@@ -59,10 +60,12 @@ SLOW = (
     "test_old_stores.py",
     "test_printed_bounds.py",
 )
+# Slow modules of tests that take several seconds each. They begin first: at the end the workers share many short tests.
+FIRST = ("test_docs.py", "integrations", "study/test_kill.py", "experiments", "test_examples.py", "test_old_stores.py")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark slow tests."""
+    """Mark slow tests, and put the longest of them first."""
     slow = [TESTS / name for name in SLOW]
     gone = [path.name for path in slow if not path.exists()]
     if gone:
@@ -72,6 +75,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path in slow_modules:
             item.add_marker(pytest.mark.slow)
+    first = [TESTS / name for name in FIRST]
+    places = {
+        module: next((i for i, one in enumerate(first) if module.is_relative_to(one)), len(first)) for module in modules
+    }
+    items.sort(key=lambda item: (places[item.path], item.path not in slow_modules))  # otherwise in the same order
 
 
 @pytest.fixture(scope="session")

@@ -110,13 +110,16 @@ def blocks(page: Path) -> list[Block]:
     return found
 
 
-def run(page: Path, folder: Path) -> None:
-    """Run the code of a page in a folder; raise `AssertionError` with the block whose output is unexpected."""
+def run(page: Path, folder: Path, commands: Path = Path(sys.executable).parent) -> None:
+    """Run the code of a page in a folder; raise `AssertionError` with the block whose output is unexpected.
+
+    `commands` is the folder of the commands that shells find first.
+    """
     names: dict[str, Any] = {"__name__": "page"}
     exports = ""
     for language, code, line, printed in blocks(page):
         if language == "sh":
-            got = _shell(exports + code, folder)
+            got = _shell(exports + code, folder, commands)
             exports += "".join(f"{one}\n" for one in code.splitlines() if one.startswith("export "))
         else:
             out = io.StringIO()
@@ -128,8 +131,8 @@ def run(page: Path, folder: Path) -> None:
             raise AssertionError(f"{page.name}:{line} prints\n{got}\nand the page says\n{printed}")
 
 
-def _shell(code: str, folder: Path) -> str:
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+def _shell(code: str, folder: Path, commands: Path) -> str:
+    path = f"{commands}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
         ["sh", "-e"],
         input=code,

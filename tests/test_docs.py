@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests import pages
+from tests.forked import forked
 from tests.missing import need_module
 from tests.pages import ROOT
 
@@ -81,8 +82,16 @@ def test_every_example_has_a_page():
 # ---- code
 
 
+@pytest.fixture(scope="module")
+def forks(tmp_path_factory):
+    """Return a folder with a `cascada` that starts quickly."""
+    folder = tmp_path_factory.mktemp("forks")
+    with forked(folder):
+        yield folder
+
+
 @pytest.mark.parametrize("name", RUN)
-def test_the_code_of_a_page_prints_what_the_page_shows(name, tmp_path, monkeypatch):
+def test_the_code_of_a_page_prints_what_the_page_shows(name, tmp_path, monkeypatch, request):
     need_module("plotly", "report")
     page = (ROOT if name == "README" else ROOT / "docs") / f"{name}.md"
     assert pages.blocks(page), f"{page} has no code"
@@ -90,8 +99,10 @@ def test_the_code_of_a_page_prints_what_the_page_shows(name, tmp_path, monkeypat
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delenv("CASCADA_STORAGE", raising=False)
     forget_modules_in(tmp_path.parent)
+    # The README runs the command as installed.
+    commands = [] if name == "README" else [request.getfixturevalue("forks")]
     try:
-        pages.run(page, tmp_path)
+        pages.run(page, tmp_path, *commands)
     finally:
         forget_modules_in(tmp_path)
         gc.collect()

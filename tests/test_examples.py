@@ -7,11 +7,15 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from cascada.cli.main import app
 from cascada.study import Study
+from tests.forked import forked
 from tests.missing import need_module, need_program
 from tests.waiting import LONG
 
@@ -29,16 +33,10 @@ def cement(tmp_path: Path) -> Path:
     return folder
 
 
-def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    code = "import sys; from cascada.cli.main import app; app(sys.argv[1:])"
-    return subprocess.run(
-        [sys.executable, "-c", code, *arguments], cwd=cwd, capture_output=True, text=True, check=False
-    )
-
-
-def test_the_example_with_stages_in_c_and_awk_runs(cement: Path) -> None:
-    done = run("run", "command-stages/process.toml", "--budget", "12", "--json", cwd=cement.parent)
-    assert done.returncode == 0, done.stderr
+def test_the_example_with_stages_in_c_and_awk_runs(cement: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(cement.parent)
+    done = CliRunner().invoke(app, ["run", "command-stages/process.toml", "--budget", "12", "--json"])
+    assert done.exit_code == 0, done.stderr
     found = json.loads(done.stdout)
     assert [trial["state"] for trial in found["trials"]] == ["complete"] * 12
     assert found["best"]["value"] > 30
@@ -69,12 +67,20 @@ def test_a_stage_without_its_inputs_fails_with_a_message(cement: Path) -> None:
 # ---- scripts
 
 
-def script(name: str, folder: Path, budget: int, **environment: str) -> str:
+@pytest.fixture(scope="module")
+def forks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Return a `python` that starts quickly."""
+    folder = tmp_path_factory.mktemp("forks")
+    with forked(folder):
+        yield str(folder / "python")
+
+
+def script(name: str, folder: Path, budget: int, python: str = sys.executable, **environment: str) -> str:
     """Run a copy of an example, alone in a folder, and return its output; standard error must be empty."""
     shutil.copy(EXAMPLES / name, folder)
     settings = {"CASCADA_EXAMPLE_BUDGET": str(budget), "TMPDIR": str(folder), "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
-        [sys.executable, name],
+        [python, name],
         cwd=folder,
         env=os.environ | settings | environment,
         capture_output=True,
@@ -101,8 +107,8 @@ def no_plotly(tmp_path: Path) -> str:
     return str(hidden)
 
 
-def test_chain_and_proof_prints_a_true_gap(tmp_path: Path) -> None:
-    printed = script("chain_and_proof.py", tmp_path, 5)
+def test_chain_and_proof_prints_a_true_gap(tmp_path: Path, forks: str) -> None:
+    printed = script("chain_and_proof.py", tmp_path, 5, forks)
     best, gap = (float(*found(pattern, printed)) for pattern in (r"^best +(\S+) J at", r"^gap +(\S+) J, proven$"))
     truth, bound = map(float, found(r"^best of 68,921 settings (\S+), bound (\S+)$", printed))
     assert best <= truth <= bound
@@ -114,9 +120,9 @@ def test_chain_and_proof_prints_a_true_gap(tmp_path: Path) -> None:
     assert "raised from 10" in printed
 
 
-def test_lab_stores_its_trials_and_writes_a_report(tmp_path: Path) -> None:
+def test_lab_stores_its_trials_and_writes_a_report(tmp_path: Path, forks: str) -> None:
     need_module("plotly", "report")
-    printed = script("lab.py", tmp_path, 9)
+    printed = script("lab.py", tmp_path, 9, forks)
     assert "open: trial 2, measured so far: coat" in printed
     assert "9 runs: 1 abandoned, 7 complete, 1 failed" in printed
     page = Path(*found(r"^report (.+)$", printed))
@@ -129,15 +135,15 @@ def test_lab_stores_its_trials_and_writes_a_report(tmp_path: Path) -> None:
     assert study.certificate().kind == "estimated"
 
 
-def test_lab_runs_without_plotly(tmp_path: Path, no_plotly: str) -> None:
-    printed = script("lab.py", tmp_path, 7, PYTHONPATH=no_plotly)
+def test_lab_runs_without_plotly(tmp_path: Path, no_plotly: str, forks: str) -> None:
+    printed = script("lab.py", tmp_path, 7, forks, PYTHONPATH=no_plotly)
     assert printed.endswith("figures need plotly: pip install 'cascada[report]'.\n")
     assert "7 runs: 1 abandoned, 5 complete, 1 failed" in printed
 
 
-def test_paper_in_ten_minutes_prints_true_bounds(tmp_path: Path) -> None:
+def test_paper_in_ten_minutes_prints_true_bounds(tmp_path: Path, forks: str) -> None:
     need_module("plotly", "report")
-    printed = script("paper_in_ten_minutes.py", tmp_path, 4)
+    printed = script("paper_in_ten_minutes.py", tmp_path, 4, forks)
     assert "pip install" not in printed
     assert printed.count(", 0 of 401 points outside") == 2
     inside = re.findall(r"^s\d: between (\S+) and (\S+); in truth (\S+)$", printed, re.MULTILINE)
@@ -155,8 +161,8 @@ def test_paper_in_ten_minutes_prints_true_bounds(tmp_path: Path) -> None:
     assert min(averages) >= least
 
 
-def test_paper_in_ten_minutes_runs_without_plotly(tmp_path: Path, no_plotly: str) -> None:
-    printed = script("paper_in_ten_minutes.py", tmp_path, 4, PYTHONPATH=no_plotly)
+def test_paper_in_ten_minutes_runs_without_plotly(tmp_path: Path, no_plotly: str, forks: str) -> None:
+    printed = script("paper_in_ten_minutes.py", tmp_path, 4, forks, PYTHONPATH=no_plotly)
     assert printed.count("figures need plotly: pip install 'cascada[report]'.\n") == 4
     assert "for many runs:" in printed
 
@@ -171,8 +177,8 @@ def test_dask_cluster_completes_all_runs(tmp_path: Path) -> None:
     assert 5 <= int(tries) <= 6  # the other worker's run may have been moved as well
 
 
-def test_own_algorithm_prints_regrets_within_the_gaps(tmp_path: Path) -> None:
-    printed = script("own_algorithm.py", tmp_path, 4)
+def test_own_algorithm_prints_regrets_within_the_gaps(tmp_path: Path, forks: str) -> None:
+    printed = script("own_algorithm.py", tmp_path, 4, forks)
     pattern = r"^ *(.*): runs \[(.*)\], largest proven gap (\S+), largest regret (\S+)$"
     rows = re.findall(pattern, printed, re.MULTILINE)
     assert [row[0] for row in rows] == ["auto", "Hurwicz", "Hurwicz, pessimist", "random"]

@@ -17,6 +17,7 @@ from cascada.kernels import Additive, Matern, SquaredExponential
 from cascada.network import Network, Stage, chain, composite_mean
 from cascada.network.sampling import improvement
 from cascada.space import Real
+from tests import thorough
 from tests.algorithms.cases import SCORED, scores, situation_after
 from tests.network.cases import NETWORKS, points, truth, values
 from tests.reference_algorithms import PaperStage, chained, eta
@@ -63,7 +64,7 @@ def on_objective(algorithm: Scored, factor: float) -> Scored:
 
 
 @every_algorithm
-@settings(max_examples=20)
+@settings(max_examples=thorough.examples(20))
 @examples(shift=st.floats(-50, 50), seed=st.integers(0, 5))
 def test_a_shift_of_the_objective_changes_no_choice(algorithm: Scored, shift: float, seed: int) -> None:
     """Offset and outputs of the last stage are shifted; upper bounds shift with them, improvements do not change."""
@@ -78,7 +79,7 @@ def test_a_shift_of_the_objective_changes_no_choice(algorithm: Scored, shift: fl
 
 
 @every_algorithm
-@settings(max_examples=20)
+@settings(max_examples=thorough.examples(20))
 @examples(power=st.integers(-20, 20), seed=st.integers(0, 5))
 def test_a_scale_of_the_objective_changes_no_choice(algorithm: Scored, power: int, seed: int) -> None:
     """Outputs, variance and so the Lipschitz constant are scaled; powers of 2, so that nothing is rounded."""
@@ -95,7 +96,7 @@ def test_a_scale_of_the_objective_changes_no_choice(algorithm: Scored, power: in
     assert before[after.argmax()] >= before.max() - 1e-9 * (1 + abs(before.max()))
 
 
-@settings(max_examples=20)
+@settings(max_examples=thorough.examples(20))
 @examples(factor=st.floats(1, 10), seed=st.integers(0, 5))
 def test_norm_bounds_scale_the_width_of_the_bounds(factor: float, seed: int) -> None:
     """With a declared L, c·B widens UCB − μ̃ by c and does not change σ̃, nor OI's second term.
@@ -121,7 +122,7 @@ def test_norm_bounds_scale_the_width_of_the_bounds(factor: float, seed: int) -> 
 
 
 @every_algorithm
-@settings(max_examples=10)
+@settings(max_examples=thorough.examples(10))
 @examples(order=st.permutations(range(40)), seed=st.integers(0, 5))
 def test_the_order_of_candidates_does_not_matter(algorithm: Scored, order: list[int], seed: int) -> None:
     data = runs(seed=seed)

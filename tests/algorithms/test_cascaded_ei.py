@@ -18,6 +18,7 @@ from cascada.network import Network, Stage, chain
 from cascada.network.chain_sampling import ChainSampler, is_scalar_chain
 from cascada.network.sampling import sample_objective
 from cascada.space import Real
+from tests import thorough
 from tests.algorithms.cases import scores, situation_after
 from tests.network.cases import NETWORKS, points, truth, values
 
@@ -111,7 +112,7 @@ def sampler_of(situation: Situation, draws: Array) -> ChainSampler | None:
     return ChainSampler.of(situation.beliefs, first, draws)
 
 
-@settings(max_examples=40)
+@settings(max_examples=thorough.examples(40))
 @examples(
     seed=st.integers(0, 10**6),
     t=st.integers(1, 30),

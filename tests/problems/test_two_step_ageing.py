@@ -13,6 +13,7 @@ from cascada.problems import precipitation
 from cascada.problems.precipitation import AS_QUENCHED, Precipitates, aged, rates, yield_strength
 from cascada.problems.two_step_ageing import BEST_KNOWN, first_step, second_step, strength
 from tests.problems.search import polished, practice, sobol
+from tests.thorough import examples
 
 TEMPERATURES = st.floats(350.0, 500.0)
 HOURS = st.floats(0.3, 30.0)
@@ -26,7 +27,7 @@ def close(one: Precipitates, other: Precipitates, tolerance: float = 1e-8) -> bo
     )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(TEMPERATURES, HOURS, TEMPERATURES, HOURS, st.floats(0.02, 0.98))
 def test_the_state_is_complete(before, first, temperature, hours, part):
     """Ageing in one step equals ageing in two consecutive steps of the same total time, from any state."""

@@ -26,6 +26,7 @@ from cascada.space import Integer, Real
 from cascada.study import maximise
 from tests.missing import need_program
 from tests.starting import gone, started
+from tests.thorough import examples
 from tests.waiting import LONG, wait_until
 
 SOURCE = Path(__file__).parents[2] / "src"
@@ -72,7 +73,7 @@ def test_numbers_keep_their_value_and_type() -> None:
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 def test_every_float_round_trips(value: float) -> None:
     found = Command(["cat"])(x=value)["x"]
     assert (found, math.copysign(1, found)) == (value, math.copysign(1, value))

@@ -20,6 +20,7 @@ from cascada.specs.spec import load
 from cascada.specs.toml_file import load_toml
 from cascada.specs.toml_tables import ControlTable, FileTable, MaternTable, StageTable
 from cascada.store.description import describe
+from tests.thorough import examples
 
 GOOD = """
 [[stage]]
@@ -397,7 +398,7 @@ def test_changed_files_are_loaded_or_raise_an_argument_error(tmp_path: Path) -> 
     loaded = []
 
     @given(changed())
-    @settings(max_examples=500)
+    @settings(max_examples=examples(500))
     def check(document: dict[str, Any]) -> None:
         text = "\n".join(f"{as_toml(key)} = {as_toml(value)}" for key, value in document.items())
         loaded.append(loads_or_is_refused(text.encode(), tmp_path / "process.toml"))
@@ -407,7 +408,7 @@ def test_changed_files_are_loaded_or_raise_an_argument_error(tmp_path: Path) -> 
 
 
 @given(st.dictionaries(KEYS, VALUES, max_size=4))
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_random_tables_are_loaded_or_raise_an_argument_error(
     tmp_path_factory: pytest.TempPathFactory, document: dict[str, Any]
 ) -> None:
@@ -416,7 +417,7 @@ def test_random_tables_are_loaded_or_raise_an_argument_error(
 
 
 @given(st.data())
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_random_bytes_are_loaded_or_raise_an_argument_error(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from cascada.errors import ArgumentError
 from cascada.kernels import Matern
 from cascada.theory.amplifier import Amplifier
+from tests.thorough import examples
 
 PAPER = {1.0: (0.958, 1.7814), 1.5: (0.939, 1.7482), 2.0: (0.934, 1.6994)}
 
@@ -23,7 +24,7 @@ def test_the_numbers_of_the_paper_are_reproduced(nu):
     assert amplifier.ratio == amplifier.r_min / amplifier.r_max
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(
     nu=st.floats(1.0, 4.0),
     lengthscale=st.floats(0.3, 3.0),

@@ -15,6 +15,7 @@ from cascada.errors import ArgumentError, NumericalError
 from cascada.kernels import Matern
 from cascada.theory.bump import Needle, needle, tallest, unit_norm, widest
 from cascada.theory.bump_spectrum import transform
+from tests.thorough import examples
 
 
 def bump(x):
@@ -120,7 +121,7 @@ SHAPES = {
 }
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(**SHAPES, variance=st.floats(0.1, 10.0), share=st.floats(1e-4, 0.999))
 def test_the_width_gives_the_norm_exactly(nu, dimension, lengthscale, norm, variance, share):
     kernel = Matern(nu, lengthscale, variance)
@@ -130,7 +131,7 @@ def test_the_width_gives_the_norm_exactly(nu, dimension, lengthscale, norm, vari
     assert 0 < found.width <= widest(kernel, dimension)
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(nu=st.floats(0.5, 4.0), dimension=st.integers(1, 4), lengthscale=st.floats(0.1, 3.0))
 def test_the_norm_has_one_minimum_in_the_width(nu, dimension, lengthscale):
     kernel = Matern(nu, lengthscale)

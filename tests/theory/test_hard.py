@@ -14,6 +14,7 @@ from cascada.kernels import Matern, OperatorExpansion, Separable
 from cascada.theory.hard import HardFamily, family_of_cells, hard_family
 from cascada.theory.layers import Structure
 from tests.theory.reference import positive_members
+from tests.thorough import examples
 
 STRUCTURES: dict[Structure, tuple[int, ...]] = {
     "chain": (2, 1, 1),
@@ -33,7 +34,7 @@ def composite(family: HardFamily, member: int, points: Array) -> Array:
     return points[:, 0]
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(
     nu=st.floats(1.0, 3.5),
     u=st.floats(0.3, 1.0),
@@ -125,7 +126,7 @@ def test_supports_are_disjoint_and_within_the_cube(dims, epsilon):
             assert list(np.flatnonzero(positive[:, j])) == ([] if member < 0 else [member])
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(cells=st.integers(1, 60), depth=st.integers(1, 4), dimension=st.integers(1, 3), nu=st.floats(1.0, 3.0))
 def test_family_of_cells_has_the_given_number_of_cells_and_norm(cells, depth, dimension, nu):
     arguments: dict[str, Any] = {"dims": (dimension, *[1] * (depth - 1)), "u": 0.5, "u_tilde": 0.3}

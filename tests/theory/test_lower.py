@@ -22,6 +22,7 @@ from cascada.theory.lower import (
     rounds_order,
     simple_regret_bound,
 )
+from tests.thorough import examples
 
 SETTING: dict[str, Any] = {"dims": (1, 1, 1), "u": 0.5, "u_tilde": 0.3}
 
@@ -30,7 +31,7 @@ def family(cells: int = 10, nu: float = 1.5, dims: tuple[int, ...] = (1, 1)) -> 
     return family_of_cells(Matern(nu), 5.0, cells, dims=dims, u=0.5, u_tilde=0.3)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.integers(2, 14), st.integers(0, 16), st.randoms(use_true_random=False))
 def test_no_search_order_has_less_regret_than_the_bound(cells, rounds, random):
     """The best algorithm evaluates the centre of one new cell per round and stays at a maximum."""

@@ -15,7 +15,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cascada.arrays import Array
-from cascada.calibration.fit import Fit, fit_output
+from cascada.calibration.fit import Fit
+from cascada.calibration.kept import kept_fit
 from cascada.calibration.settings import Calibration
 from cascada.confidence import BallBelief, Belief, Boxes
 from cascada.errors import RefutedError
@@ -161,7 +162,7 @@ def _fitted(inputs: Array, outputs: Array, ranges: Array, settings: Calibration,
         same = 0 < len(inputs) == before.count  # the new observations are of other stages
         if same or _ALWAYS <= len(inputs) < _GROWTH * before.count:
             return before
-    return fit_output(inputs, outputs, ranges, settings, before)
+    return kept_fit(inputs, outputs, ranges, settings, before)
 
 
 def _without_wrong_sum(fit: Fit, part: Node, inputs: Array, outputs: Array, jitter: float) -> Fit:

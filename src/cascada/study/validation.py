@@ -54,7 +54,9 @@ class Rules:
         """Whether controls are valid floats and ints, as in a log: `Domain.row`, which takes arrays, is slower."""
         ranges = self._network.domain.controls
         return values.keys() == ranges.keys() and all(
-            type(values[name]) in (int, float) and c.low <= values[name] <= c.high and not (c.integer and values[name] % 1)
+            type(values[name]) in (int, float)
+            and c.low <= values[name] <= c.high
+            and not (c.integer and values[name] % 1)
             for name, c in ranges.items()
         )
 
