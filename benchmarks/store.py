@@ -1,24 +1,33 @@
-"""Cost of a store: ask and tell without a suggestion, and opening a study of ten thousand trials.
+"""Cost of a store: ask and tell without a suggestion, and what is done with studies of many trials.
 
-    python -m benchmarks.store [--trials 200]
+    python -m benchmarks.store [--trials 200] [--many 2000,20000]
 
-Both libraries write to a SQLite file in the same folder. The points are enqueued in advance, so that neither library
-computes suggestions. Optuna (`pip install optuna`) is the baseline and omitted if it is not installed. Times are wall
-clock, most of it waiting for the disk.
+In the first table both libraries write to a SQLite file in the same folder. The points are enqueued in advance, so that
+neither library computes suggestions. Optuna (`pip install optuna`) is the baseline and omitted if it is not installed.
+Times are wall clock, most of it waiting for the disk.
+
+In the second table every row is one process that opens a stored study of two stages, as a command does. Times are CPU
+seconds after the imports, and memory is the most that the process had (Linux only). The baseline is to read all rows of
+the log and to parse their JSON, without the library.
 """
 
 import argparse
+import json
 import math
+import multiprocessing
+import sqlite3
 import tempfile
 import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
 
 import cascada as cd
 from benchmarks.environment import description, require_one_thread
-from benchmarks.markdown import table
+from benchmarks.markdown import table, times
 
-MANY = 10_000
+MANY = (2_000, 20_000)
 
 
 def network() -> cd.Network:
@@ -60,21 +69,74 @@ def optuna_storage(folder: Path, trials: int) -> float:
     return (time.perf_counter() - started) / trials
 
 
-def opening(folder: Path) -> float:
-    """CPU seconds to open a study of `MANY` trials and find the best one."""
-    url = f"sqlite:///{folder / 'many.db'}"
-    study = cd.Study.open(url, "many", network(), algorithm="random_search")
-    xs = [-2 + 4 * (i + 0.5) / MANY for i in range(MANY)]
+def filled(folder: Path, trials: int, algorithm: str) -> Path:
+    """The file of a study of many trials."""
+    path = folder / f"{algorithm}-{trials}.db"
+    study = cd.Study.open(f"sqlite:///{path}", "many", network(), algorithm=algorithm)
+    xs = [-2 + 4 * (i + 0.5) / trials for i in range(trials)]
     study.add_trials([({"x": x}, {"f": math.sin(x), "g": math.sin(x) ** 2}, f"run {x}") for x in xs])
+    study.close()
+    return path
+
+
+def read_log(path: Path) -> None:
+    """Read the log without the library."""
+    with sqlite3.connect(path) as connection:
+        assert all(json.loads(data) is not None for (data,) in connection.execute("SELECT data FROM cascada_events"))
+
+
+def find_best(path: Path) -> None:
+    """What `cascada best` does."""
+    assert cd.Study.open(f"sqlite:///{path}", "many").best_trial is not None
+
+
+def certify(path: Path) -> None:
+    """What `cascada status` does."""
+    assert cd.Study.open(f"sqlite:///{path}", "many").certificate().gap is not None
+
+
+def ask(path: Path) -> None:
+    """What `cascada ask` does."""
+    assert cd.Study.open(f"sqlite:///{path}", "many").ask() is not None
+
+
+def measured(task: Callable[[Path], None], path: Path) -> tuple[float, float]:
+    """CPU seconds of a task in this process, and the most memory that the process ever had, in MB."""
     started = time.process_time()
-    assert cd.Study.open(url, "many").best_trial is not None
-    return time.process_time() - started
+    task(path)
+    used = time.process_time() - started
+    # Unlike `resource.getrusage`, this does not count the memory of the process that started this one.
+    peak = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
+    return used, int(peak.split()[1]) / 1024
+
+
+def many_rows(folder: Path, trials: int) -> list[list[str]]:
+    """The rows of the second table for a number of trials."""
+    searched, designed = filled(folder, trials, "gpn_ucb"), filled(folder, trials, "random_search")
+    tasks = {
+        "read the log": (read_log, searched),
+        "best": (find_best, searched),
+        "status": (certify, searched),
+        "ask, random search": (ask, designed),
+        "ask, GPN-UCB": (ask, searched),
+    }
+    found = {}
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), max_tasks_per_child=1) as pool:
+        for name, (task, path) in tasks.items():
+            found[name] = pool.submit(measured, task, path).result()
+    baseline = found["read the log"][0]
+    return [
+        [f"{trials:,}", name, f"{cpu:.2f}", times(cpu / baseline), f"{memory:.0f}"]
+        for name, (cpu, memory) in found.items()
+    ]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--trials", type=int, default=200)
-    trials = parser.parse_args().trials
+    parser.add_argument("--many", default=",".join(map(str, MANY)), help="trials of the studies in the second table")
+    options = parser.parse_args()
+    trials = options.trials
     require_one_thread()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -85,7 +147,8 @@ def main() -> None:
             rows.append(["Optuna, SQLite", f"{1e3 * theirs:.1f}", f"{theirs / mine:.1f}"])
         print(description(["sqlalchemy"]))
         print(table(["store", "ms for an ask and a tell", "times ours"], rows))
-        print(f"\nA study of {MANY:,} trials opens in {opening(folder):.2f} s of CPU.")
+        header = ["trials", "task", "CPU seconds", "times reading", "MB"]
+        print("\n" + table(header, [row for count in options.many.split(",") for row in many_rows(folder, int(count))]))
 
 
 if __name__ == "__main__":

@@ -85,8 +85,9 @@ class Algorithm(Protocol):
 
     Three class attributes are optional. `adaptive = False` says that observed outputs do not matter, so that all runs
     may be under way at once. `uses_beliefs = False` says that neither `Situation.beliefs` nor `Situation.data` matter:
-    they are those before the first run, and nothing is learned for a suggestion. `certifies = True` says that `Suggestion.bound` may serve as a certificate's bound; it counts
-    only for the algorithms of this library (see `bound_certifies`).
+    they are those before the first run, and nothing is learned for a suggestion. `certifies = True` says that
+    `Suggestion.bound` may serve as a certificate's bound; it counts only for the algorithms of this library (see
+    `bound_certifies`).
     """
 
     def suggest(self, situation: Situation, rng: np.random.Generator) -> Suggestion:

@@ -28,7 +28,12 @@ def suggest(model: Model, state: State, settings: Settings) -> Suggestion:
 
 
 def suggest_without_beliefs(prior: Model, state: State, settings: Settings) -> Suggestion:
-    """The suggestion of an algorithm that uses no beliefs, by a model that has learned nothing."""
+    """The suggestion of an algorithm that uses no beliefs, by a model that has learned nothing.
+
+    Raises `RefutedError` if the log says that an assumption is wrong.
+    """
+    if state.refutations:
+        raise RefutedError(" ".join(refutation.reason for refutation in state.refutations))
     return _suggest(prior, state, settings, state.running)
 
 
@@ -84,6 +89,11 @@ def named(point: Array, network: Network, settings: Settings) -> dict[str, float
     """A suggested point (d,) in user units; a candidate exactly as it was given, logarithms or not."""
     domain, row = network.domain, None if settings.listed is None else settings.listed.at(point)
     return domain.named(domain.decode(point[None])[0] if row is None else row)
+
+
+def controls_of(suggestion: Suggestion, state: State, settings: Settings) -> dict[str, float | int] | None:
+    """The controls of a suggestion; None if it has no point."""
+    return None if suggestion.point is None else named(suggestion.point, state.network, settings)
 
 
 def _chooser(state: State, settings: Settings) -> Algorithm:

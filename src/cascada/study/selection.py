@@ -95,7 +95,7 @@ def _extremes(outputs: Array) -> list[int]:
 
 
 def _places(network: Network, rows: Array) -> Array:
-    """The controls and all other inputs of stages (n, k), each from 0 to 1; in the middle where nothing was observed."""
+    """The controls and all other inputs of stages (n, k), each from 0 to 1; 0.5 where nothing was observed."""
     d = network.domain.dimension
     others = sorted({column for node in network.nodes for column in node.inputs if column >= d})
     places = rows[:, [*range(d), *others]].copy()

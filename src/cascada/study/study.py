@@ -5,7 +5,7 @@ from contextlib import contextmanager, nullcontext
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from cascada.algorithms import Algorithm, Suggestion
+from cascada.algorithms import Algorithm
 from cascada.arrays import as_whole_number
 from cascada.calibration import Calibration
 from cascada.errors import ArgumentError, ContradictionError, RefutedError, StoreError
@@ -383,9 +383,7 @@ class Study(Reader):
             return None
         state, settings = change.state, self._settings
         if not settings.uses_beliefs and settings.tolerance is None:
-            if state.refutations:
-                raise RefutedError(" ".join(refutation.reason for refutation in state.refutations))
-            return self._named(advisor.suggest_without_beliefs(self._prior, state, settings))
+            return advisor.controls_of(advisor.suggest_without_beliefs(self._prior, state, settings), state, settings)
         model = self._learned(state)
         if self._journal.shared:
             fits = {} if model.calibrated is None else described_fits(model.calibrated.fits)
@@ -396,11 +394,7 @@ class Study(Reader):
         found = model.evidence()
         if found:
             raise RefutedError(" ".join(found))
-        return self._named(advisor.suggest(model, state, settings))
-
-    def _named(self, suggestion: Suggestion) -> Mapping[str, float | int] | None:
-        """The controls of a suggestion; None if it has no point."""
-        return None if suggestion.point is None else advisor.named(suggestion.point, self.network, self._settings)
+        return advisor.controls_of(advisor.suggest(model, state, settings), state, settings)
 
     @cached_property
     def _prior(self) -> Model:

@@ -53,12 +53,9 @@ class Rules:
     def _are_plain(self, values: Mapping[str, Any]) -> bool:
         """Whether controls are valid floats and ints, as in a log: `Domain.row`, which takes arrays, is slower."""
         ranges = self._network.domain.controls
-        return values.keys() == ranges.keys() and all(
-            type(values[name]) in (int, float)
-            and c.low <= values[name] <= c.high
-            and not (c.integer and values[name] % 1)
-            for name, c in ranges.items()
-        )
+        if values.keys() != ranges.keys() or any(type(value) not in (int, float) for value in values.values()):
+            return False
+        return all(c.low <= values[k] <= c.high and (not c.integer or values[k] % 1 == 0) for k, c in ranges.items())
 
     def changed_controls(self, trial: Trial, values: Any) -> dict[str, float | int]:
         """All controls of a trial with some of them changed."""
