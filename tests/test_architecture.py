@@ -20,6 +20,8 @@ SOURCE = Path(__file__).parents[1] / "src" / "cascada"
 
 LAYERS = (
     "errors",
+    "printable",
+    "literals",
     "arrays",
     "space",
     "designs",

@@ -8,6 +8,7 @@ import typer
 
 from cascada.cli.output import print_json
 from cascada.cli.stored import Json, Spec, Storage, TheOnlyOne, given, one_study, opened
+from cascada.cli.terminal import say
 from cascada.errors import StoreError
 
 
@@ -41,4 +42,4 @@ def report(
     if json_output:
         print_json({"study": name, "out": str(out)})
     else:
-        typer.echo(f"The report is in {out}.")
+        say(f"The report is in {out}.")

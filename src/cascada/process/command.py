@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from cascada.errors import ArgumentError
+from cascada.literals import json_from
 from cascada.network.outputs import StageFailure
 from cascada.process.process_group import Ended, run_group, stop_all
 
@@ -132,9 +133,7 @@ class Command:
         if not ended.output.strip():
             self._fail("printed nothing: it must print one JSON object of its outputs", ended)
         try:
-            found = json.loads(
-                ended.output.decode("utf-8-sig"), parse_constant=_no_number, object_pairs_hook=_without_doubles
-            )
+            found = json_from(ended.output.decode("utf-8-sig"))
             if not isinstance(found, dict):
                 raise ValueError(f"this is {_KINDS[type(found)]}")
             for name, value in found.items():
@@ -142,7 +141,7 @@ class Command:
                     raise ValueError(f"{_shortened(name, 50)!r} is no name")
                 if isinstance(value, bool) or not isinstance(value, int | float) or value in (math.inf, -math.inf):
                     raise ValueError(f"{_shortened(name, 50)!r} is not a finite number")
-        except (ValueError, RecursionError) as error:  # a UnicodeDecodeError is a ValueError, too
+        except ValueError as error:  # a UnicodeDecodeError is a ValueError, too
             self._fail(
                 f"must print exactly one JSON object, and anything else on standard error ({error}); it printed "
                 f"{_text(ended.output)}",
@@ -187,17 +186,6 @@ def _plain(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TypeError(f"got {_shortened(repr(value), 50)}")
     return value
-
-
-def _no_number(text: str) -> NoReturn:
-    raise ValueError(f"{text} is not a finite number")
-
-
-def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError("a name is there twice")
-    return found
 
 
 def _signal(number: int) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from cascada.errors import ArgumentError, StoreError
-from cascada.store.address import checked_url
+from cascada.store.address import checked_url, printable_url, without_secrets
 from cascada.store.event import FIRST_SCHEMA, NEWER, SCHEMA, Event, Kind, encode
 from cascada.store.lease import is_gone, this_process
 from cascada.store.read_only import reading_engine
@@ -142,6 +142,9 @@ class Store:
                 f"this store has schema {known}, and this version of cascada knows schema {SCHEMA}; use "
                 f"{needed or 'the version that wrote it'}, or a newer one."
             )
+
+    def __repr__(self) -> str:
+        return f"Store({printable_url(self.url)!r})"
 
     def _schema(self) -> str | None:
         """The schema of the store, without waiting for writers; None if there is none yet."""
@@ -359,7 +362,8 @@ def _translated_errors(what: str) -> Iterator[None]:
         yield
     except sa.exc.SQLAlchemyError as error:
         cause = str(getattr(error, "orig", None) or error).strip().splitlines()
-        raise StoreError(f"cannot {what} the store: {cause[0] if cause else type(error).__name__}.") from error
+        said = without_secrets(cause[0]) if cause else type(error).__name__
+        raise StoreError(f"cannot {what} the store: {said}.") from error
 
 
 def _options(url: sa.URL) -> dict[str, Any]:

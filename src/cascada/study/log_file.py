@@ -1,12 +1,11 @@
 """The log of a study as a file of JSON lines, written and read; errors name the line."""
 
-import json
-import math
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from cascada.errors import CascadaError, StoreError
+from cascada.literals import json_from
 from cascada.network import Network
 from cascada.store.database import Store
 from cascada.store.description import amendable, checked, describe, differences, network_from
@@ -90,16 +89,6 @@ def _described(description: Any, network: Network | None) -> Network:
 
 def _parsed(line: str) -> Any:
     try:
-        return json.loads(line, parse_constant=_no_number, parse_float=_finite)
-    except (ValueError, RecursionError) as error:
+        return json_from(line)
+    except ValueError as error:
         raise StoreError(f"not JSON: {error}") from None
-
-
-def _finite(text: str) -> float:
-    if not math.isfinite(value := float(text)):
-        raise ValueError(f"{text} is too large")
-    return value
-
-
-def _no_number(text: str) -> Any:
-    raise ValueError(f"{text} is not a number in JSON")
