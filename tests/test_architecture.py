@@ -210,7 +210,7 @@ def test_the_layer_check_accepts_imports_from_the_same_and_earlier_layers(tree, 
         ("gp/a.py", "import cascada as cd", "'cascada', which is in no layer"),
         ("gp/a.py", "from cascada import Matern", "'cascada.Matern', which is in no layer"),
         ("gp/a.py", "from cascada.utils import clip", "'cascada.utils.clip', which is in no layer"),
-        ("utils.py", "", ": 'utils' is no layer; move it into one of errors, arrays, space, designs"),
+        ("utils.py", "", ": 'utils' is no layer; move it into one of errors, printable, literals, arrays"),
         ("helpers/clip.py", "", ": 'helpers' is no layer"),
     ],
 )

@@ -157,6 +157,8 @@ def compute_figures() -> None:
 
 def serve_in_background() -> None:
     """Serve the live page of a run until standard input is closed; its first line holds the settings."""
+    from cascada.store.address import error_text
+
     out, settings = _private_stdout(), json.loads(sys.stdin.readline())
 
     def reply(content: dict[str, str]) -> None:
@@ -175,7 +177,7 @@ def serve_in_background() -> None:
             serve(0)  # the port is taken: use any free one
     except Exception as error:  # the run continues whatever happens to its page
         with suppress(OSError):
-            reply({"error": str(error)})
+            reply({"error": error_text(error)})
     os._exit(0)  # do not wait for threads that a SPEC may have started
 
 

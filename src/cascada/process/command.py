@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 from cascada.errors import ArgumentError
 from cascada.literals import json_from
 from cascada.network.outputs import StageFailure
+from cascada.printable import printable
 from cascada.process.process_group import Ended, run_group, stop_all
 
 __all__ = ["Command", "CommandError", "stop_all"]
@@ -201,11 +202,8 @@ def _text(output: bytes) -> str:
 
 
 def _end_of(errors: bytes) -> str:
-    """Return the last lines of standard error, with control characters replaced.
-
-    A database cannot store NUL, and control characters change the state of a terminal.
-    """
-    text = "".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in errors.decode(errors="replace").strip())
+    """Return the last lines of standard error, with control characters escaped."""
+    text = printable(errors.decode(errors="replace").strip())
     return "\n".join(text.splitlines()[-_SHOWN_LINES:])[-_SHOWN_ERRORS:]
 
 

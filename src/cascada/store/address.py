@@ -7,8 +7,8 @@ from urllib.parse import quote
 
 import sqlalchemy as sa
 
-from cascada.errors import ArgumentError, StoreError
-from cascada.printable import printable, shortened
+from cascada.errors import ArgumentError, CascadaError, StoreError
+from cascada.printable import one_line, printable, shortened
 
 _HIDDEN = "***"
 _LONGEST = 200  # characters of a printed address
@@ -100,6 +100,12 @@ def printable_url(url: Any) -> str:
 def without_secrets(text: str) -> str:
     """A text in which every address is as `printable_url` prints it."""
     return _IN_TEXT.sub(_printed, text) if "://" in text else text
+
+
+def error_text(error: BaseException) -> str:
+    """What an error says, as one line without secrets; an error that is not one of cascada with its type."""
+    text = str(error) if isinstance(error, CascadaError) else f"{type(error).__name__}: {error}"
+    return one_line(without_secrets(text))
 
 
 def _printed(found: "re.Match[str]") -> str:
