@@ -80,13 +80,12 @@ class Lab:
         cd.Study.open(url, "foreign", network(), algorithm="random_search").close()
         with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as connection, connection:
             (text,) = connection.execute(
-                "SELECT data FROM cascada_events JOIN cascada_studies ON study = id WHERE name = 'foreign' AND number = 0"
+                "SELECT data FROM cascada_events WHERE number = 0 AND study = (SELECT max(id) FROM cascada_studies)"
             ).fetchone()
             described = json.loads(text)
             described["settings"]["algorithm"] = "evil:Boom"
             connection.execute(
-                "UPDATE cascada_events SET data = ? WHERE number = 0 AND study = (SELECT id FROM cascada_studies WHERE "
-                "name = 'foreign')",
+                "UPDATE cascada_events SET data = ? WHERE number = 0 AND study = (SELECT max(id) FROM cascada_studies)",
                 [json.dumps(described)],
             )
 

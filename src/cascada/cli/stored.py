@@ -1,5 +1,6 @@
 """Options of the commands on a store, and how they open a study."""
 
+import os
 import re
 import shlex
 import sys
@@ -77,7 +78,7 @@ def missing_file(url: str) -> str | None:
 
     parsed = checked_url(url)
     file = parsed.database if parsed.get_backend_name() == "sqlite" else None
-    return file if file is not None and not Path(file).exists() else None
+    return file if file is not None and not os.path.exists(file) else None
 
 
 def one_study(storage: str | None, study: str | None) -> str:

@@ -40,6 +40,9 @@ _PUBLIC = frozenset(
 )
 # A password may hold spaces and quotation marks: up to the last @ of a line everything may belong to it.
 _IN_TEXT = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://(?:[^\n]*@)?[^\s'\"`<>]*")
+# What a driver or a user may write without a scheme: user:password@host, and password=… of a connection.
+_USER = re.compile(r"(?<![\w/:])([\w.%+\-]+):[^\s@/:]+@(?=[\w\[])")
+_PASSWORD = re.compile(r"(?i)\b(\w*(?:password|passwd|pwd)=)[^\s&'\")]+")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*(?=:)")
 
 
@@ -98,8 +101,9 @@ def printable_url(url: Any) -> str:
 
 
 def without_secrets(text: str) -> str:
-    """A text in which every address is as `printable_url` prints it."""
-    return _IN_TEXT.sub(_printed, text) if "://" in text else text
+    """A text in which every address is as `printable_url` prints it, and parts of one have no password."""
+    text = _IN_TEXT.sub(_printed, text) if "://" in text else text
+    return _PASSWORD.sub(rf"\1{_HIDDEN}", _USER.sub(rf"\1:{_HIDDEN}@", text))
 
 
 def error_text(error: BaseException) -> str:
