@@ -50,20 +50,25 @@ def _reaction(lab: Lab, case: Case) -> list[str]:
     return found + ([f"the store cannot be listed: {opened.output:.300}"] if opened.exit_code else [])
 
 
+def violations_of_process(lab: Lab, case: Case) -> list[str]:
+    """The same for a process of its own; nothing for arguments that no process can have."""
+    if any("\0" in word or (not word.isascii() and "\ud800" in word) for word in case.arguments):
+        return []
+    for name, data in case.files.items():
+        (lab.folder / name).write_bytes(data)
+    text = case.text.encode(errors="surrogatepass") if isinstance(case.text, str) else case.text or b""
+    done = lab.start(*case.arguments, text=text)
+    found = _of_output((done.stdout + done.stderr).decode(errors="replace"), done.returncode)
+    found += ["code ran that only the store names"] if lab.code_ran else []
+    lab.restore()
+    return [f"in a process: {text}" for text in found]
+
+
 def _of_result(result: Result, case: Case) -> list[str]:
-    found = []
+    said = result.output
+    found = _of_output(said, result.exit_code)
     if not isinstance(result.exception, SystemExit | None):
         found.append(f"{type(result.exception).__name__}: {result.exception!s:.300}")
-    if result.exit_code not in (0, 1, 2):
-        found.append(f"its exit code is {result.exit_code}")
-    said = result.output
-    strange = {c for c in said if not c.isprintable() and c not in "\n\t"}
-    if strange:
-        found.append(f"it prints control characters: {sorted(strange)}")
-    if SECRET in said:
-        found.append(f"it prints a secret: {said:.300}")
-    if "Traceback" in said:
-        found.append("it prints a traceback")
     if result.exit_code:
         lines = result.stderr.splitlines()
         framed = any(line.startswith("╭") for line in lines)
@@ -72,6 +77,20 @@ def _of_result(result: Result, case: Case) -> list[str]:
             found.append(f"its error has {len(said)} characters")
         elif not framed and not asked and (len(lines) != 1 or not lines[0].startswith("cascada: ")):
             found.append(f"its error is not one line: {result.stderr:.300}")
+    return found
+
+
+def _of_output(said: str, code: int) -> list[str]:
+    found = []
+    if code not in (0, 1, 2):
+        found.append(f"its exit code is {code}")
+    strange = {c for c in said if not c.isprintable() and c not in "\n\t"}
+    if strange:
+        found.append(f"it prints control characters: {sorted(strange)}")
+    if SECRET in said:
+        found.append(f"it prints a secret: {said:.300}")
+    if "Traceback" in said:
+        found.append("it prints a traceback")
     return found
 
 

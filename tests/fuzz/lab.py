@@ -4,15 +4,20 @@ import json
 import os
 import shutil
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 from typer.testing import CliRunner, Result
 
 import cascada as cd
+from cascada.calibration import Calibration
 from cascada.cli.main import app
 from cascada.store.database import Store
 from cascada.study.log_file import exported
+from tests.waiting import LONG
 
 STORE = "lab.db"
 #: Code that a store names. It leaves a file behind if anything imports it.
@@ -55,7 +60,6 @@ class Lab:
         url = f"sqlite:///{self._base}"
         (folder / "evil.py").write_text(EVIL, encoding="utf-8")
         (folder / "process.toml").write_text(PROCESS, encoding="utf-8")
-        (folder / "out.json").write_text('{"mix": 1.0}', encoding="utf-8")
         self._fill(url)
         self.log = exported(Store(url), "alloy")
         self.calibrated_log = exported(Store(url), "estimated")
@@ -65,11 +69,15 @@ class Lab:
 
     @staticmethod
     def _fill(url: str) -> None:
-        for name, made in (("alloy", network()), ("estimated", network(kernel=None, norm_bound=None))):
-            study = cd.Study.open(url, name, made, algorithm="random_search")
+        learning: dict[str, Any] = {"calibration": Calibration(family="se", initial=2), "horizon": 9}
+        for name, made, options in (
+            ("alloy", network(), {"algorithm": "random_search"}),
+            ("estimated", network(kernel=None, norm_bound=None), {"algorithm": "gpn_ei"} | learning),
+        ):
+            study = cd.Study.open(url, name, made, **options)
             study.add_trial({"dose": 0.5, "heat": 0.25}, {"mix": 1.25, "cure": 1.5})
             study.add_trial({"dose": -0.5, "heat": 0.25}, {"mix": 0.75, "cure": 1.25})
-            study.ask(2, lease=None)
+            study.ask(2)
             study.enqueue_trial({"dose": 1.0, "heat": 1.0})
             study.fail(2, RED)
             study.close()
@@ -94,6 +102,8 @@ class Lab:
         for end in ("", "-wal", "-shm", "-journal"):
             (self.folder / f"{STORE}{end}").unlink(missing_ok=True)
         shutil.copy(self._base, self.folder / STORE)
+        (self.folder / "imported").unlink(missing_ok=True)
+        (self.folder / "out.json").write_text('{"mix": 1.0}', encoding="utf-8")
 
     def call(self, *arguments: str, text: str | bytes | None = None) -> Result:
         """Call a command in this process, in the folder."""
@@ -103,6 +113,18 @@ class Lab:
             return CliRunner(env={"CASCADA_STORAGE": f"sqlite:///{STORE}"}).invoke(app, list(arguments), input=text)
         finally:
             os.chdir(before)
+
+    def start(self, *arguments: str, text: bytes) -> "subprocess.CompletedProcess[bytes]":
+        """Call a command in a process of its own, in the folder."""
+        return subprocess.run(
+            [sys.executable, "-c", "from cascada.cli.main import app; app()", *arguments],
+            cwd=self.folder,
+            env=os.environ | {"CASCADA_STORAGE": f"sqlite:///{STORE}"},
+            input=text,
+            capture_output=True,
+            check=False,
+            timeout=LONG,
+        )
 
     def dump(self) -> list[tuple[object, ...]]:
         """All rows of all tables of the store."""
