@@ -85,7 +85,13 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(("address", "shown"), ADDRESSES.items())
 def test_an_address_is_printed_without_its_secrets(address: str, shown: str) -> None:
     assert printable_url(address) == shown
-    for text in (f"cannot reach {address}.", f"got {address!r};", f"({address})", f"{address}\n{address}"):
+    for text in (
+        f"cannot reach {address}.",
+        f"cannot read {Path(address)}:",
+        f"got {address!r};",
+        f"({address})",
+        f"{address}\n{address}",
+    ):
         assert SECRET not in without_secrets(text)
         assert SECRET not in error_text(ValueError(text))
 

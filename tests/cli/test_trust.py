@@ -1,7 +1,9 @@
 """What a store, a log or a name may do: nothing that a store names is imported, and no text controls the terminal."""
 
 import json
+import sqlite3
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -163,8 +165,13 @@ def test_a_log_with_invalid_values_is_refused(lab: Lab, old: str, new: str, mess
         import_log(Store(f"sqlite:///{lab.folder}/lab.db"), "made", lines_with(lab, old, new))
 
 
-KERNEL = {"type": "SquaredExponential", "lengthscale": 1.0, "variance": 1.0}
-FIT = {"kernel": KERNEL, "offset": 0.5, "observations": 3}
+KERNEL: dict[str, Any] = {"type": "SquaredExponential", "lengthscale": 1.0, "variance": 1.0}
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"variance": -1.0}, "variance"),
+    ({"variance": "much"}, "variance"),
+    ({"x": 1}, "x"),
+]
+FIT: dict[str, Any] = {"kernel": KERNEL, "offset": 0.5, "observations": 3}
 
 
 @pytest.mark.parametrize(
@@ -182,11 +189,7 @@ FIT = {"kernel": KERNEL, "offset": 0.5, "observations": 3}
         ("calibrated", {"mix.mix": dict.fromkeys(("acting", "judging"), FIT | {"kernel": None})}, "one of cascada"),
         *(
             ("calibrated", {"mix.mix": dict.fromkeys(("acting", "judging"), FIT | {"kernel": KERNEL | wrong})}, message)
-            for wrong, message in [
-                ({"variance": -1.0}, "variance"),
-                ({"variance": "much"}, "variance"),
-                ({"x": 1}, "x"),
-            ]
+            for wrong, message in WRONG
         ),
     ],
 )
@@ -198,6 +201,29 @@ def test_notes_and_calibrations_of_a_log_are_validated(lab: Lab, kind: str, data
     assert "made" not in store.studies()
 
 
+@pytest.mark.parametrize(
+    "wrong", [{"initial": 10**15}, {"width": 1e300}, {"safety": 1e300}, {"nu": 1e300}, {"nu": "x"}]
+)
+def test_absurd_settings_of_a_calibration_are_refused(lab: Lab, wrong: dict[str, Any]) -> None:
+    created = json.loads(lab.calibrated_log[0])
+    created["data"]["settings"]["calibration"] |= {"family": "matern"} | wrong
+    with pytest.raises(StoreError, match=f"line 1: .*{next(iter(wrong))} must be"):
+        import_log(Store(f"sqlite:///{lab.folder}/lab.db"), "made", [json.dumps(created), *lab.calibrated_log[1:]])
+
+
+def test_a_design_of_very_many_runs_is_refused(lab: Lab) -> None:
+    lines = lines_with(lab, '"algorithm": "random_search"', f'"algorithm": "non_adaptive", "horizon": {10**15}')
+    import_log(Store(f"sqlite:///{lab.folder}/lab.db"), "made", lines)
+    result = lab.call("ask", "--study", "made", "-n", "2")
+    assert (result.exit_code, "runs of a design must be a whole number from 1 to 1000000" in result.stderr) == (2, True)
+
+
+def test_names_that_no_database_can_encode_are_not_there(lab: Lab) -> None:
+    for command in (("rename", "\ud800", "x"), ("delete", "\ud800", "--yes"), ("export", "--study", "\ud800")):
+        result = lab.call(*command)
+        assert (result.exit_code, "there is no study '\\ud800'" in result.stderr) == (1, True)
+
+
 def test_calibrations_that_cascada_writes_are_imported(lab: Lab) -> None:
     assert any('"calibrated"' in line for line in lab.calibrated_log)
     import_log(Store(f"sqlite:///{lab.folder}/lab.db"), "made", lab.calibrated_log)
@@ -205,18 +231,12 @@ def test_calibrations_that_cascada_writes_are_imported(lab: Lab) -> None:
 
 @pytest.mark.parametrize("data", [{"refuted": 5, "trials": 5}, {"refuted": "x", "trials": "ab"}, {"refuted": []}])
 def test_a_store_with_an_invalid_note_is_read_or_refused_by_a_message(lab: Lab, data: dict[str, Any]) -> None:
-    import sqlite3
-
-    with sqlite3.connect(lab.folder / "lab.db") as connection:
+    insert = "INSERT INTO cascada_events (study, number, kind, trial, data, at) VALUES (1, ?, ?, ?, ?, 0.0)"
+    corrected = json.dumps({"stage": "mix", "outputs": [1.125]})
+    with closing(sqlite3.connect(lab.folder / "lab.db")) as connection, connection:
         (last,) = connection.execute("SELECT max(number) FROM cascada_events WHERE study = 1").fetchone()
-        row = (1, last + 1, "note", None, json.dumps(data), 0.0)
-        connection.execute(
-            "INSERT INTO cascada_events (study, number, kind, trial, data, at) VALUES (?, ?, ?, ?, ?, ?)", row
-        )
-        row = (1, last + 2, "corrected", 0, '{"stage": "mix", "outputs": [1.125]}', 0.0)
-        connection.execute(
-            "INSERT INTO cascada_events (study, number, kind, trial, data, at) VALUES (?, ?, ?, ?, ?, ?)", row
-        )
+        connection.execute(insert, [last + 1, "note", None, json.dumps(data)])
+        connection.execute(insert, [last + 2, "corrected", 0, corrected])
     for command in (("status",), ("studies",), ("status", "--study", "alloy"), ("trials", "--study", "alloy")):
         result = lab.call(*command)
         assert isinstance(result.exception, SystemExit | None), (command, result.exception)

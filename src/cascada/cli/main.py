@@ -93,6 +93,9 @@ class LazyCommands(TyperGroup):
         except CascadaError as error:
             typer.echo(f"cascada: {message(str(error))}", err=True)
             raise typer.Exit(2 if isinstance(error, ArgumentError) else 1) from error
+        except MemoryError as error:
+            typer.echo("cascada: the memory of this machine does not suffice for this; use smaller numbers.", err=True)
+            raise typer.Exit(1) from error
         except OverflowError as error:
             text = f"some number is too large to compute with ({error}); use smaller ones."
             typer.echo(f"cascada: {message(text)}", err=True)

@@ -39,10 +39,11 @@ _PUBLIC = frozenset(
     ]
 )
 # A password may hold spaces and quotation marks: up to the last @ of a line everything may belong to it.
-_IN_TEXT = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://(?:[^\n]*@)?[^\s'\"`<>]*")
+# One slash: an address that was taken for the path of a file.
+_IN_TEXT = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]+:/+(?:[^\n]*@)?[^\s'\"`<>]*")
 # What a driver or a user may write without a scheme: user:password@host, and password=… of a connection.
 _USER = re.compile(r"(?<![\w/:])([\w.%+\-]+):[^\s@/:]+@(?=[\w\[])")
-_PASSWORD = re.compile(r"(?i)\b(\w*(?:password|passwd|pwd)=)[^\s&'\")]+")
+_PASSWORD = re.compile(r"(?i)((?:\b\w*(?:password|passwd|pwd)|[?&]\w*(?:pass|secret|token|key)\w*)=)[^\s&'\")]+")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*(?=:)")
 
 
@@ -102,7 +103,7 @@ def printable_url(url: Any) -> str:
 
 def without_secrets(text: str) -> str:
     """A text in which every address is as `printable_url` prints it, and parts of one have no password."""
-    text = _IN_TEXT.sub(_printed, text) if "://" in text else text
+    text = _IN_TEXT.sub(_printed, text) if ":/" in text else text
     return _PASSWORD.sub(rf"\1{_HIDDEN}", _USER.sub(rf"\1:{_HIDDEN}@", text))
 
 
@@ -114,7 +115,9 @@ def error_text(error: BaseException) -> str:
 
 def _printed(found: "re.Match[str]") -> str:
     address = found[0].rstrip(".,;:)]}")
-    return printable_url(address) + found[0][len(address) :]
+    whole = address if "://" in address else address.replace(":/", "://", 1)
+    shown = printable_url(whole)
+    return (address if shown == whole else shown) + found[0][len(address) :]
 
 
 def _parsed(url: Any) -> sa.URL | None:

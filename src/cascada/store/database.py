@@ -328,6 +328,8 @@ def _require(connection: sa.Connection, schema: int, version: str) -> None:
 
 
 def _id_of(connection: sa.Connection, name: str) -> int | None:
+    if not name.isprintable():
+        return None  # no study has such a name, which a driver may be unable to encode
     return connection.execute(sa.select(STUDIES.c.id).where(STUDIES.c.name == name)).scalar()
 
 
