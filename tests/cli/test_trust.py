@@ -201,6 +201,12 @@ def test_notes_and_calibrations_of_a_log_are_validated(lab: Lab, kind: str, data
     assert "made" not in store.studies()
 
 
+@pytest.mark.parametrize("wrong", ["1.25", '{"mix": 1.25}', '["1.25"]', "[true]", "null"])
+def test_outputs_of_a_log_are_lists_of_numbers(lab: Lab, wrong: str) -> None:
+    with pytest.raises(StoreError, match="line 3: outputs must be a list of numbers for every stage"):
+        import_log(Store(f"sqlite:///{lab.folder}/lab.db"), "made", lines_with(lab, "[1.25]", wrong))
+
+
 @pytest.mark.parametrize(
     "wrong", [{"initial": 10**15}, {"width": 1e300}, {"safety": 1e300}, {"nu": 1e300}, {"nu": "x"}]
 )

@@ -1,4 +1,7 @@
-"""Data of events that nothing computes with, validated when a log is imported: calibrations and notes."""
+"""Data of events in the form in which cascada writes them, validated when a log is imported.
+
+What the data mean is validated when events are replayed, which accepts more forms, as those who tell results do.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +14,7 @@ _FITS = ("acting", "judging")
 
 
 def check_data(event: Event) -> None:
-    """Raise `StoreError` unless the data of a `calibrated` event or of a note are such as cascada writes."""
+    """Raise `StoreError` unless outputs, calibrations and notes have the form in which cascada writes them."""
     if event.kind == "calibrated":
         for output, fits in event.data.items():
             if not isinstance(fits, Mapping) or set(fits) != set(_FITS):
@@ -22,6 +25,16 @@ def check_data(event: Event) -> None:
                 _check_fit(output, fit)
     elif event.kind == "note":
         _check_note(event.data)
+    elif event.kind in ("observed", "told"):
+        outputs = event.data.get("outputs")
+        if not isinstance(outputs, Mapping) or not all(map(_are_outputs, outputs.values())):
+            raise StoreError(f"outputs must be a list of numbers for every stage; got {outputs!r:.100}")
+    elif event.kind == "corrected" and "outputs" in event.data and not _are_outputs(event.data["outputs"]):
+        raise StoreError(f"outputs must be a list of numbers; got {event.data['outputs']!r:.100}")
+
+
+def _are_outputs(values: Any) -> bool:
+    return isinstance(values, list) and all(map(is_number, values))
 
 
 def _check_fit(output: str, fit: Any) -> None:
