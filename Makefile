@@ -30,7 +30,7 @@ endef
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: demo check test postgresql compiler chromium lint docs links soundness bench reproduce clean help
+.PHONY: demo check test postgresql compiler chromium lint docs links soundness fuzz bench reproduce clean help
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | \
@@ -86,6 +86,9 @@ soundness: $(STAMP) ## check that every bound contains the truth (docs/soundness
 	CASCADA_KILLS=200 $(BIN)/python -m pytest -q tests/study/test_kill.py
 	$(BIN)/python -m tests.kills --kills 500
 	CASCADA_THOROUGH=1 $(BIN)/python -m pytest -q $(THOROUGH)
+
+fuzz: $(STAMP) ## try 10,000 generated inputs of the command line
+	$(BIN)/python -m tests.fuzz --count 10000 --jobs 2
 
 bench: $(STAMP) ## measure speed and the runs to a proven gap, and write docs/performance.md (an hour)
 	$(BIN)/python -m benchmarks.posterior --write docs/performance.md

@@ -21,6 +21,8 @@ SOURCE = Path(__file__).parents[1] / "src" / "cascada"
 LAYERS = (
     "errors",
     "whole_file",
+    "printable",
+    "literals",
     "arrays",
     "space",
     "designs",
@@ -209,7 +211,7 @@ def test_the_layer_check_accepts_imports_from_the_same_and_earlier_layers(tree, 
         ("gp/a.py", "import cascada as cd", "'cascada', which is in no layer"),
         ("gp/a.py", "from cascada import Matern", "'cascada.Matern', which is in no layer"),
         ("gp/a.py", "from cascada.utils import clip", "'cascada.utils.clip', which is in no layer"),
-        ("utils.py", "", ": 'utils' is no layer; move it into one of errors, whole_file, arrays, space"),
+        ("utils.py", "", ": 'utils' is no layer; move it into one of errors, whole_file, printable, literals"),
         ("helpers/clip.py", "", ": 'helpers' is no layer"),
     ],
 )

@@ -74,8 +74,8 @@ def as_positive(value: Any, name: str) -> float:
     """Return a finite float above 0."""
     try:
         number = float(value)
-    except (TypeError, ValueError):
-        raise ArgumentError(f"{name} must be a number above 0; got {value!r}.") from None
+    except (TypeError, ValueError, OverflowError):
+        raise ArgumentError(f"{name} must be a number above 0; got {value!r:.100}.") from None
     if not (np.isfinite(number) and number > 0):
         raise ArgumentError(f"{name} must be a finite number above 0; got {value!r}.")
     return number

@@ -15,6 +15,7 @@ from cascada.space import Domain, Grid
 _BLOCK = 1024
 # A box of integer controls with at most this many points per run is listed, and the design is chosen from the list.
 _MANY_TIMES = 16
+_MOST = 1_000_000  # points of a design over a box
 
 
 def design(domain: Domain, runs: int, *, grid: bool = True) -> Array:
@@ -32,6 +33,7 @@ def design(domain: Domain, runs: int, *, grid: bool = True) -> Array:
     if len(levels) == domain.dimension and np.prod(levels, dtype=float) <= _MANY_TIMES * runs:
         every = Grid(dict(zip(domain.names, levels, strict=True))).points(domain)
         return design_of_candidates(domain.encode(every), domain, runs, grid=grid)
+    as_whole_number(runs, "runs of a design", at_most=_MOST)  # more would take minutes, and gigabytes
     side = _side(domain, runs) if grid else None
     if side is not None and all(side <= count for count in levels):
         return _in_box(domain, _cell_centres(domain.dimension, side))

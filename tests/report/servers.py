@@ -49,13 +49,18 @@ class Server:
 
 
 @contextmanager
-def served(storage: str, *options: str, port: int = 0, ignoring: Sequence[signal.Signals] = ()) -> Iterator[Server]:
+def served(
+    storage: str,
+    *options: str,
+    port: int = 0,
+    ignoring: Sequence[signal.Signals] = (),
+    command: Sequence[str] = COMMAND,
+) -> Iterator[Server]:
     """Run a server, and check that it ends at once, with exit code 0 and without output.
 
     It may print at the start that there is no store yet. It is started with the signals `ignoring` ignored.
     """
-    command = [*COMMAND, "serve", "--storage", storage, "--port", str(port), *options]
-    process = started(command, ignoring=ignoring)
+    process = started([*command, "serve", "--storage", storage, "--port", str(port), *options], ignoring=ignoring)
     try:
         line = first_line(process)
         assert "http://127.0.0.1:" in line, process.communicate(timeout=LONG)

@@ -5,6 +5,7 @@ import signal
 import socket
 import sqlite3
 import sys
+from contextlib import ExitStack, suppress
 from functools import partial
 from http.client import HTTPResponse
 from pathlib import Path
@@ -310,6 +311,45 @@ def test_the_server_is_read_only_and_answers_this_machine_only(url: str, tmp_pat
             _read_until(stream, b"event: figures")  # the whole store has been read
     assert (tmp_path / "lab.db").read_bytes() == before
     assert [path.name for path in tmp_path.iterdir()] == ["lab.db"]
+
+
+# Few file descriptors, and a short time until an idle connection is closed.
+_LIMITED = """
+import resource
+from cascada.cli.main import app
+from cascada.report.live import app as live, connection
+connection.IDLE, live.ALIVE = 0.4, 0.5
+resource.setrlimit(resource.RLIMIT_NOFILE, (48, 48))
+app()
+"""
+
+
+def test_idle_connections_are_closed_and_the_page_stays_reachable_without_descriptors(url: str) -> None:
+    run(url, 2)
+    with served(url, command=[sys.executable, "-c", _LIMITED]) as server, ExitStack() as stack:
+        beginnings = [b"", b"GET / HT", b"GET / HTTP/1.1\r\nhost: x\r\n"]  # no request, and parts of one
+        idle = [stack.enter_context(socket.create_connection(("127.0.0.1", server.port), LONG)) for _ in range(80)]
+        for i, connection in enumerate(idle):
+            with suppress(OSError):
+                connection.sendall(beginnings[i % 3])
+        assert server.status() == 200
+        for connection in idle:
+            with suppress(ConnectionResetError):
+                assert connection.recv(1) == b""
+        with server.answer("/events?study=alloy") as stream:  # a stream that is open is not idle
+            _read_until(stream, b"event: alive")
+            _read_until(stream, b"event: alive")
+
+
+def test_the_oldest_idle_connection_makes_room_for_a_new_one(url: str) -> None:
+    few = (
+        _LIMITED.replace("0.4", "1e9").replace("(48, 48)", "(256, 256)").replace("app()", "connection.MOST = 5; app()")
+    )
+    with served(url, command=[sys.executable, "-c", few]) as server, ExitStack() as stack:
+        idle = [stack.enter_context(socket.create_connection(("127.0.0.1", server.port), LONG)) for _ in range(6)]
+        assert server.status() == 200
+        with suppress(ConnectionResetError):
+            assert idle[0].recv(1) == b""
 
 
 def _address() -> str:

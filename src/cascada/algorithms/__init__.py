@@ -7,6 +7,7 @@ from cascada.algorithms.algorithm import Algorithm, Situation, Suggestion, bound
 from cascada.algorithms.cascaded_ei import CascadedEI
 from cascada.algorithms.cucb import CUCB
 from cascada.algorithms.expected_improvement import ExpectedImprovement
+from cascada.algorithms.foreign import ForeignAlgorithm
 from cascada.algorithms.gp_ucb import GPUCB
 from cascada.algorithms.gpn_ei import GPNEI
 from cascada.algorithms.gpn_ucb import GPNUCB
@@ -59,6 +60,7 @@ __all__ = [
     "Algorithm",
     "CascadedEI",
     "ExpectedImprovement",
+    "ForeignAlgorithm",
     "NonAdaptive",
     "OptimisticImprovement",
     "RandomSearch",

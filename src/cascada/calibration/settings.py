@@ -11,6 +11,7 @@ from cascada.kernels import Additive
 from cascada.network import Network
 
 _ROUGH = 1.5
+_LARGEST = 1e6  # of every option: far beyond what is useful, and nothing overflows
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,9 @@ class Calibration:
             as_positive(self.width, "width")
         if not math.isfinite(self.safety) or not self.safety > 1:
             raise ArgumentError(f"safety must be a number above 1; got {self.safety!r}.")
+        for name, value in (("nu", self.nu), ("width", self.width), ("safety", self.safety), ("initial", self.initial)):
+            if isinstance(value, int | float) and value > _LARGEST:
+                raise ArgumentError(f"{name} must be at most {_LARGEST:g}; got {value!r:.50}.")
         whole = isinstance(self.initial, int) and not isinstance(self.initial, bool)
         if self.initial is not None and not (whole and self.initial >= 1):
             raise ArgumentError(f"initial must be a whole number of at least 1, or None; got {self.initial!r}.")

@@ -8,6 +8,7 @@ import typer
 
 from cascada.cli.output import print_json
 from cascada.cli.stored import Json, Spec, Storage, StudyName, network_of, opened, text_of
+from cascada.cli.terminal import say
 
 
 def add(
@@ -35,4 +36,4 @@ def add(
     if json_output:
         print_json({"study": study, "added": added})
     else:
-        typer.echo("One run was added." if added == 1 else f"{added} runs were added.")
+        say("One run was added." if added == 1 else f"{added} runs were added.")

@@ -6,7 +6,8 @@ from typing import Annotated
 import typer
 
 from cascada.cli.output import print_json, settings, trial_json
-from cascada.cli.stored import Json, Spec, Storage, StudyName, opened
+from cascada.cli.stored import Algorithm, Json, Spec, Storage, StudyName, opened
+from cascada.cli.terminal import say
 from cascada.study import Trial
 
 
@@ -23,6 +24,7 @@ def ask(
     count: Annotated[
         int | None, typer.Option("-n", metavar="COUNT", help="Number of trials, to be run in parallel.", min=1)
     ] = None,
+    algorithm: Algorithm = None,
     json_output: Json = False,
 ) -> None:
     """Ask for a trial to run: print its number and its controls.
@@ -32,10 +34,10 @@ def ask(
 
     For example: cascada ask --storage sqlite:///alloy.db --study alloy --spec alloy.py:network
     """
-    trials = opened(storage, study, spec, create=True).ask(count or 1, lease=lease)
+    trials = opened(storage, study, spec, algorithm=algorithm, create=True).ask(count or 1, lease=lease)
     _print(trials, count, json_output)
     if len(trials) < (count or 1):
-        typer.echo("No other point is worth a run." if trials else "No point is worth a run.", err=True)
+        say("No other point is worth a run." if trials else "No point is worth a run.", err=True)
 
 
 def _print(trials: Sequence[Trial], count: int | None, json_output: bool) -> None:
@@ -44,4 +46,4 @@ def _print(trials: Sequence[Trial], count: int | None, json_output: bool) -> Non
         print_json(shown if count is not None else shown[0] if shown else None)
         return
     for trial in trials:
-        typer.echo(f"trial {trial.number}\n{settings(trial.controls)}")
+        say(f"trial {trial.number}\n{settings(trial.controls)}")

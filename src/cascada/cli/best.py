@@ -1,9 +1,8 @@
 """`cascada best`: print the best run of a study."""
 
-import typer
-
 from cascada.cli.output import number_text, print_json, settings, trial_json
 from cascada.cli.stored import Json, Spec, Storage, StudyName, followed
+from cascada.cli.terminal import say
 from cascada.errors import StoreError
 
 
@@ -27,4 +26,4 @@ def best(study: StudyName, storage: Storage = None, spec: Spec = None, json_outp
         settings(found.controls),
         "outputs",
     ]
-    typer.echo("\n".join([*lines, *(f"  {name:<12} {values}" for name, values in outputs.items())]))
+    say("\n".join([*lines, *(f"  {name:<12} {values}" for name, values in outputs.items())]))

@@ -7,6 +7,7 @@ from typing import Annotated, cast, get_args
 import typer
 
 from cascada.cli.output import print_json
+from cascada.cli.terminal import say
 from cascada.errors import ArgumentError
 from cascada.kernels import Matern
 from cascada.outwards import rounded_down, rounded_up
@@ -72,7 +73,7 @@ def bounds(
     if json_output:
         print_json(result.as_dict())
     else:
-        typer.echo(_text(result, markdown))
+        say(_text(result, markdown))
 
 
 def _of_options(

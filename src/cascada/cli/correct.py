@@ -1,6 +1,5 @@
 """`cascada correct` and `cascada retract`: results that were reported wrongly."""
 
-import json
 from typing import Annotated, Any
 
 import typer
@@ -8,7 +7,9 @@ import typer
 from cascada.cli.output import outcome, print_json, trial_json
 from cascada.cli.stored import Json, Spec, Storage, StudyName, TrialNumber, opened, warn_if_refuted
 from cascada.cli.tell_stage import as_number
+from cascada.cli.terminal import say
 from cascada.errors import ArgumentError
+from cascada.literals import json_from
 
 Stage = Annotated[str | None, typer.Argument(metavar="STAGE", help="The stage's name.")]
 Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why, in words; reports show it.")]
@@ -48,7 +49,7 @@ def correct(
     if json_output:
         print_json(trial_json(after))
     else:
-        typer.echo(f"Trial {after.number} was corrected. {outcome(after, found.network)}")
+        say(f"Trial {after.number} was corrected. {outcome(after, found.network)}")
     warn_if_refuted(found, storage, trial, stage or "STAGE")
 
 
@@ -72,13 +73,13 @@ def retract(
     if json_output:
         print_json(trial_json(after))
     else:
-        typer.echo(f"Stage {stage!r} of trial {after.number} was retracted. {outcome(after, found.network)}")
+        say(f"Stage {stage!r} of trial {after.number} was retracted. {outcome(after, found.network)}")
 
 
 def _controls(text: str) -> dict[str, Any]:
     try:
-        found = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        found = json_from(text)
+    except ValueError as error:
         raise ArgumentError(
             f'--controls must be a JSON object, {{"name": number}}: {error}; got {text!r:.300}.'
         ) from None

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from cascada.cli.output import as_json, summary
+from cascada.cli.terminal import say
 from cascada.errors import ArgumentError
 from cascada.outwards import rounded_down
 from cascada.problems import certified
@@ -35,13 +36,11 @@ def demo(
         trial, best, certificate = study.trials[-1], study.best_trial, study.certificate()
         settings = "".join(f"{value:8.3f}" for value in trial.controls.values())
         gap = "" if certificate.shown is None else f"{certificate.shown.gap:>14}"
-        typer.echo(f"{trial.number + 1:5d}{settings}{trial.value:11.4f}{best.value if best else 0:11.4f}{gap}")
+        say(f"{trial.number + 1:5d}{settings}{trial.value:11.4f}{best.value if best else 0:11.4f}{gap}")
 
     if not json_output:
-        typer.echo(
-            "Three stages in a row, each with a control of its own; only the assumptions are known beforehand.\n"
-        )
-        typer.echo("  run       x       y       z     output       best    proven gap")
+        say("Three stages in a row, each with a control of its own; only the assumptions are known beforehand.\n")
+        say("  run       x       y       z     output       best    proven gap")
     callbacks = () if json_output else (show,)
     result = study.optimise(budget=budget, callbacks=callbacks, progress=False)
     page = _report(study, folder / "report.html")
@@ -50,7 +49,7 @@ def demo(
         return
     regret = problem.optimum[1] - (result.best.value if result.best and result.best.value is not None else 0.0)
     away = rounded_down(regret, 3)  # rounded down, so that it never exceeds the printed gap
-    typer.echo(
+    say(
         f"\n{summary(result)}\n\nThe truth, from a dense search that the optimiser never saw: {away} away.\n\n"
         f"All runs are in {folder / 'demo.db'}; "
         + ("the report needs plotly: pip install 'cascada[report]'." if page is None else f"the report is {page}.")

@@ -1,13 +1,14 @@
 """`cascada enqueue`: add a trial at chosen controls, which the next `ask` returns."""
 
-import json
 from typing import Annotated
 
 import typer
 
 from cascada.cli.output import print_json, settings, trial_json
 from cascada.cli.stored import Json, Spec, Storage, StudyName, opened
+from cascada.cli.terminal import say
 from cascada.errors import ArgumentError
+from cascada.literals import json_from
 
 
 def enqueue(
@@ -22,7 +23,7 @@ def enqueue(
     For example: cascada enqueue --storage sqlite:///alloy.db --study alloy '{"dose": 0.5, "heat": -0.3}'
     """
     try:
-        wanted = json.loads(controls)
+        wanted = json_from(controls)
     except ValueError as error:
         raise ArgumentError(
             f'the controls must be a JSON object, {{"name": number}}; got {controls!r:.300}: {error}.'
@@ -31,4 +32,4 @@ def enqueue(
     if json_output:
         print_json(trial_json(trial))
     else:
-        typer.echo(f"trial {trial.number} waits\n{settings(trial.controls)}")
+        say(f"trial {trial.number} waits\n{settings(trial.controls)}")

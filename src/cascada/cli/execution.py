@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from cascada.cli.output import as_json, print_json, summary
+from cascada.cli.terminal import say
 from cascada.study import Result
 
 Jobs = Annotated[
@@ -60,6 +61,6 @@ def print_result(result: Result, study: str | None, json_output: bool) -> None:
     if json_output:
         print_json(as_json(result) | ({} if study is None else {"study": study}))
     else:
-        typer.echo(summary(result) + ("" if study is None else f"\n\nAll of it is in the study {study!r}."))
+        say(summary(result) + ("" if study is None else f"\n\nAll of it is in the study {study!r}."))
     if result.best is None or result.status == "refuted":
         raise typer.Exit(1)

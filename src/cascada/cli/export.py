@@ -8,6 +8,7 @@ import typer
 
 from cascada.cli.output import print_json
 from cascada.cli.stored import Json, Storage, StudyName, store_at
+from cascada.cli.terminal import say
 from cascada.errors import StoreError
 from cascada.whole_file import unwritten, write_whole
 
@@ -42,4 +43,4 @@ def export(
     if json_output:
         print_json({"study": study, "events": len(lines), "out": str(out)})
     else:
-        typer.echo(f"{len(lines)} events were written to {out}.")
+        say(f"{len(lines)} events were written to {out}.")

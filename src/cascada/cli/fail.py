@@ -6,6 +6,7 @@ import typer
 
 from cascada.cli.output import print_json, trial_json
 from cascada.cli.stored import Json, Spec, Storage, StudyName, TrialNumber, opened
+from cascada.cli.terminal import say
 from cascada.study import Trial
 
 Reason = Annotated[str, typer.Argument(metavar="REASON", help="The reason, in words.")]
@@ -45,4 +46,4 @@ def _print(trial: Trial, json_output: bool) -> None:
     if json_output:
         print_json(trial_json(trial))
     else:
-        typer.echo(f"trial {trial.number} {trial.state}: {trial.reason}")
+        say(f"trial {trial.number} {trial.state}: {trial.reason}")

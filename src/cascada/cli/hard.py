@@ -6,6 +6,7 @@ from typing import Annotated, Any, cast
 import typer
 
 from cascada.cli.output import print_json
+from cascada.cli.terminal import say
 from cascada.errors import ArgumentError
 from cascada.kernels import Matern
 from cascada.outwards import rounded_down, rounded_up
@@ -70,9 +71,9 @@ def hard(
     if json_output:
         print_json(content)
         return
-    typer.echo(_text(family, rounds))
+    say(_text(family, rounds))
     if figure is not None:
-        typer.echo(f"figure      {figure}")
+        say(f"figure      {figure}")
 
 
 def _content(family: HardFamily, rounds: int) -> dict[str, Any]:

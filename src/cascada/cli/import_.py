@@ -7,6 +7,7 @@ import typer
 
 from cascada.cli.output import print_json
 from cascada.cli.stored import Json, Spec, Storage, network_of, store_at, text_of
+from cascada.cli.terminal import say
 from cascada.errors import ArgumentError
 
 
@@ -39,4 +40,4 @@ def import_(
     if json_output:
         print_json({"study": name, "events": events})
     else:
-        typer.echo(f"The study {name!r} was imported: {events} events.")
+        say(f"The study {name!r} was imported: {events} events.")

@@ -13,8 +13,7 @@ from queue import SimpleQueue
 from typing import IO, TYPE_CHECKING
 from urllib.parse import urlencode
 
-import typer
-
+from cascada.cli.terminal import say
 from cascada.errors import ArgumentError, CascadaError
 
 if TYPE_CHECKING:
@@ -86,10 +85,10 @@ def background_page(storage: str, spec: str, study: str, port: int, *, quiet: bo
             timeout.cancel()
         reply = json.loads(line) if line else {"error": "it did not start"}
         if "url" not in reply:
-            typer.echo(f"The live page cannot be shown; the run continues without it: {reply['error']}", err=True)
+            say(f"The live page cannot be shown; the run continues without it: {reply['error']}", err=True)
             return
         address = f"{reply['url']}?{urlencode({'study': study})}"
-        typer.echo(f"The live page is at {address} while this runs.", err=quiet)
+        say(f"The live page is at {address} while this runs.", err=quiet)
         if not quiet and sys.stdout.isatty() and _has_display():
             threading.Thread(target=_open, args=(address,), daemon=True).start()
 
@@ -122,9 +121,9 @@ def _networks(spec: str | None) -> Callable[[], Sequence["Network"]]:
 
     def networks() -> Sequence["Network"]:
         if spec is not None and not found:
-            from cascada.cli.stored import network_of
+            from cascada.cli.stored import import_from_here, network_of
 
-            sys.path.insert(0, "")  # a SPEC may be in this folder
+            import_from_here(spec)
             found.append(network_of(spec))
         return found
 
@@ -158,6 +157,8 @@ def compute_figures() -> None:
 
 def serve_in_background() -> None:
     """Serve the live page of a run until standard input is closed; its first line holds the settings."""
+    from cascada.store.address import error_text
+
     out, settings = _private_stdout(), json.loads(sys.stdin.readline())
 
     def reply(content: dict[str, str]) -> None:
@@ -176,7 +177,7 @@ def serve_in_background() -> None:
             serve(0)  # the port is taken: use any free one
     except Exception as error:  # the run continues whatever happens to its page
         with suppress(OSError):
-            reply({"error": str(error)})
+            reply({"error": error_text(error)})
     os._exit(0)  # do not wait for threads that a SPEC may have started
 
 

@@ -6,7 +6,8 @@ is called (or listed by ``--help``), so that no command waits for the imports of
 Exit codes: 0 success, 1 failure, 2 invalid arguments.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,6 +16,8 @@ import typer
 from typer.core import TyperGroup
 
 from cascada import __version__
+from cascada.cli.strict_numbers import make_strict
+from cascada.cli.terminal import message, say
 from cascada.errors import ArgumentError, CascadaError
 from cascada.whole_file import FULL, unwritten
 
@@ -54,6 +57,8 @@ COMMANDS: Mapping[str, str] = {
 
 #: Commands whose arguments may be negative numbers, which look like options.
 _TAKES_NUMBERS = ("correct", "tell-stage")
+#: Errors of calls, which quote arguments; of Typer's own copy of click, or of click itself.
+_UsageError: type[Any] = typer.BadParameter.__mro__[1]
 
 
 # The signatures are click's. Typer annotates them with its own copy of click, which mypy treats as other classes.
@@ -71,24 +76,47 @@ class LazyCommands(TyperGroup):
         module, function = COMMANDS[cmd_name].split(":")
         command = typer.Typer(add_completion=False)
         context = {"ignore_unknown_options": cmd_name in _TAKES_NUMBERS}
-        command.command(cmd_name, context_settings=context)(getattr(import_module(module), function))
-        return typer.main.get_command(command)
+        called = getattr(import_module(module), function)
+        command.command(cmd_name, context_settings=context)(called)
+        made = typer.main.get_command(command)
+        make_strict(made, called)
+        return made
+
+    def make_context(self, *args: Any, **options: Any) -> Any:
+        """Parse the options before the command."""
+        with _short_usage_errors():
+            return super().make_context(*args, **options)
 
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
         """Run the chosen command; print a `CascadaError` as one line, without a traceback, and exit with 1 or 2."""
         try:
-            return super().invoke(ctx)
+            with _short_usage_errors():
+                return super().invoke(ctx)
         except CascadaError as error:
-            typer.echo(f"cascada: {' '.join(str(error).splitlines())}", err=True)
+            typer.echo(f"cascada: {message(str(error))}", err=True)
             raise typer.Exit(2 if isinstance(error, ArgumentError) else 1) from error
         except OSError as error:  # of a file that is written; other errors of files have a message of their own
             if error.errno not in FULL or error.filename is None:
                 raise
             typer.echo(f"cascada: {unwritten(Path(error.filename), error)}", err=True)
             raise typer.Exit(1) from error
+        except MemoryError as error:
+            typer.echo("cascada: the memory of this machine does not suffice for this; use smaller numbers.", err=True)
+            raise typer.Exit(1) from error
         except OverflowError as error:
-            typer.echo(f"cascada: some number is too large to compute with ({error}); use smaller ones.", err=True)
+            text = f"some number is too large to compute with ({error}); use smaller ones."
+            typer.echo(f"cascada: {message(text)}", err=True)
             raise typer.Exit(2) from error
+
+
+@contextmanager
+def _short_usage_errors() -> Iterator[None]:
+    """Make the text of an error about a call, which quotes arguments, short and printable."""
+    try:
+        yield
+    except _UsageError as error:
+        error.message = message(error.message)
+        raise
 
 
 app = typer.Typer(cls=LazyCommands, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
@@ -96,7 +124,7 @@ app = typer.Typer(cls=LazyCommands, no_args_is_help=True, add_completion=False, 
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"cascada {__version__}")
+        say(f"cascada {__version__}")
         raise typer.Exit
 
 

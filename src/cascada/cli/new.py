@@ -9,6 +9,7 @@ import typer
 
 from cascada.cli.output import print_json
 from cascada.cli.stored import Json
+from cascada.cli.terminal import say
 from cascada.errors import ArgumentError
 from cascada.whole_file import unwritten, write_whole
 
@@ -39,4 +40,4 @@ def new(
     if json_output:
         print_json({"path": str(file)})
     else:
-        typer.echo(f"{file} was written, and runs as it is:\n  cascada run {shlex.quote(str(file))}")
+        say(f"{file} was written, and runs as it is:\n  cascada run {shlex.quote(str(file))}")

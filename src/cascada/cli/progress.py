@@ -4,8 +4,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import typer
-
+from cascada.cli.terminal import say
 from cascada.experiments.pool import Report
 
 
@@ -33,4 +32,4 @@ def progress(wanted: bool) -> Iterator[Report]:
 def _occasional_line(done: int, total: int) -> None:
     """Print at most twenty lines in all, so that a log file shows progress but stays short."""
     if done and done * 20 // total > (done - 1) * 20 // total:
-        typer.echo(f"{done} of {total} runs", err=True)
+        say(f"{done} of {total} runs", err=True)

@@ -8,6 +8,7 @@ import typer
 
 from cascada.cli.output import print_json
 from cascada.cli.stored import Json, Spec, Storage, TheOnlyOne, followed, given, one_study
+from cascada.cli.terminal import say
 from cascada.errors import StoreError
 from cascada.whole_file import unwritten
 
@@ -42,4 +43,4 @@ def report(
     if json_output:
         print_json({"study": name, "out": str(out)})
     else:
-        typer.echo(f"The report is in {out}.")
+        say(f"The report is in {out}.")

@@ -62,7 +62,7 @@ def run(
 
     For example: cascada run my_process.py:network --tolerance 0.01 --jobs 4
     """
-    process = process_of(spec)
+    process = process_of(spec, algorithm)
     network = process.network
     if minimize and network.sign > 0:
         network = network.mirrored()

@@ -6,6 +6,7 @@ import typer
 
 from cascada.cli.output import print_json
 from cascada.cli.stored import Json, Spec, Storage, given, missing_file
+from cascada.cli.terminal import say
 
 PORT = 8765
 
@@ -33,8 +34,8 @@ def serve(
         if json_output:
             print_json({"url": address})
         else:
-            typer.echo(f"The live page is at {address} (Ctrl-C ends it).")
+            say(f"The live page is at {address} (Ctrl-C ends it).")
             if missing is not None:
-                typer.echo(f"There is no {missing} yet: the page waits for it.", err=True)
+                say(f"There is no {missing} yet: the page waits for it.", err=True)
 
     serve_here(given(storage), spec, port, ready)

@@ -6,10 +6,9 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, get_args
 
-import typer
-
 from cascada.cli.output import number_text, print_json, print_table, settings, trial_json
 from cascada.cli.stored import Json, OneOrAll, Spec, Storage, followed, store_at
+from cascada.cli.terminal import say
 from cascada.store.summary import summarised
 from cascada.store.trial import TrialState
 
@@ -40,7 +39,7 @@ def status(study: OneOrAll = None, storage: Storage = None, spec: Spec = None, j
     if json_output:
         print_json(content)
     else:
-        typer.echo(_text(found, content, certificate))
+        say(_text(found, content, certificate))
 
 
 def _listed(name: str, events: "Sequence[Event]") -> dict[str, Any]:
@@ -64,7 +63,7 @@ def _print_list(rows: list[dict[str, Any]], json_output: bool) -> None:
         print_json({"studies": rows})
         return
     if not rows:
-        typer.echo("The store has no studies.")
+        say("The store has no studies.")
         return
     table = [
         [row["study"], "{sense} {stage}.{output}".format(**row["objective"])]

@@ -1,5 +1,6 @@
 """Options of the commands on a store, and how they open a study."""
 
+import os
 import re
 import shlex
 import sys
@@ -8,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cascada.cli.terminal import say
 from cascada.errors import ArgumentError, StoreError
 
 if TYPE_CHECKING:
@@ -39,6 +41,14 @@ Spec = Annotated[
         help="The process, as for `cascada run`; needed where it has stages that are formulas: no store holds them.",
     ),
 ]
+Algorithm = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="The algorithm, as for `cascada run`; needed if it is module:Class: a store alone does not get code run.",
+        show_default="auto, or that of the stored study",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 TrialNumber = Annotated[int, typer.Argument(metavar="TRIAL", help="Its number, as `cascada ask` printed it.")]
 
@@ -65,8 +75,11 @@ def store_at(storage: str | None, *, create: bool = False, read_only: bool = Fal
 
 def missing_file(url: str) -> str | None:
     """The file of a store, if the store is a file that is not there."""
-    scheme, _, file = url.partition(":///")
-    return file if scheme.startswith("sqlite") and file and not Path(file.partition("?")[0]).exists() else None
+    from cascada.store.address import checked_url
+
+    parsed = checked_url(url)
+    file = parsed.database if parsed.get_backend_name() == "sqlite" else None
+    return file if file is not None and not os.path.exists(file) else None
 
 
 def one_study(storage: str | None, study: str | None) -> str:
@@ -83,24 +96,38 @@ def one_study(storage: str | None, study: str | None) -> str:
     return names[0]
 
 
-def opened(storage: str | None, study: str, spec: str | None = None, *, create: bool = False) -> "Study":
+def opened(
+    storage: str | None, study: str, spec: str | None = None, *, algorithm: str | None = None, create: bool = False
+) -> "Study":
     """A study in the store; with `create` and a SPEC, one that is not there is created."""
     from cascada.study.catalogue import open_study
 
     create = create and spec is not None
-    sys.path.insert(0, "")  # an algorithm "module:Class" may be in this folder
+    import_from_here(spec, algorithm)
     network = None if spec is None else network_of(spec)
     store = store_at(storage, create=create)
     # The command ends long before its trials do, so a lease of theirs does not end with it.
-    return open_study(store, study, network, worker=WORKER, create=create, any_sense=True, lasting=True)
+    return open_study(
+        store, study, network, algorithm=algorithm, worker=WORKER, create=create, any_sense=True, lasting=True
+    )
 
 
 def followed(storage: str | None, study: str, spec: str | None = None) -> "Follower":
     """A study in the store for a command that only reads: nothing is created or written."""
     from cascada.study.catalogue import read_study
 
+    import_from_here(spec)
     network = None if spec is None else network_of(spec)
     return read_study(store_at(storage, read_only=True), study, network)
+
+
+def import_from_here(*names: str | None) -> None:
+    """Let Python import from this folder, if the caller names code: a SPEC or an algorithm with a colon.
+
+    Otherwise a file in the folder with the name of some package would be run by commands that only read.
+    """
+    if "" not in sys.path and any(":" in name for name in names if name is not None):
+        sys.path.insert(0, "")
 
 
 def warn_if_refuted(study: "Study", storage: str | None, trial: int, stage: str = "STAGE") -> None:
@@ -113,7 +140,7 @@ def warn_if_refuted(study: "Study", storage: str | None, trial: int, stage: str 
     named = re.search(r"\b[Tt]rial (\d+)", evidence)  # a single one; of several, the value that was told last is named
     number, stage = (trial, stage) if named is None or int(named[1]) == trial else (int(named[1]), "STAGE")
     where = f"--storage {printable_url(given(storage))} --study {shlex.quote(str(study.name))}"
-    typer.echo(
+    say(
         f"The data now refute an assumption: {evidence}\nIf a value is wrong, correct it: "
         f"cascada correct {where} {number} {stage} VALUES --reason TEXT",
         err=True,
@@ -131,11 +158,14 @@ def text_of(file: Path) -> str:
         raise ArgumentError(f"cannot read {file}: {error.strerror or error}.") from None
 
 
-def process_of(spec: str) -> "Process":
-    """The process that a SPEC names, ready to run: `ArgumentError` if a stage has no function."""
+def process_of(spec: str, algorithm: str | None = None) -> "Process":
+    """The process that a SPEC names, ready to run: `ArgumentError` if a stage has no function.
+
+    The module of an `algorithm` "module:Class" may be in this folder.
+    """
     from cascada.process import Process
 
-    sys.path.insert(0, "")  # an algorithm "module:Class" may be in this folder
+    import_from_here(spec, algorithm)
     return Process(network_of(spec))
 
 

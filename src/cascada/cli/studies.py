@@ -8,6 +8,7 @@ import typer
 
 from cascada.cli.output import number_text, print_json, print_table
 from cascada.cli.stored import Json, Storage, store_at
+from cascada.cli.terminal import say
 from cascada.errors import ArgumentError
 from cascada.store.summary import StudySummary, summarised
 
@@ -30,7 +31,7 @@ def studies(storage: Storage = None, json_output: Json = False) -> None:
     elif found:
         print_table(["study", "objective", "trials", "best", "gap", "last event"], [_row(study) for study in found])
     else:
-        typer.echo("The store has no studies.")
+        say("The store has no studies.")
 
 
 def delete(
@@ -56,7 +57,7 @@ def delete(
     if json_output:
         print_json({"deleted": study, "trials": count})
     else:
-        typer.echo(f"The study {study!r} was deleted.")
+        say(f"The study {study!r} was deleted.")
 
 
 def rename(
@@ -77,7 +78,7 @@ def rename(
     if json_output:
         print_json({"study": new, "was": study})
     else:
-        typer.echo(f"The study {study!r} is now {new!r}.")
+        say(f"The study {study!r} is now {new!r}.")
 
 
 def _row(study: StudySummary) -> list[str]:

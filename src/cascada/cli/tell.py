@@ -1,14 +1,15 @@
 """`cascada tell`: the outputs of a trial, of every stage or of those that were observed."""
 
-import json
-import sys
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from cascada.cli.output import outcome, print_json, trial_json
-from cascada.cli.stored import Json, Spec, Storage, StudyName, TrialNumber, opened, warn_if_refuted
+from cascada.cli.stored import Json, Spec, Storage, StudyName, TrialNumber, opened, text_of, warn_if_refuted
+from cascada.cli.terminal import say
 from cascada.errors import ArgumentError
+from cascada.literals import json_from
 
 
 def tell(
@@ -29,33 +30,21 @@ def tell(
 
     For example: cascada tell --storage sqlite:///alloy.db --study alloy 0 '{"mix": 1.31, "cure": [1.62]}'
     """
-    observed = _parsed(sys.stdin.read() if outputs == "-" else outputs)
+    observed = _parsed(text_of(Path("-")) if outputs == "-" else outputs)
     found = opened(storage, study, spec)
     after = found.tell(trial, observed)
     if json_output:
         print_json(trial_json(after))
     else:
-        typer.echo(outcome(after, found.network))
+        say(outcome(after, found.network))
     warn_if_refuted(found, storage, trial)
 
 
 def _parsed(text: str) -> dict[str, Any]:
     try:
-        found = json.loads(text, parse_constant=_no_number, object_pairs_hook=_once)
-    except (ValueError, RecursionError) as error:
+        found = json_from(text)
+    except ValueError as error:
         raise ArgumentError(f"OUTPUTS must be JSON, as in '{{\"mix\": 1.31}}': {error}; got {text!r:.300}.") from None
     if not isinstance(found, dict):
         raise ArgumentError(f"OUTPUTS must be a JSON object of stages, as in '{{\"mix\": 1.31}}'; got {text!r:.300}.")
     return found
-
-
-def _no_number(text: str) -> Any:
-    raise ValueError(f"{text} is not a number in JSON")
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    names = [name for name, _ in pairs]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise ValueError(f"{', '.join(twice)} is there twice")
-    return dict(pairs)

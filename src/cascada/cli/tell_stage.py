@@ -6,7 +6,9 @@ import typer
 
 from cascada.cli.output import outcome, print_json, trial_json
 from cascada.cli.stored import Json, Spec, Storage, StudyName, TrialNumber, opened, warn_if_refuted
+from cascada.cli.terminal import say
 from cascada.errors import ArgumentError
+from cascada.literals import number_from
 
 
 def tell_stage(
@@ -28,14 +30,14 @@ def tell_stage(
     if json_output:
         print_json(trial_json(after))
     else:
-        typer.echo(outcome(after, found.network))
+        say(outcome(after, found.network))
     warn_if_refuted(found, storage, trial, stage)
 
 
 def as_number(text: str) -> float:
     """A number from the command line; `ArgumentError` if it is not one."""
-    try:
-        return float(text.replace("_", "?"))  # float() reads 2_812 as 2812
-    except ValueError:
-        wrong = f"there is no option {text}, and" if text.startswith("-") else f"{text!r} is no number:"
-        raise ArgumentError(f"{wrong} VALUES must be numbers.") from None
+    found = number_from(text.strip())
+    if found is None:
+        wrong = f"there is no option {text:.100}, and" if text.startswith("-") else f"{text!r:.100} is no number:"
+        raise ArgumentError(f"{wrong} VALUES must be numbers.")
+    return found

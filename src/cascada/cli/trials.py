@@ -7,6 +7,7 @@ import typer
 from cascada.cli.output import print_json, print_table, rounded, trial_json
 from cascada.cli.stored import Json, Spec, Storage, StudyName, followed
 from cascada.errors import ArgumentError
+from cascada.printable import printable
 
 
 def trials(
@@ -29,7 +30,7 @@ def trials(
     found = followed(storage, study, spec)
     all_trials = found.trials
     if csv:
-        typer.echo(trials_csv(found.network, all_trials), nl=False)
+        typer.echo(printable(trials_csv(found.network, all_trials)), nl=False)
         return
     if json_output:
         print_json([trial_json(trial) for trial in all_trials])

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from cascada.cli.execution import Dask, Jobs, execution_options, print_result
-from cascada.cli.stored import Json, Storage, StudyName, process_of, store_at
+from cascada.cli.stored import Algorithm, Json, Storage, StudyName, process_of, store_at
 from cascada.study.catalogue import open_study
 
 _BUDGET = 100  # the default of `cascada run`
@@ -25,6 +25,7 @@ def worker(
             min=1, help="Stop when the study has this many runs.", show_default="what the study was created for, or 100"
         ),
     ] = None,
+    algorithm: Algorithm = None,
     jobs: Jobs = None,
     dask: Dask = None,
     name: Annotated[
@@ -45,11 +46,12 @@ def worker(
 
     For example: cascada worker process.toml --storage postgresql://lab/studies --study alloy
     """
-    process = process_of(spec)
+    process = process_of(spec, algorithm)
     found = open_study(
         store_at(storage, create=True),
         study,
         process.network,
+        algorithm=algorithm,
         worker=name or f"{socket.gethostname()}:{os.getpid()}",
         any_sense=True,
         planned=budget or _BUDGET,

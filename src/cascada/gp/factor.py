@@ -16,7 +16,6 @@ import numpy as np
 from cascada.arrays import Array
 from cascada.errors import NumericalError
 
-
 # Two threads may extend the same factor, of a study and of its branch: only one of them gets the rows of the buffer.
 _CLAIMING = threading.Lock()
 

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from cascada.errors import ArgumentError
+from cascada.literals import json_from
 from cascada.network.outputs import StageFailure
+from cascada.printable import printable
 from cascada.process.process_group import Ended, run_group, stop_all
 
 __all__ = ["Command", "CommandError", "stop_all"]
@@ -132,9 +134,7 @@ class Command:
         if not ended.output.strip():
             self._fail("printed nothing: it must print one JSON object of its outputs", ended)
         try:
-            found = json.loads(
-                ended.output.decode("utf-8-sig"), parse_constant=_no_number, object_pairs_hook=_without_doubles
-            )
+            found = json_from(ended.output.decode("utf-8-sig"))
             if not isinstance(found, dict):
                 raise ValueError(f"this is {_KINDS[type(found)]}")
             for name, value in found.items():
@@ -142,7 +142,7 @@ class Command:
                     raise ValueError(f"{_shortened(name, 50)!r} is no name")
                 if isinstance(value, bool) or not isinstance(value, int | float) or value in (math.inf, -math.inf):
                     raise ValueError(f"{_shortened(name, 50)!r} is not a finite number")
-        except (ValueError, RecursionError) as error:  # a UnicodeDecodeError is a ValueError, too
+        except ValueError as error:  # a UnicodeDecodeError is a ValueError, too
             self._fail(
                 f"must print exactly one JSON object, and anything else on standard error ({error}); it printed "
                 f"{_text(ended.output)}",
@@ -189,17 +189,6 @@ def _plain(value: Any) -> float:
     return value
 
 
-def _no_number(text: str) -> NoReturn:
-    raise ValueError(f"{text} is not a finite number")
-
-
-def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError("a name is there twice")
-    return found
-
-
 def _signal(number: int) -> str:
     try:
         return f"signal {number} ({signal.Signals(number).name})"
@@ -213,11 +202,8 @@ def _text(output: bytes) -> str:
 
 
 def _end_of(errors: bytes) -> str:
-    """Return the last lines of standard error, with control characters replaced.
-
-    A database cannot store NUL, and control characters change the state of a terminal.
-    """
-    text = "".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in errors.decode(errors="replace").strip())
+    """Return the last lines of standard error, with control characters escaped."""
+    text = printable(errors.decode(errors="replace").strip())
     return "\n".join(text.splitlines()[-_SHOWN_LINES:])[-_SHOWN_ERRORS:]
 
 

@@ -80,7 +80,14 @@ class _Group:
             if _closed:
                 raise OSError(errno.ECANCELED, "all was stopped, because the process that starts it is ending")
             self._process = subprocess.Popen(
-                argv, bufsize=0, stdin=pipe, stdout=pipe, stderr=pipe, cwd=folder, start_new_session=True
+                argv,
+                bufsize=0,
+                stdin=pipe,
+                stdout=pipe,
+                stderr=pipe,
+                cwd=folder,
+                env=_environment(),
+                start_new_session=True,
             )
             _running.add(self._process.pid)
         self.output = bytearray()
@@ -179,6 +186,11 @@ def _reset_after_fork() -> None:
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_reset_after_fork)
 atexit.register(stop_all)
+
+
+def _environment() -> dict[str, str]:
+    """The environment of a program: without the settings of cascada, such as the address of a store with a password."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("CASCADA_")}
 
 
 def _send(pid: int, number: int) -> None:

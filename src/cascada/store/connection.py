@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 
 from cascada.errors import StoreError
+from cascada.store.address import without_secrets
 
 WAIT = 600.0  # seconds for another process to release the database: a suggestion may take long
 AWAY = 60.0  # seconds for a server to come back
@@ -149,7 +150,7 @@ def translated_errors(what: str) -> Iterator[None]:
         yield
     except sa.exc.SQLAlchemyError as error:
         cause = str(getattr(error, "orig", None) or error).strip().splitlines()
-        said = cause[0] if cause else type(error).__name__
+        said = without_secrets(cause[0]) if cause else type(error).__name__
         meant = next((text for key, text in _MEANINGS.items() if key in said), said)
         raise StoreError(f"cannot {what} the store: {meant}.") from error
 

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 
 from cascada.errors import StoreError
-from cascada.store.address import checked_url
+from cascada.store.address import checked_url, printable_url
 from cascada.store.connection import (
     AWAY,
     StoreFile,
@@ -131,6 +131,9 @@ class Store:
                 use_write_ahead_log(connection)
             finally:
                 connection.close()
+
+    def __repr__(self) -> str:
+        return f"Store({printable_url(self.url)!r})"
 
     def _schema(self) -> str | None:
         """The schema of the store, without waiting for writers; None if there is none yet."""
@@ -390,4 +393,6 @@ class Store:
 
 
 def _id_of(connection: sa.Connection, name: str) -> int | None:
+    if not name.isprintable():
+        return None  # no study has such a name, which a driver may be unable to encode
     return connection.execute(sa.select(STUDIES.c.id).where(STUDIES.c.name == name)).scalar()

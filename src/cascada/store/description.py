@@ -85,6 +85,9 @@ def checked(data: Any) -> dict[str, Any]:
         raise StoreError("a study is described by its objective, stages and settings; the log has something else.")
     if not isinstance(data["settings"], Mapping) or not set(data["settings"]) <= set(SETTINGS):
         raise StoreError(f"the settings of a study are {', '.join(SETTINGS)}; the log has something else.")
+    algorithm = data["settings"].get("algorithm", SETTINGS["algorithm"])
+    if not (isinstance(algorithm, str) or (isinstance(algorithm, Mapping) and isinstance(algorithm.get("type"), str))):
+        raise StoreError(f"the algorithm of a study is a name, or a class with its fields; got {algorithm!r:.100}.")
     if not isinstance(data["objective"], Mapping):
         raise StoreError("the objective of a study names a stage and an output; the log has something else.")
     for stage in data["stages"]:
@@ -317,7 +320,7 @@ def _stage_from(stage: Mapping[str, Any]) -> Stage:
         {name: _control_from(stage["controls"][name]) for name in stage["control_order"]},
         outputs=stage["outputs"],
         parents=stage["parents"],
-        kernel=_kernel_from(stage["kernel"], stage["name"]),
+        kernel=kernel_from(stage["kernel"], stage["name"]),
         norm_bound=_constants_from(stage["norm_bound"]),
         lipschitz=_constants_from(stage["lipschitz"]),
         offset=_constants_from(stage["offset"]),
@@ -335,7 +338,8 @@ def _constants_from(values: list[float] | None) -> Any:
     return None if values is None else values[0] if len(values) == 1 else values
 
 
-def _kernel_from(kernel: Mapping[str, Any] | None, stage: str) -> Stationary | OperatorKernel | None:
+def kernel_from(kernel: Mapping[str, Any] | None, stage: str) -> Stationary | OperatorKernel | None:
+    """The kernel of a stage from its description; `ArgumentError` if it is invalid or a function."""
     if kernel is None:
         return None
     fields: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in kernel.items() if k != "type"}
@@ -344,7 +348,7 @@ def _kernel_from(kernel: Mapping[str, Any] | None, stage: str) -> Stationary | O
     if kernel["type"] == "SquaredExponential":
         return SquaredExponential(**fields)
     if kernel["type"] in ("Additive", "Separable"):
-        inner = _kernel_from(kernel["kernel"], stage)
+        inner = kernel_from(kernel["kernel"], stage)
         if kernel["type"] == "Additive" and isinstance(inner, Radial):
             return Additive(inner)
         if kernel["type"] == "Separable" and isinstance(inner, Stationary):

@@ -5,6 +5,7 @@ no pickles, and floats are read back to the last bit (Python writes the shortest
 """
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast, get_args
@@ -78,18 +79,26 @@ def event_from(fields: Any) -> Event:
     if not isinstance(fields, Mapping) or set(fields) != {"number", "kind", "trial", "data", "at"}:
         raise StoreError("an event is an object with the keys number, kind, trial, data and at")
     number, kind, trial, data, at = (fields[key] for key in ("number", "kind", "trial", "data", "at"))
-    if not _whole(number):
-        raise StoreError(f"number must be a whole number, got {number!r}")
+    if not is_whole(number):
+        raise StoreError(f"number must be a whole number, got {number!r:.100}")
     if not isinstance(kind, str) or kind not in KINDS:
-        raise StoreError(f"there is no event of kind {kind!r}")
-    if not (_whole(trial) if kind in _OF_TRIALS else trial is None):
-        raise StoreError(f"trial must be {'a number' if kind in _OF_TRIALS else 'null'} for {kind!r}, got {trial!r}")
+        raise StoreError(f"there is no event of kind {kind!r:.100}")
+    if not (is_whole(trial) if kind in _OF_TRIALS else trial is None):
+        raise StoreError(
+            f"trial must be {'a number' if kind in _OF_TRIALS else 'null'} for {kind!r}, got {trial!r:.100}"
+        )
     if not isinstance(data, Mapping):
-        raise StoreError(f"data must be an object, got {data!r}")
-    if isinstance(at, bool) or not isinstance(at, int | float) or not abs(at) < 1e15:
+        raise StoreError(f"data must be an object, got {data!r:.100}")
+    if not is_number(at) or not abs(at) < 1e15:
         raise StoreError(f"at must be a number of seconds, got {at!r:.100}")
     return Event(number, cast(Kind, kind), trial, data, float(at))
 
 
-def _whole(value: Any) -> bool:
+def is_whole(value: Any) -> bool:
+    """Whether a value from JSON may be the number of an event or of a trial."""
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value from JSON is a number that a float can hold."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max

@@ -1,10 +1,11 @@
 """Summary of a study from its log alone, also where the formulas of its network are not at hand."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from cascada.errors import StoreError
+from cascada.errors import CascadaError, StoreError
 from cascada.store.description import checked
 from cascada.store.event import Event
 from cascada.store.trial import TrialState
@@ -32,6 +33,17 @@ class StudySummary:
     last_event: float
 
 
+@contextmanager
+def damage_reported(name: str) -> Iterator[None]:
+    """Raise `StoreError` where the log of a study holds other data than cascada writes, whatever they are."""
+    try:
+        yield
+    except CascadaError:
+        raise
+    except (LookupError, ArithmeticError, AttributeError, TypeError, ValueError, RecursionError) as error:
+        raise StoreError(f"the log of the study {name!r} is damaged: {error!r:.300}.") from error
+
+
 def last_description(name: str, events: Sequence[Event]) -> tuple[int, dict[str, Any]]:
     """The number of the event that describes a study last, and that description, with its defaults."""
     found = [event for event in events if event.kind in ("created", "amended")]
@@ -41,7 +53,12 @@ def last_description(name: str, events: Sequence[Event]) -> tuple[int, dict[str,
 
 
 def summarised(name: str, events: Sequence[Event]) -> StudySummary:
-    """The summary of a study with these events."""
+    """The summary of a study with these events; `StoreError` if they are not those of a study."""
+    with damage_reported(name):
+        return _summarised(name, events)
+
+
+def _summarised(name: str, events: Sequence[Event]) -> StudySummary:
     described, description = last_description(name, events)
     objective = description["objective"]
     stages = {stage["name"]: stage for stage in description["stages"]}

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from cascada.algorithms import GPNEI, Algorithm, NonAdaptive, Situation, Suggestion
+from cascada.algorithms import GPNEI, Algorithm, ForeignAlgorithm, NonAdaptive, Situation, Suggestion
 from cascada.arrays import Array
 from cascada.errors import RefutedError
 from cascada.network import Network
@@ -100,4 +100,6 @@ def _chooser(state: State, settings: Settings) -> Algorithm:
     """What chooses the next point: a design for the first ones, where norms have to be estimated."""
     first = settings.calibration.first(state.network)
     learning = state.network.estimated and len(state.trials) < first
+    if isinstance(settings.algorithm, ForeignAlgorithm):
+        return settings.algorithm  # whether it is adaptive is not known
     return NonAdaptive(runs=first) if learning and settings.adaptive else settings.algorithm

@@ -2,9 +2,10 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
-from cascada.algorithms import NAMES, Algorithm
+from cascada.algorithms import NAMES, Algorithm, ForeignAlgorithm
 from cascada.calibration import Calibration
 from cascada.errors import ArgumentError, StoreError
 from cascada.network import Network
@@ -23,7 +24,7 @@ from cascada.store.description import (
 from cascada.store.event import Event
 from cascada.store.journal import Transaction
 from cascada.store.study_name import checked_name
-from cascada.store.summary import StudySummary, last_description, summarised
+from cascada.store.summary import StudySummary, damage_reported, last_description, summarised
 from cascada.study.follower import Follower
 from cascada.study.settings import OnViolation, Settings, resolved_name
 from cascada.study.state import State
@@ -70,7 +71,6 @@ def open_study(
     if candidates is not None and network is None:
         raise ArgumentError("candidates need the network that they are points of: give network=.")
     given = {
-        "algorithm": None if algorithm is None else describe_algorithm(algorithm),
         "seed": seed,
         "candidates": None if candidates is None or network is None else as_candidates(candidates, network.domain),
         "on_violation": on_violation,
@@ -82,23 +82,28 @@ def open_study(
         found = store.find(name)
         if found is None and not create:
             raise store.missing(name)
-        stored = None if found is None else last_description(name, found[1])[1]
+        with damage_reported(name):
+            stored = None if found is None else last_description(name, found[1])[1]
         settings = dict(SETTINGS if stored is None else stored["settings"])
         settings |= {key: value for key, value in given.items() if value is not None}
+        if algorithm is not None:
+            settings["algorithm"] = _described_algorithm(algorithm, None if stored is None else stored["settings"])
         if network is None:
             if stored is None:
                 raise ArgumentError(
                     f"there is no study {name!r} in this store (it has {', '.join(store.studies()) or 'none'}); to "
                     f"create it, give its network."
                 )
-            network = network_from(stored)
+            with damage_reported(name):
+                network = network_from(stored)
         if any_sense and stored is not None and (network.sign > 0) != (stored["objective"]["sense"] == "maximise"):
             network = network.mirrored()
         if stored is None and planned is not None:
             settings["horizon"] = planned
         if stored is None and isinstance(settings["algorithm"], str):
             settings["algorithm"] = resolved_name(settings["algorithm"], network)
-        description = describe(network, settings)
+        with damage_reported(name):
+            description = describe(network, settings)
         options = study_options(settings, algorithm, calibration)
         options |= {"tolerance": tolerance, "stop_on_estimated": stop_on_estimated}
         validated = Settings.of(network, **options, shared=True)  # before anything is written
@@ -124,6 +129,16 @@ def stored_description(store: Store, name: str) -> dict[str, Any] | None:
     return None if found is None else last_description(name, found[1])[1]
 
 
+def _described_algorithm(algorithm: str | Algorithm, stored: Mapping[str, Any] | None) -> Any:
+    """The algorithm that the caller gives, as it is stored: an object as "module:Class" if that is its stored name."""
+    kind, name = type(algorithm), None if stored is None else stored["algorithm"]
+    if name == f"{kind.__module__}:{kind.__qualname__}":
+        with suppress(TypeError):  # the class needs arguments, or has slots
+            if vars(kind()) == vars(algorithm):  # made like one that is named: without arguments
+                return name
+    return describe_algorithm(algorithm)
+
+
 def study_options(
     settings: Mapping[str, Any], algorithm: str | Algorithm | None = None, calibration: Calibration | None = None
 ) -> dict[str, Any]:
@@ -131,15 +146,13 @@ def study_options(
     options = dict(settings)
     if algorithm is not None:
         options["algorithm"] = algorithm
-    elif not isinstance(options["algorithm"], str):
-        raise ArgumentError(
-            f"the study was made with the algorithm {options['algorithm']}, which has no name: give algorithm= again."
-        )
+    elif not isinstance(options["algorithm"], str) or options["algorithm"] not in NAMES:
+        options["algorithm"] = ForeignAlgorithm(options["algorithm"])
     stored = options["calibration"]
     if calibration is None and stored is not None:
         try:
             calibration = Calibration(**{key: value for key, value in stored.items() if key != "type"})
-        except (AttributeError, TypeError) as error:
+        except (AttributeError, TypeError, ValueError, ArithmeticError) as error:
             raise StoreError(f"the calibration settings in the log are invalid: {error}.") from None
     return options | {"calibration": calibration}
 
@@ -194,21 +207,15 @@ def follow(store: Store, name: str, networks: Sequence[Network] = ()) -> Followe
     `ArgumentError` where the network has a formula and was not given; `StoreError` where the log cannot be read.
     """
     journal, events = store.get(name)
-    try:
+    with damage_reported(name):
         _, stored = last_description(name, events)
         settings = stored["settings"]
         either = (version for network in networks for version in (network, network.mirrored()))
         same = (network for network in either if not differences(stored, describe(network, settings)))
         network = next(same, None) or network_from(stored)
-        # What is known does not depend on the algorithm, whose code may be missing here.
-        known = isinstance(settings["algorithm"], str) and settings["algorithm"] in NAMES
-        options = study_options({**settings, "algorithm": settings["algorithm"] if known else "random_search"})
         state = State.empty(network).replayed(events)
+        options = study_options(settings)
         return Follower(journal, state, Settings.of(network, **options, shared=True), events[-1], name=name)
-    except (LookupError, ArithmeticError, AttributeError, TypeError, ValueError, RecursionError) as error:
-        if isinstance(error, ArgumentError):
-            raise
-        raise StoreError(f"the log of the study {name!r} is damaged: {error!r:.300}.") from error
 
 
 def read_study(store: Store, name: str, network: Network | None = None) -> Follower:

@@ -1,19 +1,24 @@
 """The log of a study as a file of JSON lines, written and read; errors name the line."""
 
-import json
-import math
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from cascada.algorithms import NAMES
 from cascada.errors import CascadaError, StoreError
+from cascada.literals import json_from
 from cascada.network import Network
 from cascada.store.database import Store
 from cascada.store.description import amendable, checked, describe, differences, network_from
 from cascada.store.event import Event, event_from
+from cascada.store.event_data import check_data
 from cascada.study.catalogue import study_options
 from cascada.study.settings import Settings
 from cascada.study.state import State
+
+# An algorithm that is not a part of cascada; nothing is imported to see whether it exists.
+_FOREIGN = re.compile(r"\w+(\.\w+)*:\w+(\.\w+)*")
 
 
 def exported(store: Store, name: str) -> list[str]:
@@ -39,6 +44,7 @@ def _checked(lines: Iterable[str], network: Network | None) -> list[Event]:
     for number, line in enumerate(lines, 1):
         with _at_line(number):
             event = event_from(_parsed(line))
+            check_data(event)
             if description is None and event.kind != "created":
                 raise StoreError("a log begins with 'created'")
             if event.kind in ("created", "amended"):
@@ -80,23 +86,15 @@ def _described(description: Any, network: Network | None) -> Network:
     if found:
         raise StoreError(f"the description is not that of the network: {'; '.join(found)}")
     settings = description["settings"]
-    named = isinstance(settings["algorithm"], str)  # else the algorithm has to be given again to open the study
-    Settings.of(made, **study_options(settings if named else settings | {"algorithm": "auto"}))  # validates them
+    algorithm = settings["algorithm"]
+    if isinstance(algorithm, str) and algorithm not in NAMES and not _FOREIGN.fullmatch(algorithm):
+        raise StoreError(f"algorithm must be one of {', '.join(NAMES)}, or 'module:Class'; got {algorithm!r:.100}")
+    Settings.of(made, **study_options(settings))  # validates them
     return made
 
 
 def _parsed(line: str) -> Any:
     try:
-        return json.loads(line, parse_constant=_no_number, parse_float=_finite)
-    except (ValueError, RecursionError) as error:
+        return json_from(line)
+    except ValueError as error:
         raise StoreError(f"not JSON: {error}") from None
-
-
-def _finite(text: str) -> float:
-    if not math.isfinite(value := float(text)):
-        raise ValueError(f"{text} is too large")
-    return value
-
-
-def _no_number(text: str) -> Any:
-    raise ValueError(f"{text} is not a number in JSON")

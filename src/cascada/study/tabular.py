@@ -1,7 +1,6 @@
 """Trials as tables: CSV, written and read, and pandas DataFrames. Errors in a file name its line."""
 
 import csv
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -9,6 +8,7 @@ from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 from cascada.errors import ArgumentError
+from cascada.literals import number_from
 from cascada.network import Network
 from cascada.store.trial import Trial
 
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from cascada.study.study import Study
 
 _DELIMITERS = (",", ";", "\t")
-# Python's float() also reads 1_0, digits of other scripts, nan and inf.
-_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 #: Controls, outputs by stage, and what to call the run in an error.
 Run = tuple[dict[str, float], dict[str, list[float]], str]
@@ -175,6 +173,7 @@ def _run(header: Sequence[_Column], cells: Sequence[str], line: int, decimal_com
 
 def _number(text: str, name: str, line: int, decimal_commas: bool) -> float:
     plain = text.strip().replace(",", ".") if decimal_commas and "." not in text else text.strip()
-    if not _NUMBER.fullmatch(plain):
+    found = number_from(plain)
+    if found is None:
         raise ArgumentError(f"line {line}: {name} must be a number; got {text!r:.100}. Nothing was added.")
-    return float(plain)
+    return found

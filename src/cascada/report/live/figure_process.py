@@ -19,6 +19,7 @@ from cascada.network import Network
 from cascada.report.contributions import gap_contributions
 from cascada.report.history import BoundHistory, bounds_hold, checkpoints
 from cascada.report.payload import figures, judgement
+from cascada.store.address import error_text
 from cascada.store.database import Store
 from cascada.study.catalogue import follow
 from cascada.study.follower import Follower
@@ -97,9 +98,8 @@ def answer_requests(lines: Iterable[str], out: IO[str], url: str, networks: Call
             studies[name] = study
         except Exception as error:  # the page shows the message, and the next request may succeed
             store = None
-            text = str(error) if isinstance(error, CascadaError) else f"{type(error).__name__}: {error}"
             _send(out, {"study": name, "kind": "failed", "again": isinstance(error, StoreError)})
-            _send(out, {"message": text})
+            _send(out, {"message": error_text(error)})
         while len(studies) > _CACHED:
             studies.pop(next(iter(studies)))
 

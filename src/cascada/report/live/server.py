@@ -14,6 +14,7 @@ import uvicorn
 from cascada.errors import CascadaError
 from cascada.network import Network
 from cascada.report.live.app import Page, application
+from cascada.report.live.connection import Connection
 from cascada.report.live.watch import Watch
 
 _HOST = "127.0.0.1"  # not an option, as the page has no login; ssh can forward it to other machines
@@ -56,7 +57,7 @@ def serve_store(
         uvicorn.Config(
             application(page, port),
             loop="asyncio",
-            http="h11",
+            http=Connection,
             ws="none",
             lifespan="off",
             log_config=None,
@@ -70,6 +71,8 @@ def serve_store(
 
     async def run() -> None:
         loop = asyncio.get_running_loop()
+        # asyncio reports each failed accept; it tries again after a second, when descriptors may be free.
+        loop.set_exception_handler(lambda *_: None)
 
         def stop() -> None:
             page.close()

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from cascada.errors import ArgumentError, CascadaError
+from cascada.errors import ArgumentError
 from cascada.network import Network
 from cascada.report.history import history_of
 from cascada.report.payload import versions
 from cascada.report.runs import best_number, columns, facts_of_runs, objective_at, row
+from cascada.store.address import error_text
 from cascada.store.database import Head, Store
 from cascada.store.trial import Trial
 from cascada.study.catalogue import follow
@@ -95,9 +96,8 @@ class View:
             return None if self._error is None else self._clear_error
         except Exception as error:  # a log may be damaged in any way; other studies must not be affected
             self._follower, self._retry_at = None, time.monotonic() + _RETRY
-            text = str(error) if isinstance(error, CascadaError) else f"{type(error).__name__}: {error}"
             hint = " Start `cascada serve` with --spec SPEC." if isinstance(error, ArgumentError) else ""
-            return self._failure(f"{text}{hint}")
+            return self._failure(f"{error_text(error)}{hint}")
 
     def _failure(self, text: str) -> Callable[[], None] | None:
         """Return a function that sets the error message, or None if it is set already."""

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from cascada.errors import CascadaError
 from cascada.network import Network
 from cascada.report.live.figure_process import FigureProcess
 from cascada.report.live.view import Sent, View, message
+from cascada.store.address import error_text
 from cascada.store.database import Head, Store
 
 PACE = 0.1  # seconds between two reads of the store, each of which takes two milliseconds
@@ -96,7 +96,7 @@ class Watch:
             try:
                 changed = self._read()
             except Exception as error:  # pages show the message, and the store is read again later
-                text = str(error) if isinstance(error, CascadaError) else f"{type(error).__name__}: {error}"
+                text = error_text(error)
                 self._store, pause = None, _RETRY
                 with self._lock:
                     changed, self._message = True, text[:1].upper() + text[1:]
