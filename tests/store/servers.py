@@ -47,14 +47,14 @@ def postgres() -> Iterator[str]:
             missing("the user postgres, which runs the server for root,", "apt install postgresql")
         other = {"user": "postgres", "group": "postgres", "extra_groups": []}
     try:
-        data, port = folder / "data", _free_port()
+        data = folder / "data"
         initdb = [binaries / "initdb", "-D", data, "-A", "trust", "-U", "cascada", "-N", "-E", "UTF8", "--locale=C"]
         subprocess.run(list(map(str, initdb)), check=True, capture_output=True, cwd=folder, **other)
-        command = [binaries / "postgres", "-D", data, "-p", str(port), "-k", folder, "-h", "127.0.0.1"]
-        with (folder / "log").open("w") as log:
-            server = subprocess.Popen(list(map(str, command)), stdout=log, stderr=log, cwd=folder, **other)
+        command = [binaries / "postgres", "-D", data, "-k", folder, "-h", "127.0.0.1"]
+        server, port = wait_until(
+            lambda: _begun(list(map(str, command)), folder, other), "a server begins whose port nobody else has taken"
+        )
         try:
-            _wait(server, port, folder / "log")
             yield f"postgresql://cascada@127.0.0.1:{port}/postgres"
         finally:
             server.send_signal(signal.SIGQUIT)  # immediate shutdown: the data are deleted anyway
@@ -63,15 +63,24 @@ def postgres() -> Iterator[str]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _wait(server: subprocess.Popen[bytes], port: int, log: Path) -> None:
+def _begun(command: list[str], folder: Path, other: dict[str, Any]) -> tuple[subprocess.Popen[bytes], int] | None:
+    """Start a server on a port that is free, and wait until it answers; None if the port was taken meanwhile."""
     import psycopg  # type: ignore[import-not-found, unused-ignore]
+
+    log, port = folder / "log", _free_port()
+    with log.open("w") as file:
+        server = subprocess.Popen([*command, "-p", str(port)], stdout=file, stderr=file, cwd=folder, **other)
 
     def answers() -> bool:
         try:
-            psycopg.connect(f"postgresql://cascada@127.0.0.1:{port}/postgres").close()
+            # In this folder: at the port on 127.0.0.1 the server of another worker may answer.
+            psycopg.connect(f"postgresql://cascada@/postgres?host={folder}&port={port}").close()
         except psycopg.OperationalError:
-            assert server.poll() is None, log.read_text()
-            return False
+            return server.poll() is not None
         return True
 
     wait_until(answers, lambda: f"the server answers; its log:\n{log.read_text()}")
+    if server.poll() is None:
+        return server, port
+    assert "Address already in use" in log.read_text(), log.read_text()
+    return None
