@@ -51,9 +51,11 @@ def postgres() -> Iterator[str]:
         initdb = [binaries / "initdb", "-D", data, "-A", "trust", "-U", "cascada", "-N", "-E", "UTF8", "--locale=C"]
         subprocess.run(list(map(str, initdb)), check=True, capture_output=True, cwd=folder, **other)
         command = [binaries / "postgres", "-D", data, "-k", folder, "-h", "127.0.0.1"]
-        server, port = wait_until(
+        begun = wait_until(
             lambda: _begun(list(map(str, command)), folder, other), "a server begins whose port nobody else has taken"
         )
+        assert begun is not None
+        server, port = begun
         try:
             yield f"postgresql://cascada@127.0.0.1:{port}/postgres"
         finally:
