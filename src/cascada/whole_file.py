@@ -28,13 +28,13 @@ def whole_file(path: Path, *, new: bool = False) -> Iterator[BinaryIO]:
     The file before keeps its permissions, and a symbolic link stays one. `new`: raise `FileExistsError` if there is a
     file. What is not a file (a pipe, a terminal, `/dev/stdout`) is written to as it is.
     """
+    if new and os.path.lexists(path):
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
     if _is_stream(path):
         with path.open("wb") as stream:
             yield stream
         return
     target = Path(os.path.realpath(path))
-    if new and target.exists():
-        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
     temporary, descriptor = _created_beside(target)
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -65,7 +65,7 @@ def unwritten(path: Path, error: OSError) -> str:
         errno.ENOENT: "Create its folder first, or give another path",
     }
     remedy = remedies.get(error.errno or 0, "Give another path, or correct this")
-    kept = " The file is as it was before." if path.is_file() else ""
+    kept = " The file is as it was before." if os.path.isfile(path) else ""
     return f"cannot write {path}: {reason}. {remedy}.{kept}"
 
 

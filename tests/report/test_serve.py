@@ -173,10 +173,10 @@ def test_errors_of_the_store_are_shown_until_they_are_resolved(browser: Any, url
         page.says("Live.")
         whole = file.read_bytes()
         file.write_text("no database at all " * 100)
-        page.says("file is not a database")
+        page.says("the file is not a database of SQLite")
         assert page.rows() == 3
         file.write_bytes(b"")
-        page.says("There is no store of cascada")
+        page.says("This is not a cascada store (yet): the file is empty")
         file.unlink()
         page.says("there is no file")
         file.write_bytes(whole)
