@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 import cascada as cd
-from cascada.algorithms import ForeignAlgorithm, RandomSearch
+from cascada.algorithms import RandomSearch
+from cascada.algorithms.foreign import ForeignAlgorithm
 from cascada.errors import ArgumentError, CascadaError, StoreError
 from cascada.printable import LONGEST_MESSAGE
 from cascada.store.database import Store

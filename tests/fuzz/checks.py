@@ -28,10 +28,9 @@ def violations(lab: Lab, case: Case) -> list[str]:
             found = _reaction(lab, case)
     except TooSlow:
         found = [f"it takes more than {_SECONDS} s"]
-    if lab.code_ran:
+    if lab.code_ran and not _is_named(case):
         found.append("code ran that only the store names")
-        (lab.folder / "imported").unlink()
-    if lab.dump() != lab.base:
+    if lab.code_ran or lab.dump() != lab.base:
         lab.restore()
     return found
 
@@ -50,6 +49,11 @@ def _reaction(lab: Lab, case: Case) -> list[str]:
     return found + ([f"the store cannot be listed: {opened.output:.300}"] if opened.exit_code else [])
 
 
+def _is_named(case: Case) -> bool:
+    """Whether the caller names the code in the folder."""
+    return any("evil:" in word for word in case.arguments)
+
+
 def violations_of_process(lab: Lab, case: Case) -> list[str]:
     """The same for a process of its own; nothing for arguments that no process can have."""
     if any("\0" in word or (not word.isascii() and "\ud800" in word) for word in case.arguments):
@@ -59,7 +63,7 @@ def violations_of_process(lab: Lab, case: Case) -> list[str]:
     text = case.text.encode(errors="surrogatepass") if isinstance(case.text, str) else case.text or b""
     done = lab.start(*case.arguments, text=text)
     found = _of_output((done.stdout + done.stderr).decode(errors="replace"), done.returncode)
-    found += ["code ran that only the store names"] if lab.code_ran else []
+    found += ["code ran that only the store names"] if lab.code_ran and not _is_named(case) else []
     lab.restore()
     return [f"in a process: {text}" for text in found]
 

@@ -258,6 +258,8 @@ def log(random: Random, lab: Lab) -> Case:
         at = random.randrange(len(lines))
         action = random.random()
         if action < 0.85:
+            if lines[at] in JSON:
+                continue  # it was put in before
             fields = json.loads(lines[at])
             _change(random, fields)
             lines[at] = json.dumps(fields)
@@ -266,7 +268,7 @@ def log(random: Random, lab: Lab) -> Case:
         elif action < 0.95:
             del lines[at]
         else:
-            lines[at] = lines[at].replace("{", '{"number": 0, ', 1)
+            lines[at] = lines[at].replace("{", '{"number": 0, ', 1) if lines[at] not in JSON else "{"
         if not lines:
             break
     return Case("log", ("import", "-", "--study", "made"), text="\n".join(lines))

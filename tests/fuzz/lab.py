@@ -103,6 +103,7 @@ class Lab:
             (self.folder / f"{STORE}{end}").unlink(missing_ok=True)
         shutil.copy(self._base, self.folder / STORE)
         (self.folder / "imported").unlink(missing_ok=True)
+        sys.modules.pop("evil", None)  # so that it would be run again
         (self.folder / "out.json").write_text('{"mix": 1.0}', encoding="utf-8")
 
     def call(self, *arguments: str, text: str | bytes | None = None) -> Result:

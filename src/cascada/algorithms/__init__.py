@@ -7,7 +7,6 @@ from cascada.algorithms.algorithm import Algorithm, Situation, Suggestion, bound
 from cascada.algorithms.cascaded_ei import CascadedEI
 from cascada.algorithms.cucb import CUCB
 from cascada.algorithms.expected_improvement import ExpectedImprovement
-from cascada.algorithms.foreign import ForeignAlgorithm
 from cascada.algorithms.gp_ucb import GPUCB
 from cascada.algorithms.gpn_ei import GPNEI
 from cascada.algorithms.gpn_ucb import GPNUCB
@@ -60,7 +59,6 @@ __all__ = [
     "Algorithm",
     "CascadedEI",
     "ExpectedImprovement",
-    "ForeignAlgorithm",
     "NonAdaptive",
     "OptimisticImprovement",
     "RandomSearch",

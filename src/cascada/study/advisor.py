@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from cascada.algorithms import GPNEI, Algorithm, ForeignAlgorithm, NonAdaptive, Situation, Suggestion
+from cascada.algorithms import GPNEI, Algorithm, NonAdaptive, Situation, Suggestion
+from cascada.algorithms.foreign import ForeignAlgorithm
 from cascada.arrays import Array
 from cascada.errors import RefutedError
 from cascada.network import Network

@@ -5,7 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from cascada.algorithms import NAMES, Algorithm, ForeignAlgorithm
+from cascada.algorithms import NAMES, Algorithm
+from cascada.algorithms.foreign import ForeignAlgorithm
 from cascada.calibration import Calibration
 from cascada.errors import ArgumentError, StoreError
 from cascada.network import Network
