@@ -28,14 +28,14 @@ def suggest(model: Model, state: State, settings: Settings) -> Suggestion:
     return suggest_with_nothing_pending(model, state, settings)
 
 
-def suggest_without_beliefs(prior: Model, state: State, settings: Settings) -> Suggestion:
+def suggest_without_beliefs(state: State, settings: Settings) -> Suggestion:
     """The suggestion of an algorithm that uses no beliefs, by a model that has learned nothing.
 
     Raises `RefutedError` if the log says that an assumption is wrong.
     """
     if state.refutations:
         raise RefutedError(" ".join(refutation.reason for refutation in state.refutations))
-    return _suggest(prior, state, settings, state.running)
+    return _suggest(Model(state.network, settings), state, settings, state.running)
 
 
 def suggest_with_nothing_pending(model: Model, state: State, settings: Settings) -> Suggestion:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from cascada.algorithms import Algorithm
@@ -20,7 +19,6 @@ from cascada.store.trial import Trial, trial_at, trial_number
 from cascada.study import advisor
 from cascada.study.change import Change
 from cascada.study.judge import certify
-from cascada.study.model import Model
 from cascada.study.reader import Reader
 from cascada.study.settings import OnViolation, Settings
 from cascada.study.state import State
@@ -383,7 +381,7 @@ class Study(Reader):
             return None
         state, settings = change.state, self._settings
         if not settings.uses_beliefs and settings.tolerance is None:
-            return advisor.controls_of(advisor.suggest_without_beliefs(self._prior, state, settings), state, settings)
+            return advisor.controls_of(advisor.suggest_without_beliefs(state, settings), state, settings)
         model = self._learned(state)
         if self._journal.shared:
             fits = {} if model.calibrated is None else described_fits(model.calibrated.fits)
@@ -395,11 +393,6 @@ class Study(Reader):
         if found:
             raise RefutedError(" ".join(found))
         return advisor.controls_of(advisor.suggest(model, state, settings), state, settings)
-
-    @cached_property
-    def _prior(self) -> Model:
-        """A model that has learned nothing."""
-        return Model(self.network, self._settings)
 
 
 #: Called with the study after every run; one that returns True stops it.
