@@ -18,7 +18,7 @@ from cascada.confidence.radius import tight_radius
 from cascada.gp import SeparablePosterior, block_posterior, posterior, separable_posterior
 from cascada.kernels import Stationary
 from cascada.network import beliefs, consistency, prior, run_values, slack
-from cascada.search import branch_and_bound, leaves
+from cascada.search import bounds, leaves
 from cascada.study import model, validation
 from tests.soundness import crowds, extremes, histories, matrices, neighbours, refusals, scales
 from tests.soundness.harness import Ledger
@@ -208,7 +208,7 @@ BROKEN: tuple[Broken, ...] = (
         "histories",
         (
             (
-                branch_and_bound,
+                bounds,
                 "objective_above",
                 lambda network, enclosure: enclosure.boxes.lower[:, network.objective_column],
             ),

@@ -1,4 +1,4 @@
-"""Best-first branch and bound over the box of controls: an upper bound of the objective, and a point to run next.
+"""Best-first branch and bound over the box of controls: an upper bound of what is maximised, and a point to run next.
 
 Cells with the highest bounds are processed first, a batch at a time. A bound from older data is recomputed before its
 cell is cut; a cell whose bound is at most the best observed value is dropped. The search ends at a point to run next if
@@ -15,10 +15,7 @@ import numpy as np
 
 from cascada.arrays import Array, BoolArray, IntArray
 from cascada.confidence import Boxes
-from cascada.errors import RefutedError
-from cascada.network import Beliefs, enclose_network, objective_above
-from cascada.network.slack import around_setting, objective_slack
-from cascada.outwards import apart
+from cascada.search.bounds import CellBounds
 from cascada.search.leaves import Leaves, halves
 
 # Cells per batch: enough for NumPy, few enough to stay best-first.
@@ -36,7 +33,7 @@ Stopped = Literal["tolerance", "point", "runs", "cells", "seconds", "exhausted"]
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """Result of a search: the leaves, a bound of the objective over the whole box, and the most promising point."""
+    """Result of a search: the leaves, an upper bound over the whole box, and the most promising point."""
 
     leaves: Leaves
     bound: float
@@ -55,7 +52,7 @@ class SearchBudget:
 
 
 def search(
-    beliefs: Beliefs,
+    bounds: CellBounds,
     leaves: Leaves,
     best: float,
     version: int,
@@ -63,16 +60,12 @@ def search(
     *,
     prove: bool = False,
     taken: Callable[[Array], bool] | None = None,
-    best_run: Array | None = None,
 ) -> Outcome:
     """Refine the leaves until the gap is within the tolerance, a point is worth a run, or the budget is used up.
 
-    `version` counts the data behind the beliefs. With `prove` no point ends the search: only the bound counts. `taken`
-    returns whether a point was run already or is running. `best_run` (V,) is the run with the best value.
-
-    Raises `RefutedError` if the bound over a cell that contains the best run is lower than its value.
+    `best` is a value that is known to be reached. `version` counts the data behind the bounds. With `prove` no point
+    ends the search: only the bound counts. `taken` returns whether a point was run already or is running.
     """
-    box = _Box(beliefs, best, best_run)
     deadline = None if budget.seconds is None else time.monotonic() + budget.seconds
     fallback: tuple[float, Array | None] = (-np.inf, None)
     used = 0
@@ -90,11 +83,11 @@ def search(
         top = np.argsort(-leaves.bound, kind="stable")[:_BATCH]
         stale = top[leaves.version[top] < version]
         if len(stale):
-            leaves = leaves.rebounded(stale, *box.bounds(leaves.cells(stale)), version)
+            leaves = leaves.rebounded(stale, *bounds(leaves.cells(stale)), version)
             used += len(stale)
         else:
             centre = leaves.centre[top]
-            at_centre, _ = box.bounds(Boxes(centre, centre))
+            at_centre, _ = bounds(Boxes(centre, centre))
             free = [i for i in range(len(top)) if taken is None or not taken(centre[i])]
             if not prove and free and free[0] == 0 and _worth_a_run(at_centre[0], leaves.bound[top[0]], best):
                 return outcome("point", centre[0])
@@ -103,13 +96,13 @@ def search(
             i = max(free, key=lambda i: at_centre[i], default=None)
             if i is not None and at_centre[i] > fallback[0]:
                 fallback = (float(at_centre[i]), centre[i])
-            side, splittable = box.sides(leaves.take(top))
+            side, splittable = _sides(leaves.take(top), bounds)
             if not splittable.any():
                 return outcome("exhausted", fallback[1])
             parents = leaves.take(top[splittable])
-            children = halves(parents, side[splittable], beliefs.network.domain.whole)
+            children = halves(parents, side[splittable], bounds.domain.whole)
             leaves = leaves.take(np.setdiff1d(np.arange(len(leaves)), top[splittable]))
-            bound, slope = box.bounds(Boxes(children.lower, children.upper))
+            bound, slope = bounds(Boxes(children.lower, children.upper))
             children = children.rebounded(np.arange(len(children)), bound, slope, version)
             leaves = leaves.joined(children)
             used += len(children)
@@ -125,55 +118,12 @@ def _worth_a_run(at_centre: float, bound: float, best: float) -> bool:
     return at_centre - best >= _WORTH_A_RUN * (bound - best)
 
 
-class _Box:
-    """Bounds of the objective over cells of controls, and which side of a cell to cut."""
-
-    def __init__(self, beliefs: Beliefs, best: float, best_run: Array | None) -> None:
-        self._beliefs = beliefs
-        self._best, self._setting = best, None
-        if best_run is not None:
-            self._setting = around_setting(beliefs, best_run[None, : beliefs.network.domain.dimension])
-            self._slack = objective_slack(beliefs, best_run)
-        self._column = beliefs.network.objective_column
-        self._lengthscales = _lengthscales(beliefs)
-
-    def bounds(self, cells: Boxes) -> tuple[Array, Array]:
-        """Upper bounds (n,) of the objective, and by how much it can move along every side (n, d)."""
-        enclosure = enclose_network(self._beliefs, cells)
-        assert enclosure.affine is not None, "the union form has slopes"
-        upper = objective_above(self._beliefs.network, enclosure)
-        if self._setting is not None:
-            around = np.all((cells.lower <= self._setting.lower) & (self._setting.upper <= cells.upper), axis=1)
-            if np.any(upper[around] < self._best - self._slack):
-                sign = self._beliefs.network.sign
-                value, limit = apart(sign * self._best, sign * float(upper[around].min()))
-                raise RefutedError(
-                    f"A run gave {value}, but by the assumptions nothing there {'exceeds' if sign > 0 else 'is below'} "
-                    f"{limit}: a norm_bound, a lipschitz or a known stage's interval is wrong."
-                )
-        return upper, np.abs(enclosure.affine.slope[:, self._column])
-
-    def sides(self, leaves: Leaves) -> tuple[IntArray, BoolArray]:
-        """The side to cut, and which leaves can be cut at all (a cell of one point cannot)."""
-        width = leaves.upper - leaves.lower
-        score = np.where(width > 0, leaves.slope + _SECOND_ORDER * (width / self._lengthscales) ** 2, -1.0)
-        # Nor can a cell be cut that is so narrow that its midpoint rounds to an end.
-        centre = leaves.centre
-        whole = np.isin(np.arange(width.shape[1]), self._beliefs.network.domain.whole)
-        score = np.where(((centre > leaves.lower) & (centre < leaves.upper)) | (whole & (width > 0)), score, -1.0)
-        return score.argmax(axis=1), score.max(axis=1) >= 0
-
-
-def _lengthscales(beliefs: Beliefs) -> Array:
-    """The smallest lengthscale with which a control enters a stage, (d,); the control's range if none is known."""
-    domain = beliefs.network.domain
-    scales = domain.upper - domain.lower
-    for stage in beliefs.stages:
-        belief = stage.per_output
-        if belief is None:
-            continue
-        ell = belief.kernel.lengthscales(len(stage.node.inputs))
-        for position, column in enumerate(stage.node.inputs):
-            if column < domain.dimension:
-                scales[column] = min(scales[column], ell[position])
-    return scales
+def _sides(leaves: Leaves, bounds: CellBounds) -> tuple[IntArray, BoolArray]:
+    """The side to cut, and which leaves can be cut at all (a cell of one point cannot)."""
+    width = leaves.upper - leaves.lower
+    score = np.where(width > 0, leaves.slope + _SECOND_ORDER * (width / bounds.lengthscales) ** 2, -1.0)
+    # Nor can a cell be cut that is so narrow that its midpoint rounds to an end.
+    centre = leaves.centre
+    whole = np.isin(np.arange(width.shape[1]), bounds.domain.whole)
+    score = np.where(((centre > leaves.lower) & (centre < leaves.upper)) | (whole & (width > 0)), score, -1.0)
+    return score.argmax(axis=1), score.max(axis=1) >= 0
