@@ -11,8 +11,7 @@ from cascada.kernels import SquaredExponential
 from cascada.network import Beliefs, Stage, chain, enclose_network, objective_above, prior_beliefs
 from cascada.problems import Problem, certified
 from cascada.search import Joint, Leaves, ObjectiveBounds, SearchBudget, search
-from cascada.search.leaves import halves
-from cascada.space import Domain, Integer, Real
+from cascada.space import Integer, Real
 from cascada.study.certificate import beaten
 
 
@@ -87,15 +86,6 @@ def test_a_proof_stops_if_only_runs_lower_the_bound() -> None:
     outcome = search(ObjectiveBounds(beliefs), leaves, best, 1, SearchBudget(cells=50_000), prove=True)
     assert outcome.stopped == "runs"
     assert outcome.cells < 50_000
-
-
-def test_integer_sides_are_cut_between_whole_numbers() -> None:
-    domain = Domain({"n": Integer(1, 8), "x": Real(0, 1)})
-    leaves = Leaves.root(domain)
-    for _ in range(3):
-        leaves = halves(leaves, np.zeros(len(leaves), dtype=np.int64), domain.whole)
-    assert sorted(zip(leaves.lower[:, 0], leaves.upper[:, 0], strict=True)) == [(i, i) for i in range(1, 9)]
-    assert np.all(leaves.lower[:, 1] == 0)
 
 
 def test_a_box_of_single_points_is_exhausted() -> None:

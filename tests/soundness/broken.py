@@ -176,7 +176,7 @@ BROKEN: tuple[Broken, ...] = (
     Broken(
         "what first-order terms leave of a cell is dropped",
         "extremes",
-        ((cells, "_first_order", lambda _belief, _half, jet: (1.0, np.zeros_like(jet.mean))),),
+        ((cells, "_first_order", lambda _belief, _half, jet, *_: np.zeros_like(jet.mean)),),
         partial(extremes.run, 1, 1),
     ),
     Broken(

@@ -16,10 +16,15 @@ import numpy as np
 from cascada.arrays import Array, BoolArray, IntArray
 from cascada.confidence import Boxes
 from cascada.search.bounds import CellBounds
-from cascada.search.leaves import Leaves, halves
+from cascada.search.leaves import Leaves
+from cascada.search.tree import Tree
 
-# Cells per batch: enough for NumPy, few enough to stay best-first.
-_BATCH = 32
+# Cells per batch: few at first, to stay best-first, then this part of those that the search has processed already. So
+# most of the cells of a long search are processed many at a time, which is several times faster for NumPy, and a short
+# one wastes few.
+_FEWEST, _MOST, _SHARE = 32, 1024, 4
+# The centres of this many of the highest cells are bounded, as points to run next.
+_CENTRES = 32
 # A centre is worth a run if its own bound reaches this part of the way from the best value to the cell's bound.
 _WORTH_A_RUN = 0.7
 # A side of r lengthscales adds this times r² to the first-order slope when the side to cut is chosen.
@@ -67,49 +72,54 @@ def search(
     ends the search: only the bound counts. `taken` returns whether a point was run already or is running.
     """
     deadline = None if budget.seconds is None else time.monotonic() + budget.seconds
+    tree = Tree(leaves, best)
     fallback: tuple[float, Array | None] = (-np.inf, None)
     used = 0
 
     def outcome(stopped: Stopped, point: Array | None = None) -> Outcome:
+        left = tree.leaves()
         if point is None and not prove and stopped in ("cells", "seconds"):  # no centre was processed
-            centres = leaves.centre[np.argsort(-leaves.bound, kind="stable")]
+            centres = left.centre[np.argsort(-left.bound, kind="stable")]
             point = next((centre for centre in centres if taken is None or not taken(centre)), None)
-        return Outcome(leaves, max(leaves.highest, best), point, used, stopped)
+        return Outcome(left, max(tree.highest, best), point, used, stopped)
 
     while True:
-        leaves = leaves.take(~(leaves.bound <= best))  # these cannot beat the best value
-        if max(leaves.highest, best) - best <= budget.tolerance:
+        highest = tree.highest
+        if max(highest, best) - best <= budget.tolerance:
             return outcome("tolerance", fallback[1])
-        top = np.argsort(-leaves.bound, kind="stable")[:_BATCH]
-        stale = top[leaves.version[top] < version]
+        top = tree.top(_batch(used, budget.cells))
+        stale = tree.older(top, version)
         if len(stale):
-            leaves = leaves.rebounded(stale, *bounds(leaves.cells(stale)), version)
+            tree.rebound(stale, bounds, version)
             used += len(stale)
         else:
-            centre = leaves.centre[top]
+            parents = tree.take(top)
+            centre = parents.centre[:_CENTRES]
             at_centre, _ = bounds(Boxes(centre, centre))
-            free = [i for i in range(len(top)) if taken is None or not taken(centre[i])]
-            if not prove and free and free[0] == 0 and _worth_a_run(at_centre[0], leaves.bound[top[0]], best):
+            if not prove and _worth_a_run(at_centre[0], highest, best) and not (taken and taken(centre[0])):
                 return outcome("point", centre[0])
-            if prove and leaves.highest - at_centre.max() <= _NO_USE * (leaves.highest - best):
+            if prove and highest - at_centre.max() <= _NO_USE * (highest - best):
                 return outcome("runs")  # a point nearly attains the bound: only a run there lowers it
-            i = max(free, key=lambda i: at_centre[i], default=None)
-            if i is not None and at_centre[i] > fallback[0]:
-                fallback = (float(at_centre[i]), centre[i])
-            side, splittable = _sides(leaves.take(top), bounds)
+            for i in np.argsort(-at_centre, kind="stable"):
+                if at_centre[i] <= fallback[0]:
+                    break
+                if not (taken and taken(centre[i])):
+                    fallback = (float(at_centre[i]), centre[i])
+            side, splittable = _sides(parents, bounds)
             if not splittable.any():
                 return outcome("exhausted", fallback[1])
-            parents = leaves.take(top[splittable])
-            children = halves(parents, side[splittable], bounds.domain.whole)
-            leaves = leaves.take(np.setdiff1d(np.arange(len(leaves)), top[splittable]))
-            bound, slope = bounds(Boxes(children.lower, children.upper))
-            children = children.rebounded(np.arange(len(children)), bound, slope, version)
-            leaves = leaves.joined(children)
+            children = tree.cut(top[splittable], side[splittable], bounds.domain.whole)
+            tree.rebound(children, bounds, version)
             used += len(children)
         if used >= budget.cells:
             return outcome("cells", fallback[1])
         if deadline is not None and time.monotonic() > deadline:
             return outcome("seconds", fallback[1])
+
+
+def _batch(used: int, cells: int) -> int:
+    """How many cells to process next, after `used` of at most `cells` in this search."""
+    return max(1, min(max(_FEWEST, used // _SHARE), _MOST, (cells - used + 1) // 2))
 
 
 def _worth_a_run(at_centre: float, bound: float, best: float) -> bool:
