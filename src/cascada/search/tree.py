@@ -1,7 +1,9 @@
 """The tree of a running search: leaves that are cut and bounded again in place.
 
-A search makes thousands of small changes to many leaves. Here one half of a cut cell takes the place of the whole one
-and the other is appended to arrays with room to grow, so that a change costs as much as the cells that it is about.
+A search makes thousands of small changes to many leaves. Here both halves of a cut cell are appended to arrays with
+room to grow, and the whole one is dropped, so that a change costs as much as the cells that it is about. Halves are
+younger than all other cells: among equal bounds, of which there are many before there are data, the widest cells are
+cut first.
 """
 
 from collections.abc import Callable
@@ -69,18 +71,20 @@ class Tree:
     def cut(self, rows: IntArray, side: IntArray, whole: list[int]) -> IntArray:
         """Cut the cells of these rows along a side; between whole numbers for integer controls.
 
-        Returns the rows of both halves, which keep the bound of the whole cell.
+        Returns the rows of all left halves and of all right ones, which keep the bound of the whole cell.
         """
-        new = np.arange(self._count, self._count + len(rows))
-        if self._count + len(rows) > len(self._leaves):
-            self._leaves = self._leaves.take(slice(self._count)).padded(self._count + len(rows))
-        leaves, self._count = self._leaves, self._count + len(rows)
+        start, k = self._count, len(rows)
+        if start + 2 * k > len(self._leaves):
+            self._leaves = self._leaves.take(slice(start)).padded(start + 2 * k)
+        leaves, self._count = self._leaves, start + 2 * k
+        left, right = np.arange(start, start + k), np.arange(start + k, start + 2 * k)
         for values in (leaves.lower, leaves.upper, leaves.bound, leaves.slope, leaves.version):
-            values[new] = values[rows]
+            values[left] = values[right] = values[rows]
+        leaves.bound[rows] = -np.inf  # dropped
         left_end = 0.5 * (leaves.lower[rows, side] + leaves.upper[rows, side])
         right_start = left_end.copy()
         integers = np.isin(side, whole)
         left_end[integers] = np.floor(left_end[integers])
         right_start[integers] = left_end[integers] + 1
-        leaves.upper[rows, side], leaves.lower[new, side] = left_end, right_start
-        return np.concatenate([rows, new])
+        leaves.upper[left, side], leaves.lower[right, side] = left_end, right_start
+        return np.concatenate([left, right])
