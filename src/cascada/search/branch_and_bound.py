@@ -22,7 +22,7 @@ from cascada.search.tree import Tree
 # Cells per batch: few at first, to stay best-first, then this part of those that the search has processed already. So
 # most of the cells of a long search are processed many at a time, which is several times faster for NumPy, and a short
 # one wastes few.
-_FEWEST, _MOST, _SHARE = 32, 1024, 4
+_FEWEST, _MOST, _SHARE = 32, 512, 16
 # The centres of this many of the highest cells are bounded, as points to run next.
 _CENTRES = 32
 # A centre is worth a run if its own bound reaches this part of the way from the best value to the cell's bound.
