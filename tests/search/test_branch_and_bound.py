@@ -10,9 +10,8 @@ from cascada.errors import RefutedError
 from cascada.kernels import SquaredExponential
 from cascada.network import Beliefs, Stage, chain, enclose_network, objective_above, prior_beliefs
 from cascada.problems import Problem, certified
-from cascada.search import Joint, Leaves, SearchBudget, search
-from cascada.search.leaves import halves
-from cascada.space import Domain, Integer, Real
+from cascada.search import Joint, Leaves, ObjectiveBounds, SearchBudget, search
+from cascada.space import Integer, Real
 from cascada.study.certificate import beaten
 
 
@@ -34,7 +33,7 @@ def test_the_bound_holds_whatever_stops_the_search(structure: str, budget: Searc
     problem, beliefs, values = observed(structure, 8)
     best = float(values[:, problem.network.objective_column].max())
     leaves = Leaves.root(problem.network.domain)
-    outcome = search(beliefs, leaves, best, 8, budget, prove=True)
+    outcome = search(ObjectiveBounds(beliefs), leaves, best, 8, budget, prove=True)
     assert outcome.bound >= problem.optimum[1] - 1e-9
     assert outcome.bound >= best
 
@@ -43,7 +42,9 @@ def test_more_cells_never_loosen_the_bound() -> None:
     problem, beliefs, values = observed("controls", 10)
     best = float(values[:, problem.network.objective_column].max())
     bounds = [
-        search(beliefs, Leaves.root(problem.network.domain), best, 10, SearchBudget(cells=n), prove=True).bound
+        search(
+            ObjectiveBounds(beliefs), Leaves.root(problem.network.domain), best, 10, SearchBudget(cells=n), prove=True
+        ).bound
         for n in (10, 100, 1000, 5000)
     ]
     assert np.all(np.diff(bounds) <= 1e-12)
@@ -54,7 +55,7 @@ def test_leaves_and_dropped_cells_cover_the_box() -> None:
     problem, beliefs, values = observed("controls", 25)
     domain = problem.network.domain
     best = float(values[:, problem.network.objective_column].max())
-    outcome = search(beliefs, Leaves.root(domain), best, 25, SearchBudget(cells=1500), prove=True)
+    outcome = search(ObjectiveBounds(beliefs), Leaves.root(domain), best, 25, SearchBudget(cells=1500), prove=True)
     points = np.random.default_rng(1).uniform(domain.lower, domain.upper, (3000, 3))
     inside = np.any(
         np.all((outcome.leaves.lower[:, None] <= points) & (points <= outcome.leaves.upper[:, None]), axis=2), axis=0
@@ -69,7 +70,9 @@ def test_a_taken_point_is_not_suggested() -> None:
     taken: list[bytes] = []
     for _ in range(5):
         leaves = Leaves.root(problem.network.domain)
-        outcome = search(beliefs, leaves, best, 5, SearchBudget(), taken=lambda p: p.tobytes() in taken)
+        outcome = search(
+            ObjectiveBounds(beliefs), leaves, best, 5, SearchBudget(), taken=lambda p: p.tobytes() in taken
+        )
         assert outcome.point is not None
         assert outcome.point.tobytes() not in taken
         taken.append(outcome.point.tobytes())
@@ -80,25 +83,18 @@ def test_a_proof_stops_if_only_runs_lower_the_bound() -> None:
     problem, beliefs, values = observed("chain", 1)
     best = float(values[0, problem.network.objective_column])
     leaves = Leaves.root(problem.network.domain)
-    outcome = search(beliefs, leaves, best, 1, SearchBudget(cells=50_000), prove=True)
+    outcome = search(ObjectiveBounds(beliefs), leaves, best, 1, SearchBudget(cells=50_000), prove=True)
     assert outcome.stopped == "runs"
     assert outcome.cells < 50_000
-
-
-def test_integer_sides_are_cut_between_whole_numbers() -> None:
-    domain = Domain({"n": Integer(1, 8), "x": Real(0, 1)})
-    leaves = Leaves.root(domain)
-    for _ in range(3):
-        leaves = halves(leaves, np.zeros(len(leaves), dtype=np.int64), domain.whole)
-    assert sorted(zip(leaves.lower[:, 0], leaves.upper[:, 0], strict=True)) == [(i, i) for i in range(1, 9)]
-    assert np.all(leaves.lower[:, 1] == 0)
 
 
 def test_a_box_of_single_points_is_exhausted() -> None:
     kernel = certified("chain").network.stages[0].kernel
     network = chain(Stage("f", controls={"n": Integer(0, 1)}, kernel=kernel, norm_bound=1.0))
     beliefs = prior_beliefs(network).append(np.array([[0.0, 0.2], [1.0, 0.4]]))
-    outcome = search(beliefs, Leaves.root(network.domain), 0.4, 2, SearchBudget(), taken=lambda _: True)
+    outcome = search(
+        ObjectiveBounds(beliefs), Leaves.root(network.domain), 0.4, 2, SearchBudget(), taken=lambda _: True
+    )
     assert outcome.point is None
     assert outcome.bound == pytest.approx(0.4, abs=1e-9)
 
@@ -129,8 +125,9 @@ def test_a_run_above_the_bound_is_refuted_by_numbers_in_the_sign_of_the_objectiv
     network = chain(Stage("f", {"x": Real(-2, 2)}, kernel=SquaredExponential(1.0), norm_bound=1e-3, offset=1e6))
     network = network if sign > 0 else network.mirrored()
     beliefs, leaves, best = prior_beliefs(network), Leaves.root(network.domain), sign * 1e6 + 0.25
+    run = np.array([0.0, sign * best])
     with pytest.raises(RefutedError) as e:
-        search(beliefs, leaves, best, 0, SearchBudget(cells=9), prove=True, best_run=np.array([0.0, sign * best]))
+        search(ObjectiveBounds(beliefs, run), leaves, best, 0, SearchBudget(cells=9), prove=True)
     message = re.match(rf"A run gave (\S+), but by the assumptions nothing there {word} (\S+): ", str(e.value))
     assert message is not None
     value, limit = message.groups()

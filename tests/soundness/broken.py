@@ -18,7 +18,7 @@ from cascada.confidence.radius import tight_radius
 from cascada.gp import SeparablePosterior, block_posterior, posterior, separable_posterior
 from cascada.kernels import Stationary
 from cascada.network import beliefs, consistency, prior, run_values, slack
-from cascada.search import branch_and_bound, leaves
+from cascada.search import bounds, leaves
 from cascada.study import model, validation
 from tests.soundness import crowds, extremes, histories, matrices, neighbours, refusals, scales, subsets
 from tests.soundness.harness import Ledger
@@ -198,7 +198,7 @@ BROKEN: tuple[Broken, ...] = (
     Broken(
         "what first-order terms leave of a cell is dropped",
         "extremes",
-        ((cells, "_first_order", lambda _belief, _half, jet: (1.0, np.zeros_like(jet.mean))),),
+        ((cells, "_first_order", lambda _belief, _half, jet, *_: np.zeros_like(jet.mean)),),
         partial(extremes.run, 1, 1),
     ),
     Broken(
@@ -242,7 +242,7 @@ BROKEN: tuple[Broken, ...] = (
         "histories",
         (
             (
-                branch_and_bound,
+                bounds,
                 "objective_above",
                 lambda network, enclosure: enclosure.boxes.lower[:, network.objective_column],
             ),

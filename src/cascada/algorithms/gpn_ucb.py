@@ -14,7 +14,7 @@ from cascada.algorithms.algorithm import Situation, Suggestion
 from cascada.arrays import Array
 from cascada.errors import ArgumentError, RefutedError
 from cascada.network import Beliefs, hallucinated
-from cascada.search import Candidates, Leaves, SearchBudget, ascend, largest, search
+from cascada.search import Candidates, Leaves, ObjectiveBounds, SearchBudget, ascend, largest, search
 
 _MOST_CONTROLS_TO_BRANCH = 6
 _CELLS_WITH_PENDING = 1_000
@@ -76,7 +76,8 @@ class GPNUCB:
         budget = SearchBudget(tolerance=situation.tolerance, cells=cells)
         version = len(situation.data) + len(situation.pending)
         seen = None if len(situation.pending) else situation.best_run  # imagined outputs refute nothing
-        outcome = search(beliefs, leaves, situation.best, version, budget, taken=situation.is_taken, best_run=seen)
+        bounds = ObjectiveBounds(beliefs, seen)
+        outcome = search(bounds, leaves, situation.best, version, budget, taken=situation.is_taken)
         if len(situation.pending):  # bounds from imagined outputs prove nothing: the tree is not kept
             return Suggestion(outcome.point, None, outcome.cells, outcome.stopped, situation.cache)
         return Suggestion(outcome.point, outcome.bound, outcome.cells, outcome.stopped, outcome.leaves)

@@ -19,7 +19,7 @@ from cascada.confidence.regions import Balls, Boxes
 from cascada.errors import ArgumentError
 from cascada.gp.line import predict_on_line
 from cascada.gp.posterior import Posterior, Prediction
-from cascada.gp.rounding import INTERVAL_OFFSET_ROUNDING, NORM_ROUNDING, variance_rounding
+from cascada.gp.rounding import INTERVAL_OFFSET_ROUNDING, NORM_ROUNDING, square_rounding, variance_rounding
 from cascada.kernels.stationary import Stationary
 
 
@@ -181,7 +181,7 @@ class Belief(BeliefBase[Prediction]):
         """The prior sd s of the outputs."""
         return float(np.sqrt(self.kernel.variance))
 
-    @property
+    @cached_property
     def largest_values(self) -> Array:
         """B·s, the largest |f| of every output, (p,)."""
         return self.norm_bound * np.sqrt(self.kernel.variance)
@@ -222,10 +222,36 @@ class Belief(BeliefBase[Prediction]):
 
         d_k(r) ≤ s·sqrt(−φ''(0))·r, so the first never exceeds the derived Lipschitz bound of `kernel.lipschitz_factor`.
         """
-        bound = self.norm_bound * self.kernel.distance(self.kernel.scaled_norm(differences))[..., None]
+        return self.modulus_at(differences, self.kernel.distance(self.kernel.scaled_norm(differences)))
+
+    def modulus_at(self, differences: Array, distance: Array) -> Array:
+        """`modulus` of differences (…, d) whose distance d_k (…) is known."""
+        bound = self.norm_bound * distance[..., None]
         if self.lipschitz is not None:
             bound = np.minimum(bound, self.lipschitz * np.linalg.norm(differences, axis=-1)[..., None])
         return bound * (1.0 + 4 * (differences.shape[-1] + 4) * UNIT_ROUNDOFF)  # the norms are rounded as well
+
+    @cached_property
+    def anchored_by_norm(self) -> bool:
+        """Whether no anchor at a point bounds f there better than μ ± ρσ, up to the jitter.
+
+        |f| ≤ B and f(X) = y imply both, and μ ± ρσ is the sharpest bound that they imply as λ → 0. An anchor says more
+        if the slope is bounded by a given L, if the radius is not ρ_t, or if errors of the outputs widen it.
+        """
+        own = self.lipschitz is None and self.tight and self.joint_radius is None
+        return own and bool(np.all(self.budget <= 1.0001 * self.norm_bound**2))
+
+    @cached_property
+    def mean_norm_above(self) -> Array:
+        """‖w‖ ≥ ‖μ‖ of every output, rounded up, (p,)."""
+        return np.sqrt(self.posterior.spent) * (1 + square_rounding(self.posterior.count))
+
+    @cached_property
+    def derivative_scales(self) -> Array:
+        """sqrt(−φ''(0))/ℓ_j, (d,): the prior sd of ∂_j f over that of f; for kernels with a derivative."""
+        factor = self.kernel.lipschitz_factor
+        assert factor is not None, "asked only for kernels with a derivative"
+        return factor / np.sqrt(self.kernel.variance) / self.kernel.lengthscales(self.posterior.dimension)
 
     @cached_property
     def raw_lipschitz(self) -> Array | None:

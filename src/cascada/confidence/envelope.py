@@ -43,8 +43,10 @@ def anchor_bounds(belief: "Belief", places: Array, values: Boxes, centre: Array,
     size = max(1, _BLOCK_ENTRIES // max(1, len(places) * max(d, p)))
     for i in range(0, n if len(places) else 0, size):
         block = slice(i, i + size)
-        farthest = np.abs(centre[block, None, :] - places) + half[block, None, :]
-        change = belief.modulus(farthest)  # (n, a, p)
+        # Stored with the coordinates first: NumPy is fast along a long last axis only.
+        farthest = np.abs(np.subtract(centre[block].T[:, :, None], places.T[:, None, :], order="C"))
+        farthest += half[block].T[:, :, None]
+        change = belief.modulus(farthest.transpose(1, 2, 0))  # (n, a, p)
         upper[block] = (values.upper + change).min(axis=1)  # eq:ucb_i
         lower[block] = (values.lower - change).max(axis=1)  # eq:lcb_i
     return Boxes(lower, upper).widened()

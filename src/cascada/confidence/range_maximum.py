@@ -17,6 +17,9 @@ def sparse_maxima(values: Array) -> Array:
 
 
 def range_maximum(sparse: Array, low: IntArray, high: IntArray) -> Array:
-    """The maximum of values[low..high], both ends included, for many ranges."""
+    """The maximum of values[low..high], both ends included, for many ranges.
+
+    `sparse` (levels, …, N) may hold the rows of several arrays; the maxima have shape (n, …).
+    """
     level = np.frexp(high - low + 1.0)[1] - 1  # the largest k with 2^k ≤ length
-    return np.maximum(sparse[level, low], sparse[level, high - (1 << level) + 1])
+    return np.maximum(sparse[level, ..., low], sparse[level, ..., high - (1 << level) + 1])

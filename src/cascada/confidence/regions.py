@@ -39,7 +39,7 @@ class Boxes:
         """Half-widths about the rounded midpoints that cover the box, shape (n, d)."""
         centre = self.centre
         half = np.maximum(centre - self.lower, self.upper - centre)
-        return np.where(half > 0, half * (1 + 2 * UNIT_ROUNDOFF), 0.0)
+        return np.fmax(half * (1 + 2 * UNIT_ROUNDOFF), 0.0)  # 0 for empty boxes
 
     @property
     def empty(self) -> BoolArray:

@@ -7,6 +7,7 @@ bounds f over each gap between neighbours as a cell (`cells.cell_bounds`), which
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,8 +28,7 @@ class EnvelopeTable:
     upper: Array  # (N,): f(node) is at most this
     lower: Array  # (N,): f(node) is at least this
     lipschitz: float
-    _highest: Array  # sparse table of the highest values over the gaps, (levels, N − 1)
-    _lowest: Array  # sparse table of minus the lowest values
+    _extremes: Array  # sparse tables of the highest values, and of minus the lowest, over the gaps, (levels, 2, N − 1)
 
     @classmethod
     def of_outputs(cls, belief: Belief, nodes: ArrayLike) -> "tuple[EnvelopeTable, ...]":
@@ -69,53 +69,65 @@ class EnvelopeTable:
         highest, lowest = _peaks(nodes, upper, constant), _peaks(nodes, -lower, constant)
         if gaps is not None:
             highest, lowest = np.minimum(highest, gaps.upper[:, 0]), np.minimum(lowest, -gaps.lower[:, 0])
-        return cls(nodes, upper, lower, constant, sparse_maxima(highest), sparse_maxima(lowest))
+        return cls(nodes, upper, lower, constant, np.stack([sparse_maxima(highest), sparse_maxima(lowest)], axis=1))
 
     def over(self, intervals: Boxes) -> Boxes:
         """Bounds of f over every interval, boxes in ℝ¹."""
         if intervals.lower.shape[1] != 1 or np.any(intervals.empty):
             raise ArgumentError("an envelope table takes intervals that are not empty: boxes of one dimension.")
-        left, right = intervals.lower[:, 0], intervals.upper[:, 0]
-        upper = self._maximum(self.upper, self._highest, left, right)
-        lower = -self._maximum(-self.lower, self._lowest, left, right)
-        return Boxes(lower[:, None], upper[:, None])
+        highest, lowest = self._maxima(intervals.lower[:, 0], intervals.upper[:, 0])
+        return Boxes(-lowest[:, None], highest[:, None])
 
-    def _maximum(self, values: Array, sparse: Array, left: Array, right: Array) -> Array:
-        """The most that f can be over [left, right]: whole gaps, the two cut gaps, and the parts beyond the table."""
+    def _maxima(self, left: Array, right: Array) -> Array:
+        """The most that f and −f can be over [left, right], (2, n): whole gaps, the two cut gaps, beyond the table."""
         first = np.searchsorted(self.nodes, left, side="right") - 1  # the gap that `left` lies in; −1 before the table
         last = np.searchsorted(self.nodes, right, side="left") - 1  # the gap that `right` lies in; N − 1 behind it
-        best = np.maximum(
-            self._part(values, sparse[0], first, left, right), self._part(values, sparse[0], last, left, right)
-        )
+        ends = np.concatenate([left, left]), np.concatenate([right, right])
+        best = self._parts(np.concatenate([first, last]), *ends).reshape(2, 2, len(left)).max(axis=1)
         low, high = first + 1, last - 1  # whole gaps
-        some = low <= high
-        if np.any(some):
-            best[some] = np.maximum(best[some], range_maximum(sparse, low[some], high[some]))
+        some = np.flatnonzero(low <= high)
+        if len(some):
+            best[:, some] = np.maximum(best[:, some], range_maximum(self._extremes, low[some], high[some]).T)
         return best
 
-    def _part(self, values: Array, caps: Array, gap: IntArray, left: Array, right: Array) -> Array:
-        """The most that f can be over the part of [left, right] in this gap: its tent, limited by its cap."""
-        a, b = np.clip(gap, 0, None), np.clip(gap + 1, None, len(self.nodes) - 1)  # equal beyond the table
-        inside = a < b
-        low = np.where(gap >= 0, self.nodes[a], -np.inf)
-        high = np.where(gap + 1 < len(self.nodes), self.nodes[b], np.inf)
-        left, right = np.clip(left, low, high), np.clip(right, low, high)
-        width = self.nodes[b] - self.nodes[a]
-        summit = 0.5 * (width + (values[b] - values[a]) / self.lipschitz)  # from node a
-        peak = 0.5 * (values[a] + values[b] + self.lipschitz * width)
-        near = 4 * np.spacing(np.abs(self.nodes).max())  # rounding may move an end past the summit
-        hit = inside & (summit >= left - self.nodes[a] - near) & (summit <= right - self.nodes[a] + near)
-        tent = np.maximum(self._tent(values, a, b, left), self._tent(values, a, b, right))
-        tent = np.where(hit, np.maximum(tent, peak), tent)
-        if not len(caps):
-            return tent
-        return np.where(inside, np.minimum(tent, caps[np.minimum(a, len(caps) - 1)]), tent)
+    def _parts(self, gap: IntArray, left: Array, right: Array) -> Array:
+        """The most that f and −f can be over the part of [left, right] in a gap, (2, n): its tent, limited by its cap.
 
-    def _tent(self, values: Array, a: IntArray, b: IntArray, z: Array) -> Array:
-        """The envelope at z from nodes a and b."""
-        from_left = values[a] + self.lipschitz * np.abs(z - self.nodes[a])
-        from_right = values[b] + self.lipschitz * np.abs(self.nodes[b] - z)
-        return np.minimum(from_left, from_right)
+        Both at once, because most of the time is NumPy's, per call.
+        """
+        a, b = np.maximum(gap, 0), np.minimum(gap + 1, len(self.nodes) - 1)  # equal beyond the table
+        inside = a < b
+        values, start, end = self._signed, self.nodes[a], self.nodes[b]
+        at_start, at_end, width = values[:, a], values[:, b], end - start
+        low = np.where(gap >= 0, start, -np.inf)
+        high = np.where(gap + 1 < len(self.nodes), end, np.inf)
+        left, right = np.minimum(np.maximum(left, low), high), np.minimum(np.maximum(right, low), high)
+        summit = 0.5 * (width + (at_end - at_start) / self.lipschitz)  # from node a
+        peak = 0.5 * (at_start + at_end + self.lipschitz * width)
+        hit = inside & (summit >= left - start - self._near) & (summit <= right - start + self._near)
+        # The envelope at both ends, from nodes a and b.
+        at_left = np.minimum(
+            at_start + self.lipschitz * np.abs(left - start), at_end + self.lipschitz * np.abs(end - left)
+        )
+        at_right = np.minimum(
+            at_start + self.lipschitz * np.abs(right - start), at_end + self.lipschitz * np.abs(end - right)
+        )
+        tent = np.maximum(at_left, at_right)
+        tent = np.where(hit, np.maximum(tent, peak), tent)
+        caps = self._extremes[0]
+        if not caps.shape[1]:
+            return tent
+        return np.where(inside, np.minimum(tent, caps[:, np.minimum(a, caps.shape[1] - 1)]), tent)
+
+    @cached_property
+    def _signed(self) -> Array:
+        """The most that f and −f can be at the nodes, (2, N)."""
+        return np.stack([self.upper, -self.lower])
+
+    @cached_property
+    def _near(self) -> float:
+        """How far rounding may move an end past a summit."""
+        return 4 * float(np.spacing(np.abs(self.nodes).max()))
 
 
 def _sweep(nodes: Array, values: Array, lipschitz: float) -> Array:

@@ -95,12 +95,8 @@ class Stationary(ABC):
 
         For small r, 1 − φ cancels and the upper bound 1 − φ ≤ ½(−φ''(0))r² is the smaller one.
         """
-        r = np.minimum(np.asarray(r, dtype=np.float64), 1e150)
-        gap = 1.0 - self.profile(r * r) + self.rounding * UNIT_ROUNDOFF
-        if self.curvature is not None:
-            gap = np.minimum(gap, 0.5 * self.curvature * r * r)
-        up = 1.0 + 8 * UNIT_ROUNDOFF
-        return np.where(r > 0, np.sqrt(2.0 * self.variance * gap) * up, 0.0)
+        r2 = _squared(r)
+        return self._distance(np.asarray(r), r2, self.profile(r2))
 
     def remainder(self, r: Array) -> Array | None:
         """R(r), rounded up: |f(c + u) − f(c) − ∇f(c)·u| ≤ ‖f‖·R(‖u/ℓ‖); None if ∇f need not exist.
@@ -110,13 +106,30 @@ class Stationary(ABC):
         """
         if self.curvature is None:
             return None
-        r2 = np.minimum(np.asarray(r, dtype=np.float64), 1e150) ** 2
+        r2 = _squared(r)
+        return self._remainder(r2, *self.profile_and_slope(r2))
+
+    def distance_and_remainder(self, r: Array) -> tuple[Array, Array | None]:
+        """`distance` and `remainder` together: they share φ."""
+        if self.curvature is None:
+            return self.distance(r), None
+        r2 = _squared(r)
         profile, slope = self.profile_and_slope(r2)
+        return self._distance(r, r2, profile), self._remainder(r2, profile, slope)
+
+    def _distance(self, r: Array, r2: Array, profile: Array) -> Array:
+        gap = 1.0 - profile + self.rounding * UNIT_ROUNDOFF
+        if self.curvature is not None:
+            gap = np.minimum(gap, (0.5 * self.curvature) * r2)
+        return np.where(r > 0, np.sqrt(2.0 * self.variance * gap) * (1.0 + 8 * UNIT_ROUNDOFF), 0.0)
+
+    def _remainder(self, r2: Array, profile: Array, slope: Array) -> Array:
+        assert self.curvature is not None, "called only for kernels with a derivative"
         square = 2.0 * (1.0 - profile) + 2.0 * r2 * slope + self.curvature * r2
         square += (4 * self.rounding + 8 * self.curvature * r2) * UNIT_ROUNDOFF
         bound = np.sqrt(self.variance * square)
         if self.second_order_factor is not None:
-            bound = np.minimum(bound, 0.5 * self.second_order_factor * r2)
+            bound = np.minimum(bound, (0.5 * self.second_order_factor) * r2)
         return np.where(r2 > 0, bound * (1.0 + 8 * UNIT_ROUNDOFF), 0.0)
 
     @property
@@ -139,3 +152,8 @@ class Stationary(ABC):
                 f"dimensions; give one number, or one lengthscale per input dimension."
             )
         return np.array(self.lengthscale)
+
+
+def _squared(r: Array) -> Array:
+    """r², without overflow."""
+    return np.minimum(np.asarray(r, dtype=np.float64), 1e150) ** 2

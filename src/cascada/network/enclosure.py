@@ -14,9 +14,9 @@ from typing import Literal
 import numpy as np
 
 from cascada.arrays import Array
-from cascada.confidence import Balls, Belief, Boxes
+from cascada.confidence import Balls, Boxes
 from cascada.confidence.affine import Affine
-from cascada.confidence.cells import cut, enclose
+from cascada.confidence.cells import enclose
 from cascada.errors import RefutedError
 from cascada.gp.rounding import NORM_ROUNDING, OFFSET_ROUNDING
 from cascada.network.beliefs import Beliefs, StageBelief, logarithmic_inputs
@@ -71,9 +71,24 @@ def enclose_stage(stage: StageBelief, cells: Boxes, inputs: Affine | None) -> tu
     """
     if stage.node.stage.known:
         return _known(stage, cells, inputs)
+    modelled = _modelled(stage, cells, inputs)
+    if modelled is None or stage.node.stage.passes:
+        modelled = _with_passed(stage, cells, inputs, modelled)
+    boxes, affine = modelled
+    if (boxes.lower > boxes.upper).any():
+        raise RefutedError(
+            f"stage {stage.node.stage.name!r}: its data leave no possible value at some inputs, so its norm_bound or "
+            f"lipschitz is too small."
+        )
+    return boxes, affine
+
+
+def _with_passed(
+    stage: StageBelief, cells: Boxes, inputs: Affine | None, modelled: tuple[Boxes, Affine | None] | None
+) -> tuple[Boxes, Affine | None]:
+    """All outputs of a stage in their order: the modelled ones, and those that are passed on."""
     boxes: list[Boxes] = []
     affines: list[Affine] = []
-    modelled = _modelled(stage, cells, inputs)
     position = 0
     for output in stage.node.stage.outputs:
         if output in stage.node.stage.passes:
@@ -90,11 +105,6 @@ def enclose_stage(stage: StageBelief, cells: Boxes, inputs: Affine | None) -> tu
         boxes.append(box)
         affines += [affine] if affine is not None else []
     joined = Boxes(np.hstack([box.lower for box in boxes]), np.hstack([box.upper for box in boxes]))
-    if np.any(joined.empty):
-        raise RefutedError(
-            f"stage {stage.node.stage.name!r}: its data leave no possible value at some inputs, so its norm_bound or "
-            f"lipschitz is too small."
-        )
     return joined, Affine.joined(affines) if affines else None
 
 
@@ -108,9 +118,10 @@ def _modelled(stage: StageBelief, cells: Boxes, inputs: Affine | None) -> tuple[
         boxes = stage.belief.region(balls).box_hull().widened()
         affine = None if inputs is None else Affine.of_boxes(boxes, inputs.slope.shape[2])
     else:
-        boxes, affine = enclose(belief, cells, inputs)
-        if inputs is not None:
-            boxes = boxes.intersect(_union(stage, belief, cells, boxes))
+        tables = inputs is not None and bool(stage.tables)
+        boxes, affine = enclose(belief, cells, inputs, None if inputs is None or tables else _WIDE)
+        if tables:
+            boxes = boxes.intersect(_from_tables(stage, cells))
     if not offset.any():
         return boxes, affine
     shifted = Boxes(boxes.lower + offset, boxes.upper + offset).widened()
@@ -129,23 +140,6 @@ def tabulated(stage: StageBelief, cells: Boxes) -> Boxes:
 def _from_tables(stage: StageBelief, cells: Boxes) -> Boxes:
     parts = [table.over(cells) for table in stage.tables]
     return Boxes(np.hstack([part.lower for part in parts]), np.hstack([part.upper for part in parts]))
-
-
-def _union(stage: StageBelief, belief: Belief, cells: Boxes, whole: Boxes) -> Boxes:
-    """Bounds of wide input regions part by part; `whole` are the bounds of each region as one box."""
-    if stage.tables:
-        return _from_tables(stage, cells)
-    wide = np.flatnonzero(belief.kernel.scaled_norm(cells.half) > _WIDE)
-    if not len(wide):
-        return whole
-    some = Boxes(cells.lower[wide], cells.upper[wide])
-    parts = [quarter for half in cut(belief, some, 2) for quarter in cut(belief, half, 2)]
-    every = Boxes(np.concatenate([part.lower for part in parts]), np.concatenate([part.upper for part in parts]))
-    bounds, _ = enclose(belief, every, None)
-    lower, upper = whole.lower.copy(), whole.upper.copy()
-    lower[wide] = bounds.lower.reshape(len(parts), len(wide), -1).min(axis=0)
-    upper[wide] = bounds.upper.reshape(len(parts), len(wide), -1).max(axis=0)
-    return Boxes(lower, upper)
 
 
 def _known(stage: StageBelief, cells: Boxes, inputs: Affine | None) -> tuple[Boxes, Affine | None]:

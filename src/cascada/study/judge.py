@@ -10,7 +10,7 @@ from cascada.errors import RefutedError
 from cascada.network import Beliefs
 from cascada.network.slack import objective_slack
 from cascada.outwards import difference_up
-from cascada.search import Candidates, Leaves, SearchBudget, search
+from cascada.search import Candidates, Leaves, ObjectiveBounds, SearchBudget, search
 from cascada.study.advisor import suggest_with_nothing_pending
 from cascada.study.certificate import Certificate, assumptions, beaten
 from cascada.study.model import Model
@@ -74,8 +74,8 @@ def _bound(model: Model, state: State, settings: Settings, budget: SearchBudget 
     if leaves is None:
         leaves = Leaves.root(state.network.domain)
     wanted = SearchBudget(settings.tolerance or 0.0, cells=_CELLS) if budget is None else budget
-    run = model.best_run
-    outcome = search(beliefs, leaves, best, len(model.data), wanted, prove=True, best_run=run)
+    bounds = ObjectiveBounds(beliefs, model.best_run)
+    outcome = search(bounds, leaves, best, len(model.data), wanted, prove=True)
     if budget is None and not settings.shared:  # a tree that grows with every call does not follow from the log
         model.leaves = outcome.leaves
     _count(model, outcome.cells, started)
