@@ -120,6 +120,18 @@ def test_a_long_text_is_searched_for_addresses_once(part: str) -> None:
     assert without_secrets(part * 200_000 + " ab:/").startswith(part[:2])
 
 
+def test_reasons_are_printed_without_the_secrets_in_them(tmp_path: Path) -> None:
+    lab = Lab(tmp_path)
+    reason = f"no answer of postgresql://lab:{SECRET}@db/recipes"
+    lab.call("fail", *STUDY, "3", reason)
+    assert "lab:***@db" in lab.call("trials", *STUDY).output
+    assert SECRET not in lab.call("trials", *STUDY).output
+    lab.call("report", *STUDY, "-o", "out.html")
+    page = (tmp_path / "out.html").read_text(encoding="utf-8")
+    assert "lab:***@db" in page
+    assert SECRET not in page
+
+
 def secret_files(folder: Path) -> Iterator[str]:
     """Yield the names of the files of a folder that contain the secret, in their names or in their content."""
     for path in folder.rglob("*"):
