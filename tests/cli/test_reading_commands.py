@@ -206,3 +206,14 @@ def test_a_damaged_store_is_reported_as_one(tmp_path: Path) -> None:
     path.write_bytes(content[: len(content) // 2 // 4096 * 4096])
     for arguments in (("status", "--study", "alloy"), ("ask", "--study", "alloy")):
         check_refused(call(arguments, f"sqlite:///{path}"), "its file is damaged")
+
+
+def test_a_store_whose_mode_cannot_be_changed_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "alloy.db"
+    Study.open(f"sqlite:///{path}", "alloy", CHAIN).close()
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("PRAGMA journal_mode=DELETE")  # as after a backup by another program
+        other.execute("BEGIN IMMEDIATE")
+        monkeypatch.setattr("time.sleep", lambda _: None)
+        monkeypatch.setattr("cascada.store.connection.WAIT", 0.01)
+        check_refused(call(("ask", "--study", "alloy"), f"sqlite:///{path}"), "another process holds it")

@@ -19,9 +19,11 @@ from cascada.network import Network, Stage, chain
 from cascada.process import Process
 from cascada.space import Integer, Real
 from cascada.store.database import Store
+from cascada.store.trial import Trial
 from cascada.study import Study
 from cascada.study.log_file import exported, import_log
 from cascada.study.state import State
+from cascada.study.validation import Rules
 from tests.network.cases import X, Y, stage, truth
 from tests.study.conftest import Clock
 from tests.study.test_one_log import WRONG, filled
@@ -679,3 +681,20 @@ def test_defaults_may_be_given_by_name_or_as_objects(tmp_path: Path, first: Any,
     url = f"sqlite:///{tmp_path}/studies.db"
     Study.open(url, "alloy", CHAIN, **first)
     assert Study.open(url, "alloy", CHAIN, **again).trials == ()
+
+
+def test_what_was_observed_of_a_trial_is_not_mixed_up_with_a_trial_of_another_thread() -> None:
+    class Shared(Rules):
+        """The rules of a study and of its branch; a thread of the branch is always the last that used them."""
+
+        @property
+        def _last(self) -> Any:
+            return Trial(7, {"x": 0.0}), []
+
+        @_last.setter
+        def _last(self, value: Any) -> None: ...
+
+    rules, old = Shared(CHAIN), Trial(0, {"x": 1.0}, {"f": (0.5,)})
+    rules.remember(old)
+    with pytest.raises(ContradictionError, match="for the same inputs in trial 0"):
+        rules.check_repeats(Trial(1, {"x": 1.0}, {"f": (0.6,)}), [old])

@@ -232,3 +232,26 @@ def test_evidence_is_still_evidence_after_a_selection() -> None:
     assert study.certificate().kind == "refuted"
     assert study.model.runs is not None
     assert set(evidence) <= {refutation.reason for refutation in study.state.refutations}
+
+
+@pytest.mark.usefixtures("few")
+def test_a_bound_that_was_refuted_and_enlarged_proves_nothing_after_a_selection(tmp_path: Path) -> None:
+    network = chain(Stage("f", controls=X, kernel=SE, norm_bound=5.0))
+    url = f"sqlite:///{tmp_path}/studies.db"
+    study = Study.open(url, "steep", network, on_violation="enlarge")
+    # Two runs that are close to each other refute the bound, and a selection leaves one of them out.
+    steep = [({"x": -1.0}, {"f": math.sin(-1.0) + 0.3}, "run"), ({"x": -1.03}, {"f": math.sin(-1.03)}, "run")]
+    first, later = (
+        [({"x": x}, {"f": math.sin(x)}, "run") for x in np.linspace(low, high, count).tolist()]
+        for low, high, count in ((-2, 2, 8), (-1.9, 1.95, 25))
+    )
+    study.add_trials([*steep, *first])
+    assert study.certificate().kind == "estimated"
+    study.add_trials(later)
+    certificate = study.certificate()
+    assert certificate.runs_used is not None
+    assert certificate.kind == "estimated"
+    study.close()
+    again = Study.open(url, "steep", network)
+    assert again.certificate().kind == "estimated"
+    again.close()

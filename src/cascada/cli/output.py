@@ -9,8 +9,8 @@ from typing import Any
 
 import typer
 
+from cascada.cli.terminal import shown
 from cascada.network import Network
-from cascada.printable import printable, shortened
 from cascada.study import Result, Trial
 from cascada.study.result import SENTENCES
 
@@ -86,9 +86,9 @@ def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
     table = Table(box=None, pad_edge=False)
     for heading in headings:
-        table.add_column(shortened(printable(heading), _LONGEST_CELL))
+        table.add_column(shown(heading, _LONGEST_CELL))
     for row in rows:
-        table.add_row(*(shortened(printable(cell), _LONGEST_CELL) for cell in row))
+        table.add_row(*(shown(cell, _LONGEST_CELL) for cell in row))
     width = None if sys.stdout.isatty() else 10_000
     Console(width=width, markup=False, emoji=False, highlight=False).print(table)
 

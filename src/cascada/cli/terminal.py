@@ -2,21 +2,27 @@
 
 import typer
 
-from cascada.printable import LONGEST_LINE, one_line, printable, shortened
+from cascada.printable import LONGEST_LINE, LONGEST_MESSAGE, one_line, printable, shortened
 
 
 def say(text: str, *, err: bool = False) -> None:
     """Print some lines of text, on standard error if `err`."""
-    lines = printable(_without_secrets(text)).split("\n")
-    typer.echo("\n".join(shortened(line, LONGEST_LINE) for line in lines), err=err)
+    typer.echo("\n".join(shown(line, LONGEST_LINE) for line in text.split("\n")), err=err)
+
+
+def shown(text: str, most: int) -> str:
+    """A text as it is printed, with at most so many characters."""
+    return shortened(printable(_without_secrets(text, most)), most)
 
 
 def message(text: str) -> str:
     """An error message as one short line."""
-    return one_line(_without_secrets(text))
+    return one_line(_without_secrets(text, LONGEST_MESSAGE))
 
 
-def _without_secrets(text: str) -> str:
+def _without_secrets(text: str, most: int) -> str:
+    """The text without secrets. Of a long one, only a part that is longer than what will be shown of it."""
+    text = shortened(text, 10 * most)
     if not any(part in text for part in ("@", "=", ":/")):
         return text
     from cascada.store.address import without_secrets  # imports SQLAlchemy, which takes time

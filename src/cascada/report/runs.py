@@ -17,7 +17,8 @@ def columns(network: Network) -> list[str]:
 def row(network: Network, trial: Trial, corrections: Sequence[str] = ()) -> list[Any]:
     """Return one run in the order of the columns; None for missing outputs.
 
-    Its state says why it failed, and what was corrected.
+    Its state says why it failed, and what was corrected. What a program or a person wrote may hold addresses: people
+    mail reports.
     """
     outputs = [
         trial.outputs[node.stage.name][j] if node.stage.name in trial.outputs else None
@@ -25,6 +26,10 @@ def row(network: Network, trial: Trial, corrections: Sequence[str] = ()) -> list
         for j in range(len(node.stage.outputs))
     ]
     state = "; ".join([f"{trial.state}: {trial.reason}" if trial.reason else trial.state, *corrections])
+    if trial.reason or corrections:
+        from cascada.store.address import without_secrets  # imports SQLAlchemy, which takes time
+
+        state = without_secrets(state)
     return [trial.number, state, *(trial.controls[name] for name in network.controls), *outputs]
 
 

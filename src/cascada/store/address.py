@@ -38,12 +38,16 @@ _PUBLIC = frozenset(
         "user",
     ]
 )
-# A password may hold spaces and quotation marks: up to the last @ of a line everything may belong to it.
-# One slash: an address that was taken for the path of a file.
-_IN_TEXT = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]+:/+(?:[^\n]*@)?[^\s'\"`<>]*")
+# The beginning of an address. One slash: an address that was taken for the path of a file.
+_BEGIN = re.compile(r"(?<![A-Za-z0-9+.\-])[A-Za-z0-9+.\-]{2,}:/")
+_END = re.compile(r"[^\s'\"`<>]*")
 # What a driver or a user may write without a scheme: user:password@host, and password=… of a connection.
-_USER = re.compile(r"(?<![\w/:])([\w.%+\-]+):[^\s@/:]+@(?=[\w\[])")
-_PASSWORD = re.compile(r"(?i)((?:\b\w*(?:password|passwd|pwd)|[?&]\w*(?:pass|secret|token|key)\w*)=)[^\s&'\")]+")
+_USER = re.compile(r"(?<![\w.%+\-])([\w.%+\-]+):[^\s@/:]+@(?=[\w\[])")
+_PASSWORD = re.compile(
+    r"(?i)((?:\b\w*(?:password|passwd|pwd)\s*|[?&]\w*(?:pass|secret|token|key)\w*)=\s*)"
+    r"(?:'(?:[^'\\\n]|\\.)*'|\"[^\"\n]*\"|[^\s&'\")]+)"
+)
+_DOUBTFUL = frozenset("@=:?&")  # in a parameter: another one, or a password, may begin there
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*(?=:)")
 
 
@@ -91,7 +95,7 @@ def printable_url(url: Any) -> str:
     if _is_doubtful(parsed):
         return _scheme_of(text)
     shown = [
-        f"{key}={quote(value) if key in _PUBLIC and '@' not in value else _HIDDEN}"
+        f"{key}={quote(value) if key in _PUBLIC and not _DOUBTFUL & set(value) else _HIDDEN}"
         for key, values in parsed.query.items()
         for value in ((values,) if isinstance(values, str) else values)
     ]
@@ -103,7 +107,8 @@ def printable_url(url: Any) -> str:
 
 def without_secrets(text: str) -> str:
     """A text in which every address is as `printable_url` prints it, and parts of one have no password."""
-    text = _IN_TEXT.sub(_printed, text) if ":/" in text else text
+    if ":/" in text:
+        text = "\n".join(map(_printed_line, text.split("\n")))
     return _PASSWORD.sub(rf"\1{_HIDDEN}", _USER.sub(rf"\1:{_HIDDEN}@", text))
 
 
@@ -113,11 +118,24 @@ def error_text(error: BaseException) -> str:
     return one_line(without_secrets(text))
 
 
-def _printed(found: "re.Match[str]") -> str:
-    address = found[0].rstrip(".,;:)]}")
+def _printed_line(line: str) -> str:
+    """A line with its addresses as they may be printed, in time in proportion to its length."""
+    parts, at = [], 0
+    last = line.rfind("@")
+    while (found := _BEGIN.search(line, at)) is not None:
+        # A password may hold spaces and quotation marks: up to the last @ of a line everything may belong to it.
+        begin = max(found.end(), last + 1)
+        end = begin + len(_END.match(line, begin)[0])  # type: ignore[index]  # it matches anything
+        parts += [line[at : found.start()], _printed(line[found.start() : end])]
+        at = end
+    return "".join([*parts, line[at:]])
+
+
+def _printed(text: str) -> str:
+    address = text.rstrip(".,;:)]}")
     whole = address if "://" in address else address.replace(":/", "://", 1)
     shown = printable_url(whole)
-    return (address if shown == whole else shown) + found[0][len(address) :]
+    return (address if shown == whole else shown) + text[len(address) :]
 
 
 def _parsed(url: Any) -> sa.URL | None:
@@ -130,7 +148,9 @@ def _parsed(url: Any) -> sa.URL | None:
 def _is_doubtful(url: sa.URL) -> bool:
     """Whether a part of an address other than its password may hold the password."""
     if url.get_backend_name() == "sqlite" and url.host is None and url.username is None:
-        return False  # a path
+        return (
+            "@" in (path := url.database or "") and ":/" in path
+        )  # a path, or a text in which another address follows
     user, host, database = url.username or "", url.host or "", url.database or ""
     return "@" in host or any(c in user for c in "@:/") or any(c in database for c in "@=:")
 

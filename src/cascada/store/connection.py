@@ -145,10 +145,10 @@ def _connected(engine: sa.Engine, until: float, unseen: bool) -> sa.Connection:
 
 @contextmanager
 def translated_errors(what: str) -> Iterator[None]:
-    """Translate `SQLAlchemyError` into `StoreError`."""
+    """Translate `SQLAlchemyError`, and errors of SQLite's driver where it is used directly, into `StoreError`."""
     try:
         yield
-    except sa.exc.SQLAlchemyError as error:
+    except (sa.exc.SQLAlchemyError, sqlite3.Error) as error:
         cause = str(getattr(error, "orig", None) or error).strip().splitlines()
         said = without_secrets(cause[0]) if cause else type(error).__name__
         meant = next((text for key, text in _MEANINGS.items() if key in said), said)

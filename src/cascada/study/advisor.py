@@ -65,7 +65,7 @@ def situation(model: Model, state: State, settings: Settings, pending: Sequence[
     best = state.best_value
     # A gap that may not stop the study, or is judged by other beliefs, is no reason to stop searching. Nor may the
     # points of a shared study depend on the tolerance of one process.
-    blind = settings.shared or state.network.estimated or (bool(model.enlarged) and not settings.stop_on_estimated)
+    blind = settings.shared or state.network.estimated or (model.estimated and not settings.stop_on_estimated)
     return Situation(
         beliefs=model.acting,
         data=model.data,

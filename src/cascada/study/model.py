@@ -83,7 +83,15 @@ class Model:
     @property
     def kind(self) -> Literal["proven", "estimated", "refuted"]:
         """The kind of gap that these beliefs support."""
-        return "refuted" if self.evidence() else "estimated" if self.calibrated or self.enlarged else "proven"
+        return "refuted" if self.evidence() else "estimated" if self.estimated else "proven"
+
+    @property
+    def estimated(self) -> bool:
+        """Whether the beliefs rest on estimates: nothing is proven then."""
+        # Runs that a selection leaves out may have refuted a bound, which was enlarged then: the selection shows no
+        # trace of it.
+        unseen = self.runs is not None and self._settings.on_violation == "enlarge"
+        return self.calibrated is not None or bool(self.enlarged) or unseen
 
     @property
     def runs(self) -> int | None:

@@ -272,9 +272,10 @@ class Rules:
         The key is in user units: two settings of a logarithmic control can share one floating-point logarithm, and
         their outputs may differ.
         """
-        if self._last[0] is not trial:  # which is checked first, and remembered then
-            self._last = trial, list(self._observed(trial))
-        return self._last[1]
+        last = self._last  # read once: a study and its branch share these rules, and may be used by two threads
+        if last[0] is not trial:  # which is checked first, and remembered then
+            self._last = last = trial, list(self._observed(trial))
+        return last[1]
 
     def _observed(self, trial: Trial) -> Iterator[_Observation]:
         if not trial.outputs:
