@@ -15,18 +15,19 @@ __all__ = ["FULL", "unwritten", "whole_file", "write_whole"]
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
-def write_whole(path: Path, text: str, *, new: bool = False) -> None:
+def write_whole(path: Path, text: str, *, new: bool = False, private: bool = False) -> None:
     """Write text in UTF-8 with the line ends that it has; `OSError` if it cannot be written, see `whole_file`."""
-    with whole_file(path, new=new) as file:
+    with whole_file(path, new=new, private=private) as file:
         file.write(text.encode("utf-8"))
 
 
 @contextmanager
-def whole_file(path: Path, *, new: bool = False) -> Iterator[BinaryIO]:
+def whole_file(path: Path, *, new: bool = False, private: bool = False) -> Iterator[BinaryIO]:
     """A file to write to, which takes its place at `path` when the block ends, and never if it raises.
 
     The file before keeps its permissions, and a symbolic link stays one. `new`: raise `FileExistsError` if there is a
-    file. What is not a file (a pipe, a terminal, `/dev/stdout`) is written to as it is.
+    file. `private`: only its owner may read a file that was not there before. What is not a file (a pipe, a terminal,
+    `/dev/stdout`) is written to as it is.
     """
     if new and os.path.lexists(path):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
@@ -35,7 +36,7 @@ def whole_file(path: Path, *, new: bool = False) -> Iterator[BinaryIO]:
             yield stream
         return
     target = Path(os.path.realpath(path))
-    temporary, descriptor = _created_beside(target)
+    temporary, descriptor = _created_beside(target, 0o600 if private else 0o666)
     try:
         with os.fdopen(descriptor, "wb") as file:
             yield file
@@ -79,14 +80,14 @@ def _is_stream(path: Path) -> bool:
         return False
 
 
-def _created_beside(target: Path) -> tuple[Path, int]:
-    """A new empty file in the same folder, with the permissions of a new file, and its descriptor."""
+def _created_beside(target: Path, mode: int) -> tuple[Path, int]:
+    """A new empty file in the same folder, with these permissions less those of the umask, and its descriptor."""
     for number in count():
         # Short, as the target's name may have the greatest length; with a dot, as listings need not show it.
         temporary = target.with_name(f".{target.name[:50]}.{os.getpid()}-{number}")
         with suppress(FileExistsError):
             flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)
-            return temporary, os.open(temporary, flags, 0o666)
+            return temporary, os.open(temporary, flags, mode)
     raise AssertionError("unreachable")
 
 

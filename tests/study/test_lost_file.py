@@ -172,7 +172,9 @@ def test_a_folder_that_is_gone_leaves_the_working_folder_for_the_rescue(
 
     with pytest.raises(StoreError, match=r"is not there any more.*were written to"):
         opened(path).optimise([lambda x: 0.1 * x, g], budget=1, progress=False)
-    assert rescued(tmp_path / "alloy.db.rescued.jsonl")[-1]["kind"] == "told"
+    kept = tmp_path / "alloy.db.rescued.jsonl"
+    assert rescued(kept)[-1]["kind"] == "told"
+    assert kept.stat().st_mode & 0o077 == 0, "the store may have been private"
 
 
 def test_a_store_that_is_whole_needs_no_rescue(path: Path) -> None:

@@ -55,7 +55,7 @@ def _written(place: Path, text: str) -> Path | None:
         for number in count(1):
             path = folder / f"{place.name}.rescued{'' if number == 1 else f'-{number}'}.jsonl"
             try:
-                write_whole(path, text, new=True)
+                write_whole(path, text, new=True, private=True)  # the store may be private, too
             except FileExistsError:
                 continue
             except OSError:
