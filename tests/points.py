@@ -4,10 +4,11 @@
     python -m tests.points check  [--cases TEXT] [--jobs 2] [--kinds memory,sqlite,postgresql] [--url URL]
 
 `record` writes tests/data/points.json. It keeps finished cases in build/points.jsonl, so that an interrupted recording
-goes on where it stopped. The file in the repository has the cases of tests/test_points.py; before a change that must
-keep all points, all cases are recorded (an hour and a half on two cores), and checked after it. `check` runs the same cases with the present code, prints every difference and exits with 1 if
-there is one. A case is "problem/algorithm/seed"; `--cases` selects those that contain one of the given texts, separated
-by commas: `--cases certified,drop-wave/gpn_ei`.
+goes on where it stopped. The file in the repository has the cases of tests/test_points.py. Before a change that must
+keep all points, all cases are recorded (more than an hour on two cores); they are checked after it. `check` runs the
+same cases with the present code, prints every difference and exits with 1 if there is one. A case is
+"problem/algorithm/seed"; `--cases` selects those that contain one of the given texts, separated by commas: `--cases
+certified,drop-wave/gpn_ei`.
 
 A case runs the process by ask and tell until `MOST` suggestions follow the initial design (which only networks without
 norm bounds have), and then asks for the certificate. A slow case has fewer suggestions, but at least `LEAST`; the file
