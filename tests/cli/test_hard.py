@@ -90,7 +90,7 @@ def test_the_documentation_contains_the_text_output():
         ("--depth 0", "--depth, --dim and --layer-width must be 1 or more; got 0, 1 and none"),
         ("--layer-width 2", "later layers of a chain have one input"),
         ("--nu 0.5", "need nu ≥ 1"),
-        ("--nu nan", "nu must be a finite number above 0; got nan"),
+        ("--nu 0", "nu must be a finite number above 0; got 0"),
         ("--lengthscale -1", "lengthscale must be a finite number above 0"),
         ("--u 0.2", "u_tilde must lie below u"),
         ("--norm-bound 1", "condition 2 of thm:hard_chain"),
@@ -104,6 +104,12 @@ def test_invalid_options_exit_with_code_2_and_one_line(arguments, complaint):
     assert result.exit_code == 2
     assert complaint in result.stderr
     assert len(result.stderr.splitlines()) == 1
+
+
+def test_a_number_that_is_none_exits_with_code_2_and_names_its_option():
+    result = CliRunner().invoke(app, ["hard", "--nu", "nan"])
+    assert result.exit_code == 2
+    assert "Invalid value for '--nu': it must be a number; got 'nan'." in result.stderr
 
 
 @pytest.mark.parametrize("kind", ["png", "pdf"])

@@ -8,7 +8,7 @@ from tests.fuzz.inputs import KINDS, SECRET, Case, case
 from tests.fuzz.lab import RED, Lab
 from tests.thorough import THOROUGH
 
-COUNT = 10_000 if THOROUGH else 250
+COUNT = 10_000 if THOROUGH else 100
 
 
 @pytest.fixture(scope="module")
