@@ -17,7 +17,7 @@ from tests.old_stores import FOLDER, MAKERS, PROCESSES, VERSION, asked, in_words
 EXPECTED: dict[str, Any] = json.loads((FOLDER / "expected.json").read_text(encoding="utf-8"))
 EXACT: bool = EXPECTED["environment"] == environment()
 # Elsewhere, bounds differ in their last digits; estimated ones, which follow from a fit, by up to 0.02 %.
-# A bound may be rounded otherwise than by the code that wrote the stores; the points that follow from it may not differ.
+# A bound may be rounded otherwise than by the code that wrote the stores; the points that follow may not differ.
 BOUNDS, POINTS = (1e-14, 0.0) if EXACT else (1e-3, 1e-6)
 
 
