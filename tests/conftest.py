@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from tests.store.servers import Server, new_database, postgres_server
+from tests.store.servers import Server, drop_database, new_database, postgres_server
 from tests.thorough import examples
 
 # The same examples in every run, and no deadline, which would depend on how busy the machine is.
@@ -93,6 +93,8 @@ def server() -> Iterator[Server]:
 
 
 @pytest.fixture
-def postgres_url(server: Server) -> str:
-    """Return the URL of an empty database."""
-    return new_database(server.url)
+def postgres_url(server: Server) -> Iterator[str]:
+    """Yield the URL of an empty database."""
+    url = new_database(server.url)
+    yield url
+    drop_database(url)

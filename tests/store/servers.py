@@ -58,6 +58,9 @@ class Server:
         self.start()
 
 
+_ROOM = 2**30  # bytes for a server and its databases
+
+
 @contextmanager
 def postgres() -> Iterator[str]:
     """Run a server and yield its URL."""
@@ -72,7 +75,10 @@ def postgres_server() -> Iterator[Server]:
     need_module("psycopg", "postgres")
     if binaries is None:
         missing("initdb", "apt install postgresql")
-    folder = Path(tempfile.mkdtemp(prefix="cascada-postgres-"))
+    # A database is a thousand files: in memory, creating and dropping hundreds of them saves a minute.
+    memory = Path("/dev/shm")
+    roomy = os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > _ROOM
+    folder = Path(tempfile.mkdtemp(prefix="cascada-postgres-", dir=memory if roomy else None))
     other: dict[str, Any] = {}
     if os.getuid() == 0:  # PostgreSQL does not run as root
         try:
@@ -102,6 +108,15 @@ def new_database(url: str) -> str:
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {name}")
     return url.removesuffix("postgres") + name
+
+
+def drop_database(url: str) -> None:
+    """Drop a database that a test has done with; connections to it are closed."""
+    import psycopg  # type: ignore[import-not-found, unused-ignore]
+
+    server, _, name = url.rpartition("/")
+    with psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
+        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 def _wait(server: subprocess.Popen[bytes], port: int, log: Path) -> None:
