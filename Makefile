@@ -46,7 +46,7 @@ TESTS := $(BIN)/python -m pytest -n 3 --dist worksteal -q
 check: lint ## lint, types and the quick tests (80 seconds)
 	$(TESTS) -m 'not slow'
 
-test: lint postgresql compiler chromium ## lint, types and every test (nine minutes)
+test: lint postgresql compiler chromium ## lint, types and every test (eight minutes)
 	$(TESTS)
 
 # The server that some tests start for themselves, on a port of their own.
