@@ -76,9 +76,10 @@ def _of_result(result: Result, case: Case) -> list[str]:
     if result.exit_code:
         lines = result.stderr.splitlines()
         framed = any(line.startswith("╭") for line in lines)
-        asked = case.kind == "outputs" or "delete" in case.arguments[:1]
-        # Typer's test runner echoes what a question is answered with, which a terminal or a pipe does not.
-        if not said.strip() or (len(said) > _LONGEST and not asked):
+        # Typer's test runner echoes what the question of `delete` is answered with; a terminal or a pipe does not.
+        echoed = "delete" in case.arguments[:1]
+        asked = case.kind == "outputs" or echoed
+        if not said.strip() or (len(said) > _LONGEST and not echoed):
             found.append(f"its error has {len(said)} characters")
         elif not framed and not asked and (len(lines) != 1 or not lines[0].startswith("cascada: ")):
             found.append(f"its error is not one line: {result.stderr:.300}")
