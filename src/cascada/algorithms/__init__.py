@@ -9,6 +9,7 @@ from cascada.algorithms.cucb import CUCB
 from cascada.algorithms.expected_improvement import ExpectedImprovement
 from cascada.algorithms.gp_ucb import GPUCB
 from cascada.algorithms.gpn_ei import GPNEI
+from cascada.algorithms.gpn_mixed import GPNMixed
 from cascada.algorithms.gpn_ucb import GPNUCB
 from cascada.algorithms.non_adaptive import NonAdaptive
 from cascada.algorithms.optimistic_improvement import OptimisticImprovement
@@ -16,7 +17,8 @@ from cascada.algorithms.random_search import RandomSearch
 from cascada.errors import ArgumentError
 
 NAMES: dict[str, type[Any]] = {
-    "auto": GPNUCB,
+    "auto": GPNMixed,
+    "gpn_mixed": GPNMixed,
     "gpn_ucb": GPNUCB,
     "gpn_ei": GPNEI,
     "non_adaptive": NonAdaptive,
@@ -59,6 +61,7 @@ __all__ = [
     "Algorithm",
     "CascadedEI",
     "ExpectedImprovement",
+    "GPNMixed",
     "NonAdaptive",
     "OptimisticImprovement",
     "RandomSearch",

@@ -27,7 +27,7 @@ from cascada.store.journal import Transaction
 from cascada.store.study_name import checked_name
 from cascada.store.summary import StudySummary, damage_reported, last_description, summarised
 from cascada.study.follower import Follower
-from cascada.study.settings import OnViolation, Settings, resolved_name
+from cascada.study.settings import AUTOMATIC, OnViolation, Settings, resolved_name, stored_name
 from cascada.study.state import State
 from cascada.study.study import Study
 
@@ -85,6 +85,8 @@ def open_study(
             raise store.missing(name)
         with damage_reported(name):
             stored = None if found is None else last_description(name, found[1])[1]
+        if stored is not None and algorithm == "auto" and with_names(stored["settings"])["algorithm"] in AUTOMATIC:
+            algorithm = None  # the stored one
         settings = dict(SETTINGS if stored is None else stored["settings"])
         settings |= {key: value for key, value in given.items() if value is not None}
         if algorithm is not None:
@@ -105,7 +107,7 @@ def open_study(
             settings["algorithm"] = resolved_name(settings["algorithm"], network)
         with damage_reported(name):
             description = describe(network, settings)
-        options = study_options(settings, algorithm, calibration)
+        options = study_options(settings, network, algorithm, calibration)
         options |= {"tolerance": tolerance, "stop_on_estimated": stop_on_estimated}
         validated = Settings.of(network, **options, shared=True)  # before anything is written
         if found is None:
@@ -141,7 +143,10 @@ def _described_algorithm(algorithm: str | Algorithm, stored: Mapping[str, Any] |
 
 
 def study_options(
-    settings: Mapping[str, Any], algorithm: str | Algorithm | None = None, calibration: Calibration | None = None
+    settings: Mapping[str, Any],
+    network: Network,
+    algorithm: str | Algorithm | None = None,
+    calibration: Calibration | None = None,
 ) -> dict[str, Any]:
     """The options of `Settings.of` from those of a description."""
     options = dict(settings)
@@ -149,6 +154,8 @@ def study_options(
         options["algorithm"] = algorithm
     elif not isinstance(options["algorithm"], str) or options["algorithm"] not in NAMES:
         options["algorithm"] = ForeignAlgorithm(options["algorithm"])
+    else:
+        options["algorithm"] = stored_name(options["algorithm"], network)
     stored = options["calibration"]
     if calibration is None and stored is not None:
         try:
@@ -182,7 +189,7 @@ def _differences(stored: Mapping[str, Any], description: Mapping[str, Any], netw
     for settings in (old["settings"], new["settings"]):
         settings |= with_names(settings)
         if isinstance(settings["algorithm"], str):
-            settings["algorithm"] = resolved_name(settings["algorithm"], network)
+            settings["algorithm"] = stored_name(settings["algorithm"], network)
     return differences(old, new)
 
 
@@ -215,7 +222,7 @@ def follow(store: Store, name: str, networks: Sequence[Network] = ()) -> Followe
         same = (network for network in either if not differences(stored, describe(network, settings)))
         network = next(same, None) or network_from(stored)
         state = State.empty(network).replayed(events)
-        options = study_options(settings)
+        options = study_options(settings, network)
         return Follower(journal, state, Settings.of(network, **options, shared=True), events[-1], name=name)
 
 

@@ -89,7 +89,7 @@ def _described(description: Any, network: Network | None) -> Network:
     algorithm = settings["algorithm"]
     if isinstance(algorithm, str) and algorithm not in NAMES and not _FOREIGN.fullmatch(algorithm):
         raise StoreError(f"algorithm must be one of {', '.join(NAMES)}, or 'module:Class'; got {algorithm!r:.100}")
-    Settings.of(made, **study_options(settings))  # validates them
+    Settings.of(made, **study_options(settings, made))  # validates them
     return made
 
 

@@ -113,7 +113,19 @@ def resolved_name(algorithm: str, network: Network) -> str:
 
     Without norms nothing can be proven, and another algorithm finds better settings: docs/choosing.md.
     """
-    return ("gpn_ei" if network.estimated else "gpn_ucb") if algorithm == "auto" else algorithm
+    return ("gpn_ei" if network.estimated else "gpn_mixed") if algorithm == "auto" else algorithm
+
+
+def stored_name(algorithm: str, network: Network) -> str:
+    """The name of the algorithm that "auto" stands for in a store; any other name as it is.
+
+    Only version 0.1.0 stored "auto". Its studies keep the algorithm with which they began.
+    """
+    return "gpn_ucb" if algorithm == "auto" and not network.estimated else resolved_name(algorithm, network)
+
+
+#: Names that "auto" stands for, or has stood for. A study that is stored with one of them may be opened with "auto".
+AUTOMATIC = ("auto", "gpn_mixed", "gpn_ucb", "gpn_ei")
 
 
 def resolved(algorithm: str | Algorithm, network: Network) -> Algorithm:
