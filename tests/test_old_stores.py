@@ -66,8 +66,9 @@ def test_an_old_study_has_the_same_certificate(url: str, name: str) -> None:
     assert certificate.gap == close_to(expected["gap"], BOUNDS)
 
 
-def test_an_old_study_suggests_the_same_point(url: str, name: str) -> None:
-    study, expected = cd.Study.open(url, name), EXPECTED["stores"][name]
+@pytest.mark.parametrize("algorithm", [None, "auto"])
+def test_an_old_study_suggests_the_same_point(url: str, name: str, algorithm: str | None) -> None:
+    study, expected = cd.Study.open(url, name, algorithm=algorithm), EXPECTED["stores"][name]
     made = asked(study, len(expected["trials"]))
     assert len(made) == len(expected["next"])
     for got, wanted in zip(made, expected["next"], strict=True):

@@ -11,6 +11,7 @@ from cascada.algorithms import (
     NAMES,
     Algorithm,
     CascadedEI,
+    GPNMixed,
     RandomSearch,
     Situation,
     Suggestion,
@@ -347,7 +348,7 @@ def test_an_algorithm_object_or_a_class_of_a_module_is_accepted() -> None:
 @pytest.mark.parametrize(
     ("algorithm", "message"),
     [
-        ("magic", "one of auto, gpn_ucb, .*random_search.*, or 'module:Class'; got 'magic'"),
+        ("magic", "one of auto, gpn_mixed, gpn_ucb, .*random_search.*, or 'module:Class'; got 'magic'"),
         ("no_such_module:Class", "algorithm 'no_such_module:Class' could not be imported: No module named"),
         ("cascada.algorithms:Nothing", "could not be imported: .*has no attribute 'Nothing'"),
         (":RandomSearch", "could not be imported"),
@@ -377,6 +378,6 @@ class _ClaimingSubclass(GPNUCB):
     certifies = True
 
 
-def test_only_bounds_of_gpn_ucb_itself_serve_as_certificates() -> None:
-    assert [type(a) for a in ALGORITHMS if bound_certifies(a)] == [GPNUCB, GPNUCB]
+def test_only_bounds_of_gpn_ucb_serve_as_certificates() -> None:
+    assert [type(a) for a in ALGORITHMS if bound_certifies(a)] == [GPNMixed, GPNUCB, GPNUCB]
     assert not any(bound_certifies(a) for a in (_Subclass(), _Claims(), _ClaimingSubclass()))

@@ -286,7 +286,7 @@ def test_known_stages_and_stages_with_their_own_functions_are_optimised() -> Non
         ({"budget": True}, "budget must be a whole number ≥ 1; got True"),
         ({"budget": "many"}, "budget must be a whole number ≥ 1; got 'many'"),
         ({"budget": 5, "tolerance": -1.0}, "tolerance must be a number of at least 0"),
-        ({"budget": 5, "algorithm": "magic"}, "algorithm must be one of auto, gpn_ucb.*; got 'magic'"),
+        ({"budget": 5, "algorithm": "magic"}, "algorithm must be one of auto, gpn_mixed.*; got 'magic'"),
         ({"budget": 5, "algorithm": 3}, "must have the methods suggest and recommend; got 3"),
         ({"budget": 5, "algorithm": GPNUCB}, "algorithm"),
         ({"budget": 5, "candidates": [[5.0]]}, "must lie in"),

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cascada.algorithms import NAMES
 from cascada.errors import ArgumentError, ContradictionError, StoreError
 from cascada.network import Network, Stage, chain
 from cascada.process import Process
@@ -720,3 +721,30 @@ def test_a_result_is_recorded_again_after_a_failed_write(url: str, monkeypatch: 
     with pytest.raises(StoreError, match="locked"):
         study.optimise(truth(CHAIN, 1), budget=3, progress=False)
     assert [trial.state for trial in study.trials] == ["complete"]
+
+
+def stored_algorithm(url: str) -> Any:
+    store = Store(url)
+    try:
+        return store.get("alloy")[1][0].data["settings"]["algorithm"]
+    finally:
+        store.close()
+
+
+@pytest.mark.parametrize(
+    ("process", "algorithm", "name"),
+    [(PROCESS, "auto", "gpn_mixed"), (UNKNOWN, "auto", "gpn_ei"), (PROCESS, "gpn_ucb", "gpn_ucb")],
+)
+def test_a_new_study_stores_the_algorithm_that_auto_stands_for(
+    url: str, process: Process, algorithm: str, name: str
+) -> None:
+    opened(url, network=process.network, algorithm=algorithm)
+    assert stored_algorithm(url) == name
+    again = opened(url, network=process.network, algorithm="auto")  # the stored one
+    assert type(again.algorithm) is NAMES[name]
+
+
+def test_auto_does_not_stand_for_another_algorithm(url: str) -> None:
+    opened(url, algorithm="cucb")
+    with pytest.raises(ArgumentError, match="stored otherwise: settings.algorithm"):
+        opened(url, algorithm="auto")

@@ -98,5 +98,6 @@ def _promise(situation: Situation, proof: Suggestion, beliefs: Beliefs) -> float
 
 
 def _spread(situation: Situation) -> float:
-    """The standard deviation of the observed values of the objective."""
-    return float(np.nanstd(situation.data[:, situation.beliefs.network.objective_column]))
+    """The standard deviation of the observed values of the objective; infinite as long as all of them are equal."""
+    spread = float(np.nanstd(situation.data[:, situation.beliefs.network.objective_column]))
+    return spread if spread > 0 else np.inf  # else every rounding error near a run would count as an improvement
