@@ -746,5 +746,5 @@ def test_a_new_study_stores_the_algorithm_that_auto_stands_for(
 
 def test_auto_does_not_stand_for_another_algorithm(url: str) -> None:
     opened(url, algorithm="cucb")
-    with pytest.raises(ArgumentError, match="stored otherwise: settings.algorithm"):
+    with pytest.raises(ArgumentError, match=r"stored otherwise: settings.algorithm"):
         opened(url, algorithm="auto")
