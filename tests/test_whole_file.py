@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -137,6 +138,34 @@ def test_a_new_file_replaces_none(tmp_path: Path) -> None:
     assert path.read_text() == "first"
     assert (tmp_path / "other.toml").read_text() == "theirs"
     assert names(tmp_path) == ["new.toml", "other.toml"]
+
+
+def test_a_new_file_is_written_where_there_are_no_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "new.toml"
+
+    def fails(*_: object) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", fails)
+    write_whole(path, "first", new=True)
+    with pytest.raises(FileExistsError):
+        write_whole(path, "second", new=True)
+    assert path.read_text() == "first"
+    monkeypatch.setattr(os, "replace", fails)
+    with pytest.raises(PermissionError):
+        write_whole(tmp_path / "other.toml", "text", new=True)
+    assert names(tmp_path) == ["new.toml"]
+
+
+@pytest.mark.skipif(not os.access("/dev/shm", os.W_OK), reason="there is no folder in memory")
+def test_a_file_in_memory_is_replaced_by_a_new_one() -> None:
+    with TemporaryDirectory(dir="/dev/shm") as folder:
+        path = Path(folder) / "report.html"
+        path.write_text("old")
+        before = path.stat().st_ino
+        write_whole(path, "new")
+        assert path.read_text() == "new"
+        assert path.stat().st_ino != before, "it was written over, and a full disk would have left half of it"
 
 
 def test_names_of_the_greatest_length_are_written(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ def whole_file(path: Path, *, new: bool = False, private: bool = False) -> Itera
             _keep_permissions(target, file.fileno())
             os.fsync(file.fileno())  # otherwise a power cut could leave an empty file
         if new:
-            os.link(temporary, target)  # unlike a rename, it fails if another process was quicker
+            _put_new(temporary, target)
         else:
             os.replace(temporary, target)
         _sync_folder(target.parent)
@@ -72,7 +72,8 @@ def unwritten(path: Path, error: OSError) -> str:
 
 def _is_stream(path: Path) -> bool:
     """Whether this is no file that could be replaced: a pipe or a device, or a descriptor of this process."""
-    if os.path.abspath(path).startswith(("/dev/", "/proc/")):
+    # What a shell has redirected to a file is a descriptor, too. Other files of /dev are files: those of /dev/shm.
+    if os.path.abspath(path).startswith(("/dev/fd/", "/dev/std", "/proc/")):
         return True
     try:
         return not stat.S_ISREG(os.stat(path).st_mode)
@@ -89,6 +90,21 @@ def _created_beside(target: Path, mode: int) -> tuple[Path, int]:
             flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)
             return temporary, os.open(temporary, flags, mode)
     raise AssertionError("unreachable")
+
+
+def _put_new(temporary: Path, target: Path) -> None:
+    """Give a file its name; `FileExistsError` if another process was quicker."""
+    try:
+        os.link(temporary, target)  # unlike a rename, it fails if there is a file
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without links: an empty file keeps the name until the rename
+        os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        try:
+            os.replace(temporary, target)
+        except OSError:
+            target.unlink()
+            raise
 
 
 def _keep_permissions(target: Path, descriptor: int) -> None:

@@ -48,6 +48,10 @@ ADDRESSES = {
     f"postgresql://127.0.0.1:1/s?sslmode=disable?password={SECRET}": "postgresql://127.0.0.1:1/s?sslmode=***",
     f"postgresql://127.0.0.1:1/s?user=lab:{SECRET}": "postgresql://127.0.0.1:1/s?user=***",
     f"postgresql://127.0.0.1:1/s?dbname=password%3D{SECRET}": "postgresql://127.0.0.1:1/s?dbname=***",
+    f"postgresql://127.0.0.1:1/s?password:{SECRET}": "postgresql://***",
+    f"postgresql://127.0.0.1:1/s?sslmode=disable&{SECRET}": "postgresql://***",
+    f"https://127.0.0.1/s?password={SECRET}": "https://127.0.0.1/s?password=***",
+    f"lab:{SECRET}@": "lab://***",
 }
 STUDY = ("--study", "alloy")
 COMMANDS: list[tuple[str, ...]] = [

@@ -1,12 +1,16 @@
-"""Detection of ended processes, whose leases need not expire first."""
+"""Detection of ended processes, whose leases need not expire first, and the clock by which leases run out."""
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
+from cascada.network import chain
 from cascada.store.lease import is_gone, is_over, this_process
+from cascada.study import Study
+from tests.network.cases import X, stage
 
 
 def named(number: int) -> str:
@@ -63,3 +67,25 @@ def test_processes_of_other_machines_are_never_gone(name: str) -> None:
 
 def test_this_process_counts_as_gone_for_itself() -> None:
     assert is_gone(this_process())
+
+
+@pytest.mark.parametrize("wrong", [30 * 86_400.0, -30 * 86_400.0], ids=["ahead", "behind"])
+def test_leases_on_a_server_are_written_and_judged_by_its_clock(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch, wrong: float
+) -> None:
+    study, true = Study.open(postgres_url, "alloy", chain(stage("f", controls=X)), algorithm="random_search"), time.time
+    monkeypatch.setattr("cascada.store.transaction.this_process", lambda: "another machine:1")
+    with monkeypatch.context() as clock:
+        clock.setattr(time, "time", lambda: true() + wrong)
+        written = study.ask(lease=600.0)
+        again = study.ask(lease=600.0)
+    assert written is not None
+    assert again != written, "it is judged by the clock that wrote it"
+    assert study.ask() not in (written, again)
+    monkeypatch.undo()
+    import psycopg  # type: ignore[import-not-found, unused-ignore]
+
+    with psycopg.connect(postgres_url) as connection:
+        rows = connection.execute("SELECT until - extract(epoch from now()) FROM cascada_leases").fetchall()
+    assert len(rows) == 2
+    assert all(0.0 < left <= 600.0 for (left,) in rows)

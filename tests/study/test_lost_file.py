@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 import pytest
@@ -15,6 +16,8 @@ from typer.testing import CliRunner
 from cascada.cli.main import app
 from cascada.errors import StoreError
 from cascada.network import chain
+from cascada.store import connection as store_connection
+from cascada.store import read_only
 from cascada.store.database import Store
 from cascada.study import Study
 from cascada.study.log_file import import_log
@@ -136,6 +139,24 @@ def test_a_store_that_is_lost_after_the_last_run_is_noticed(path: Path, loss: Ca
         StoreError, match=r"the file .* of the store|cannot read the store|does not hold what was written"
     ):
         study.verify()
+
+
+def test_a_file_that_another_process_holds_is_waited_for(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one does that ends: it writes its log into the file."""
+    monkeypatch.setattr(read_only, "_WAIT", 0.0)  # for reading commands, which are repeated
+    study = opened(path)
+    study.ask()
+    with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as other:
+        released = Timer(0.2, other.close)
+
+        def hold(*_: object) -> None:
+            other.execute("PRAGMA locking_mode=EXCLUSIVE")
+            other.execute("BEGIN IMMEDIATE")
+            released.start()
+
+        monkeypatch.setattr(store_connection.StoreFile, "check", hold)
+        study.verify()
+        released.join()
 
 
 def test_a_deleted_file_is_not_written_to_any_more(path: Path) -> None:

@@ -10,6 +10,7 @@ import typer
 
 from cascada.algorithms import NAMES
 from cascada.cli.progress import progress
+from cascada.cli.terminal import say
 from cascada.experiments.bench import Benchmark
 from cascada.experiments.bench import bench as run_benchmark
 from cascada.experiments.bench_plan import BenchSettings, Plan
@@ -55,7 +56,7 @@ def bench(
     else:
         typer.echo(done.text.rstrip() + "\n")
         for path in (done.records, done.cpu, done.table, *done.figures):
-            typer.echo(str(path))
+            say(str(path))
     if all(standing.failed == standing.runs for found in done.summary for standing in found.standings):
         raise typer.Exit(1)
 

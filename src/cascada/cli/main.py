@@ -98,7 +98,7 @@ class LazyCommands(TyperGroup):
         except OSError as error:  # of a file that is written; other errors of files have a message of their own
             if error.errno not in FULL or error.filename is None:
                 raise
-            typer.echo(f"cascada: {unwritten(Path(error.filename), error)}", err=True)
+            typer.echo(f"cascada: {message(unwritten(Path(error.filename), error))}", err=True)
             raise typer.Exit(1) from error
         except MemoryError as error:
             typer.echo("cascada: the memory of this machine does not suffice for this; use smaller numbers.", err=True)

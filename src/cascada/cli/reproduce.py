@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from cascada.cli.progress import progress
+from cascada.cli.terminal import say
 from cascada.errors import ArgumentError
 from cascada.experiments.plan import QUICK, Settings
 from cascada.experiments.pool import cores
@@ -40,4 +41,4 @@ def reproduce(
         return
     typer.echo(done.table.rstrip() + "\n")
     for path in [str(done.results), str(done.claims), *figures]:
-        typer.echo(path)
+        say(path)

@@ -50,6 +50,7 @@ class InThread:
     def __init__(self, process: Process, observed: Observer | None) -> None:
         self._process, self._observed = process, observed
         self._trial: Trial | None = None
+        self._outputs: Outputs = {}  # of stages that have ended, while the run is under way
 
     def start(self, trial: Trial) -> None:
         """Keep the trial for `wait`; raises `ArgumentError`, once, if a command of a stage cannot be started."""
@@ -61,16 +62,23 @@ class InThread:
         """Run the trial and return it."""
         trial = self._trial
         assert trial is not None, "`wait()` called before `start()`"
-        ended = None if self._observed is None else partial(self._observed, trial)
+        ended = None if self._observed is None else partial(self._ended, trial, self._observed)
+        self._outputs = {}
         try:
             finished = EndedRun(trial, self._process.run(trial.controls, trial.outputs, ended=ended))
         except StageError as error:
             finished = EndedRun(trial, error.outputs, str(error))
+        self._outputs = {}
         return [finished]
 
+    def _ended(self, trial: Trial, observed: Observer, stage: str, outputs: tuple[float, ...]) -> None:
+        self._outputs[stage] = outputs
+        observed(trial, stage, outputs)
+
     def stop(self) -> list[EndedRun]:
-        """Return nothing: trials run in the calling thread, so none is running now."""
-        return []
+        """Return the run that was interrupted if some of its stages have ended: the observer may have failed."""
+        outputs, self._outputs = self._outputs, {}
+        return [EndedRun(self._trial, outputs)] if self._trial is not None and outputs else []
 
 
 class OnExecutor:

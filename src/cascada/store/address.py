@@ -42,7 +42,7 @@ _PUBLIC = frozenset(
 _BEGIN = re.compile(r"(?<![A-Za-z0-9+.\-])[A-Za-z0-9+.\-]{2,}:/")
 _END = re.compile(r"[^\s'\"`<>]*")
 # What a driver or a user may write without a scheme: user:password@host, and password=… of a connection.
-_USER = re.compile(r"(?<![\w.%+\-])([\w.%+\-]+):[^\s@/:]+@(?=[\w\[])")
+_USER = re.compile(r"(?<![\w.%+\-])([\w.%+\-]+):[^\s@/:]+@")
 _PASSWORD = re.compile(
     r"(?i)((?:\b\w*(?:password|passwd|pwd)\s*|[?&]\w*(?:pass|secret|token|key)\w*)=\s*)"
     r"(?:'(?:[^'\\\n]|\\.)*'|\"[^\"\n]*\"|[^\s&'\")]+)"
@@ -90,8 +90,8 @@ def printable_url(url: Any) -> str:
     parsed = _parsed(text)
     if parsed is None:
         return _scheme_of(text) if any(c in text for c in "@:=?&%") else _short(text)
-    if parsed.drivername in ("http", "https"):  # pages, which have no secrets in their parameters
-        return _short(text) if "@" not in text else _scheme_of(text)
+    if parsed.drivername in ("http", "https"):  # pages, whose parameters are public unless their names say otherwise
+        return _short(_PASSWORD.sub(rf"\1{_HIDDEN}", text)) if "@" not in text else _scheme_of(text)
     if _is_doubtful(parsed):
         return _scheme_of(text)
     shown = [
@@ -100,7 +100,9 @@ def printable_url(url: Any) -> str:
         for value in ((values,) if isinstance(values, str) else values)
     ]
     if parsed.password is None and not any(one.endswith(f"={_HIDDEN}") for one in shown):
-        return _short(text)
+        # A parameter without a value is left out by SQLAlchemy: "?password:secret" is not seen as one.
+        whole = all("=" in one for one in text.partition("?")[2].split("&") if one)
+        return _short(text) if whole else _scheme_of(text)
     bare = parsed.set(query={}).render_as_string(hide_password=True)
     return _short(f"{bare}?{'&'.join(shown)}" if shown else bare)
 

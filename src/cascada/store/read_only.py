@@ -6,6 +6,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from cascada.store.connection import WAIT
+
 _WAIT = 1.0  # seconds for a locked file; a reader can try again
 _AWAY = 5  # seconds for a server to answer
 _LOCKED = 2000  # milliseconds for locked tables
@@ -29,13 +31,14 @@ def reading_engine(url: sa.URL) -> sa.Engine:
 def fresh_engine(url: sa.URL) -> sa.Engine:
     """Connections as another process would make them now: not one of them is kept, and no file is created.
 
-    A SQLite file that is written to at the same time is read consistently, which needs permission to write.
+    A SQLite file that is written to at the same time is read consistently, which needs permission to write. Another
+    process that holds it is waited for as long as a change would: it may write its log into the file as it ends.
     """
     if url.get_backend_name() != "sqlite":
         return sa.create_engine(url, connect_args={"client_encoding": "utf8"}, poolclass=sa.NullPool)
     uri = f"{Path(url.database or '').resolve().as_uri()}?mode=rw"
     return sa.create_engine(
-        "sqlite://", creator=lambda: sqlite3.connect(uri, uri=True, timeout=_WAIT), poolclass=sa.NullPool
+        "sqlite://", creator=lambda: sqlite3.connect(uri, uri=True, timeout=WAIT), poolclass=sa.NullPool
     )
 
 

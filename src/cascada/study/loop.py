@@ -17,6 +17,7 @@ from cascada.arrays import as_whole_number
 from cascada.errors import ArgumentError, CascadaError, ContradictionError, RefutedError, StoreError
 from cascada.execution.process_pool import Pool
 from cascada.execution.workers import EndedRun, InThread, Observer, OnExecutor, Workers, capacity_of
+from cascada.printable import one_line
 from cascada.process import Functions, Process
 from cascada.store.trial import Trial
 from cascada.study.certificate import Certificate
@@ -70,10 +71,17 @@ def optimise(
                 except KeyboardInterrupt:
                     status = "interrupted"
                     break
+        failure = _tell_rest(study, untold)  # a store that was away may be back
+        if failure is not None:
+            raise failure
         result = _concluded(study, status)
         study.verify()
     except StoreError as error:
         raise rescued(study, untold, error) from error
+    except KeyboardInterrupt:  # the second one: the first ends the runs, and their results are told
+        if not untold:
+            raise
+        raise rescued(study, untold, StoreError("this was interrupted while it waited for the store.")) from None
     return result
 
 
@@ -173,15 +181,25 @@ def run_trials(
     except BrokenExecutor:
         return "broken"
     finally:
-        for run in [*finished.values(), *workers.stop()]:  # paid for, whatever ended the rest
-            try:
-                _tell(study, run)
-            except StoreError:
-                untold.append(run)
-            except CascadaError:  # what ended the rest is reported
-                pass
+        untold += [*finished.values(), *workers.stop()]  # paid for, whatever ended the rest
+        _tell_rest(study, untold)
         with suppress(CascadaError):  # other workers need not wait until the leases run out
             study.put_back(under_way)
+
+
+def _tell_rest(study: Study, untold: list[EndedRun]) -> StoreError | None:
+    """Tell runs; those that the store does not take stay in the list, and the error says why."""
+    failure = None
+    for run in list(untold):
+        try:
+            _tell(study, run)
+        except StoreError as error:
+            failure = error
+            continue
+        except CascadaError:  # what ended the other runs is reported
+            pass
+        untold.remove(run)
+    return failure
 
 
 def _tell(study: Study, run: EndedRun) -> bool:
@@ -269,5 +287,6 @@ def _recommendation(study: Study, certificate: Certificate) -> Recommendation | 
     try:
         return study.recommendation(certificate)
     except Exception as error:  # the algorithm may be the user's: it may raise anything
-        warnings.warn(f"{study.algorithm} could recommend no point: {error}", RuntimeWarning, stacklevel=4)
+        text = f"{study.algorithm} could recommend no point: {error}"
+        warnings.warn(one_line(text), RuntimeWarning, stacklevel=4)
         return None
