@@ -104,7 +104,7 @@ class Page:
         """Wait until `what` returns something true, and return that."""
 
         def seen() -> Any:
-            return what() or self.page.wait_for_timeout(30)  # the browser handles its events meanwhile
+            return what() or self.page.wait_for_timeout(100)  # the browser handles its events meanwhile
 
         return wait_until(seen, lambda: f"it is seen; the page shows:\n{self.text('body')[:2000]}")
 
