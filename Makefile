@@ -30,7 +30,7 @@ endef
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: demo check test postgresql compiler chromium lint docs links soundness fuzz bench reproduce clean help
+.PHONY: demo check test suite postgresql compiler chromium lint docs links soundness fuzz bench reproduce clean help
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | \
@@ -46,7 +46,11 @@ TESTS := $(BIN)/python -m pytest -n 3 --dist worksteal -q
 check: lint ## lint, types and the quick tests (80 seconds)
 	$(TESTS) -m 'not slow'
 
-test: lint postgresql compiler chromium ## lint, types and every test (eight minutes)
+# Types are checked beside the tests, by one core for half a minute. Both run to their end, and both must succeed.
+test: $(STAMP) postgresql compiler chromium ## lint, types and every test (eight minutes)
+	@$(MAKE) --no-print-directory --jobs=2 --keep-going lint suite
+
+suite: $(STAMP)
 	$(TESTS)
 
 # The server that some tests start for themselves, on a port of their own.

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests import pages
-from tests.forked import forked
+from tests.forked import commands
 from tests.missing import need_module
 from tests.pages import ROOT
 
@@ -85,9 +85,7 @@ def test_every_example_has_a_page():
 @pytest.fixture(scope="module")
 def forks(tmp_path_factory):
     """Return a folder with a `cascada` that starts quickly."""
-    folder = tmp_path_factory.mktemp("forks")
-    with forked(folder):
-        yield folder
+    return commands(tmp_path_factory.mktemp("forks"))
 
 
 @pytest.mark.parametrize("name", RUN)
@@ -100,9 +98,9 @@ def test_the_code_of_a_page_prints_what_the_page_shows(name, tmp_path, monkeypat
     monkeypatch.delenv("CASCADA_STORAGE", raising=False)
     forget_modules_in(tmp_path.parent)
     # The README runs the command as installed.
-    commands = [] if name == "README" else [request.getfixturevalue("forks")]
+    first = [] if name == "README" else [request.getfixturevalue("forks")]
     try:
-        pages.run(page, tmp_path, *commands)
+        pages.run(page, tmp_path, *first)
     finally:
         forget_modules_in(tmp_path)
         gc.collect()

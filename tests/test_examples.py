@@ -7,7 +7,6 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,7 @@ from typer.testing import CliRunner
 
 from cascada.cli.main import app
 from cascada.study import Study
-from tests.forked import forked
+from tests.forked import commands
 from tests.missing import need_module, need_program
 from tests.waiting import LONG
 
@@ -68,11 +67,9 @@ def test_a_stage_without_its_inputs_fails_with_a_message(cement: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def forks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def forks(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Return a `python` that starts quickly."""
-    folder = tmp_path_factory.mktemp("forks")
-    with forked(folder):
-        yield str(folder / "python")
+    return str(commands(tmp_path_factory.mktemp("forks")) / "python")
 
 
 def script(name: str, folder: Path, budget: int, python: str = sys.executable, **environment: str) -> str:

@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -13,10 +12,11 @@ from pathlib import Path
 import pytest
 
 from cascada.study import Study
-from tests.starting import started
+from tests.forked import Fork
+from tests.thorough import THOROUGH
 from tests.waiting import LONG, wait_until
 
-BUDGET = 24
+BUDGET = 24 if THOROUGH else 12
 PROCESS = """
 import math, os, time
 from pathlib import Path
@@ -53,9 +53,9 @@ def start(tmp_path: Path) -> Iterator[Start]:
     begun: list[subprocess.Popen[str]] = []
 
     def start(url: str, *options: str, workers: int = 1) -> subprocess.Popen[str]:
-        command = [sys.executable, "-c", "from cascada.cli.main import app; app()", "worker"]
-        command += [f"{tmp_path / 'alloy.py'}:network", "--storage", url, "--study", "alloy", "--json", *options]
-        begun.append(started(command, env=os.environ | {"OMP_NUM_THREADS": "1", "WORKERS": str(workers)}))
+        arguments = ["worker", f"{tmp_path / 'alloy.py'}:network", "--storage", url, "--study", "alloy", "--json"]
+        environment = os.environ | {"OMP_NUM_THREADS": "1", "WORKERS": str(workers)}
+        begun.append(Fork("cascada", [*arguments, *options], env=environment))
         return begun[-1]
 
     yield start

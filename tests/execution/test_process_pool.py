@@ -20,7 +20,8 @@ from cascada.network import Network, Stage, chain
 from cascada.process import Command
 from cascada.study import Result, Study, maximise
 from tests.execution.processes import KERNEL, broken, heat, network, quench, too_hot
-from tests.starting import gone, started
+from tests.forked import Fork
+from tests.starting import gone
 from tests.waiting import LONG, wait_until
 
 NETWORK = network()
@@ -340,9 +341,8 @@ def start(tmp_path: Path) -> Iterator[Callable[[float], subprocess.Popen[str]]]:
     begun: list[subprocess.Popen[str]] = []
 
     def begin(seconds: float) -> subprocess.Popen[str]:
-        arguments = [sys.executable, str(script), f"sqlite:///{tmp_path}/alloy.db", str(tmp_path), str(seconds)]
-        environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
-        process = started(arguments, env=environment)
+        arguments = [str(script), f"sqlite:///{tmp_path}/alloy.db", str(tmp_path), str(seconds)]
+        process = Fork("python", arguments, env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])})
         begun.append(process)
         return process
 

@@ -14,11 +14,16 @@ from cascada.problems.value_table import ValueTable
 from cascada.process import Process
 from tests.problems.search import KERNEL, NORM_BOUND, best_found, practice, sobol
 from tests.test_architecture import loaded_by
+from tests.thorough import THOROUGH
 
 NAMES = sorted(PRACTICE)
 # log₂ of the sample size, number of local searches, evaluations of each. A call of the alloy model takes milliseconds;
 # two problems have many local maxima.
-EFFORT = {"ageing": (10, 3, 250), "alpine2": (13, 40, 1000), "sample-path-cascade-5": (13, 16, 1000)}
+EFFORT = {
+    "ageing": (10, 3, 250) if THOROUGH else (9, 2, 150),
+    "alpine2": (13, 40, 1000),
+    "sample-path-cascade-5": (13, 16, 1000),
+}
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
+from tests.forked import Fork
 from tests.report.browser import recorded_page
 from tests.starting import first_line, started
 from tests.waiting import LONG, wait_until
 
+# The command as a new interpreter. Other tests start a fork, whose imports are done.
 COMMAND = [sys.executable, "-c", "from cascada.cli.main import app; app()"]
 
 
@@ -54,13 +56,15 @@ def served(
     *options: str,
     port: int = 0,
     ignoring: Sequence[signal.Signals] = (),
-    command: Sequence[str] = COMMAND,
+    command: Sequence[str] | None = None,
 ) -> Iterator[Server]:
     """Run a server, and check that it ends at once, with exit code 0 and without output.
 
-    It may print at the start that there is no store yet. It is started with the signals `ignoring` ignored.
+    It may print at the start that there is no store yet. It is started with the signals `ignoring` ignored. Without
+    `command` it is a fork.
     """
-    process = started([*command, "serve", "--storage", storage, "--port", str(port), *options], ignoring=ignoring)
+    arguments = ["serve", "--storage", storage, "--port", str(port), *options]
+    process = started([*command, *arguments], ignoring=ignoring) if command else Fork("cascada", arguments)
     try:
         line = first_line(process)
         assert "http://127.0.0.1:" in line, process.communicate(timeout=LONG)
@@ -100,7 +104,7 @@ class Page:
         """Wait until `what` returns something true, and return that."""
 
         def seen() -> Any:
-            return what() or self.page.wait_for_timeout(30)  # the browser handles its events meanwhile
+            return what() or self.page.wait_for_timeout(100)  # the browser handles its events meanwhile
 
         return wait_until(seen, lambda: f"it is seen; the page shows:\n{self.text('body')[:2000]}")
 

@@ -5,11 +5,10 @@ import signal
 import socket
 import sqlite3
 import sys
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from functools import partial
 from http.client import HTTPResponse
 from pathlib import Path
-from subprocess import PIPE
 from typing import Any
 
 import pytest
@@ -20,6 +19,7 @@ from cascada.cli.serve import PORT
 from cascada.outwards import no_better
 from cascada.problems import by_name
 from cascada.study import Study
+from tests.forked import Fork
 from tests.report.browser import patient_page
 from tests.report.cases import ODD, odd, proven
 from tests.report.servers import COMMAND, Page, ended, open_page, served
@@ -71,7 +71,7 @@ def test_the_page_shows_runs_as_they_arrive(browser: Any, url: str) -> None:
     with served(url) as server, open_page(browser, server.url) as page:
         page.sees(lambda: page.rows() == 2)  # the only study is shown at once
         assert page.text("h1") == "alloy"
-        running = started([sys.executable, "-c", RUNNING, url, "9"], stdin=PIPE)
+        running = Fork("-c", [RUNNING, url, "9"])
         assert running.stdin is not None
         gaps = set()
         for count in range(3, 10):
@@ -171,6 +171,7 @@ def test_errors_of_the_store_are_shown_until_they_are_resolved(browser: Any, url
         run(url, 3)
         page.sees(lambda: page.rows() == 3)
         page.says("Live.")
+        wait_until(lambda: _emptied_log(file), "everything is in the file itself")
         whole = file.read_bytes()
         file.write_text("no database at all " * 100)
         page.says("the file is not a database of SQLite")
@@ -201,6 +202,17 @@ def test_errors_of_the_store_are_shown_until_they_are_resolved(browser: Any, url
         damaged.close()
         page.says("cannot follow")
         check_page(page, server.url)
+
+
+def _emptied_log(file: Path) -> bool:
+    """Move what is in the write-ahead log into the database; return whether no reader prevents it.
+
+    A log that is left, because the server or its figures were reading when the last writer closed, would hide what is
+    written to the file afterwards.
+    """
+    with closing(sqlite3.connect(file)) as connection:
+        (busy, _, _) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    return not busy
 
 
 def test_a_hidden_page_disconnects_and_resumes_when_visible(browser: Any, url: str) -> None:
@@ -369,7 +381,7 @@ def _read_until(stream: HTTPResponse, words: bytes) -> None:
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGHUP])
 def test_a_signal_ends_the_server_cleanly_while_a_page_is_open(url: str, how: signal.Signals) -> None:
     run(url, 2)
-    with served(url) as server, server.answer("/events?study=alloy") as stream:
+    with served(url, command=COMMAND) as server, server.answer("/events?study=alloy") as stream:
         assert stream.headers["content-type"].startswith("text/event-stream")
         _read_until(stream, b"event: runs")
         assert ended(server.process, how) == (0, "")  # SIGTERM ends the servers of all other tests
@@ -379,7 +391,7 @@ def test_the_server_continues_after_a_signal_that_it_was_started_to_ignore(url: 
     """As with `nohup cascada serve ... &` in a script after the terminal is closed."""
     run(url, 2)
     with (
-        served(url, ignoring=[signal.SIGINT, signal.SIGHUP]) as server,
+        served(url, ignoring=[signal.SIGINT, signal.SIGHUP], command=COMMAND) as server,
         server.answer("/events?study=alloy") as stream,
     ):
         _read_until(stream, b"event: runs")
@@ -417,8 +429,8 @@ def test_invalid_calls_fail_with_one_line_and_create_nothing(
 
 def test_a_run_with_serve_shows_a_page(browser: Any, url: str, tmp_path: Path) -> None:
     (tmp_path / "slow.py").write_text(SLOW)
-    command = [*COMMAND, "run", f"{tmp_path}/slow.py:network", "--storage", url, "--study", ODD, "--budget", "99999"]
-    running = started([*command, "--serve", "--json"])
+    command = ["run", f"{tmp_path}/slow.py:network", "--storage", url, "--study", ODD, "--budget", "99999"]
+    running = Fork("cascada", [*command, "--serve", "--json"])
     try:
         line = first_line(running, running.stderr)
         address = next(word for word in line.split() if word.startswith("http://127.0.0.1:"))

@@ -7,7 +7,6 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -17,12 +16,13 @@ import pytest
 from cascada.store.database import Store
 from cascada.store.event import Event
 from cascada.study import Study, Trial
+from tests.forked import Fork
 from tests.kills import attacked, wrong_with
-from tests.starting import first_line, started
+from tests.starting import first_line
 from tests.waiting import LONG
 
 KILLS = int(os.environ.get("CASCADA_KILLS", "6"))
-BUDGET = 30
+BUDGET = 30 if KILLS > 6 else 20
 SCRIPT = """
 import math, sys, time
 from cascada.kernels import SquaredExponential
@@ -52,9 +52,7 @@ print(result.status, flush=True)
 
 def begun(script: Path, url: str) -> subprocess.Popen[str]:
     """Start the script and return its process, which is about to open the store."""
-    command = [sys.executable, str(script), url, str(BUDGET)]
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    process = started(command, env=environment)
+    process = Fork("python", [str(script), url, str(BUDGET)], env=os.environ | {"OMP_NUM_THREADS": "1"})
     assert first_line(process) == "importing is over\n"
     return process
 

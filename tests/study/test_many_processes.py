@@ -3,7 +3,6 @@
 import os
 import signal
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,8 +13,9 @@ from cascada.errors import StoreError
 from cascada.network import chain
 from cascada.store.database import Store
 from cascada.study import Study
+from tests.forked import Fork
 from tests.network.cases import X, Y, stage
-from tests.starting import first_line, started
+from tests.starting import first_line
 from tests.thorough import THOROUGH
 from tests.waiting import LONG, wait_until
 
@@ -58,9 +58,8 @@ def start(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
     def start(script: str, *arguments: object) -> subprocess.Popen[str]:
         path = tmp_path / f"script{len(begun)}.py"
         path.write_text(script)
-        command = [sys.executable, str(path), *map(str, arguments)]
         environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": root}
-        begun.append(started(command, env=environment))
+        begun.append(Fork("python", [str(path), *map(str, arguments)], env=environment))
         return begun[-1]
 
     yield start
