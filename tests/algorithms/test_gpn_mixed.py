@@ -28,6 +28,13 @@ def situation(name: str, trial: int, runs: int = 5, candidates: bool = False) ->
     return replace(made, trial=trial, taken=taken)
 
 
+def suggested(algorithm: GPNMixed | GPNUCB, now: Situation) -> Array:
+    """The point that an algorithm suggests, which must be there."""
+    point = algorithm.suggest(now, np.random.default_rng(0)).point
+    assert point is not None
+    return point
+
+
 def mean_at(now: Situation, coordinates: Array) -> Array:
     network = now.beliefs.network
     return network.sign * composite_mean(now.beliefs, coordinates)[:, network.objective_column]
@@ -46,8 +53,7 @@ def test_the_bound_and_the_tree_are_those_of_gpn_ucb(name: str, trial: int) -> N
 @pytest.mark.parametrize("name", ["chain", "graph"])
 def test_in_its_turn_the_maximum_of_the_mean_is_run(name: str) -> None:
     now = situation(name, IN_TURN)
-    point = GPNMixed(share=1.0).suggest(now, np.random.default_rng(0)).point
-    assert point is not None
+    point = suggested(GPNMixed(share=1.0), now)
     domain = now.domain
     anywhere = np.random.default_rng(1).uniform(domain.lower, domain.upper, (2_000, domain.dimension))
     assert mean_at(now, point[None])[0] >= mean_at(now, anywhere).max() - 1e-9
@@ -57,31 +63,26 @@ def test_in_its_turn_the_maximum_of_the_mean_is_run(name: str) -> None:
 def test_over_candidates_the_one_with_the_largest_mean_is_run() -> None:
     now = situation("chain", IN_TURN, candidates=True)
     assert now.candidates is not None
-    now = replace(now, best=float(mean_at(now, now.candidates).max()) - 1.0)  # so that the mean promises something
-    point = GPNMixed(share=1.0).suggest(now, np.random.default_rng(0)).point
-    assert np.array_equal(point, now.candidates[mean_at(now, now.candidates).argmax()])
+    listed, means = now.candidates, mean_at(now, now.candidates)
+    now = replace(now, best=float(means.max()) - 1.0)  # so that the mean promises something
+    assert np.array_equal(suggested(GPNMixed(share=1.0), now), listed[means.argmax()])
 
 
 def test_out_of_turn_a_small_promise_does_not_suffice() -> None:
     now = situation("chain", NOT_IN_TURN)
-    alone = GPNUCB().suggest(now, np.random.default_rng(0))
-    assert np.array_equal(GPNMixed(share=1.0).suggest(now, np.random.default_rng(0)).point, alone.point)
+    assert np.array_equal(suggested(GPNMixed(share=1.0), now), suggested(GPNUCB(), now))
 
 
 def test_out_of_turn_a_large_promise_is_run() -> None:
     now = situation("chain", NOT_IN_TURN)
-    alone = GPNUCB().suggest(now, np.random.default_rng(0))
-    mixed = GPNMixed(share=1e-9).suggest(now, np.random.default_rng(0))
-    assert not np.array_equal(mixed.point, alone.point)
+    assert not np.array_equal(suggested(GPNMixed(share=1e-9), now), suggested(GPNUCB(), now))
 
 
 def test_a_negligible_improvement_is_not_run_in_its_turn() -> None:
     now = situation("chain", IN_TURN)
-    point = GPNMixed(share=1.0).suggest(now, np.random.default_rng(0)).point
-    assert point is not None
+    point = suggested(GPNMixed(share=1.0), now)
     now = replace(now, best=float(mean_at(now, point[None])[0]) - 1e-9)  # what is left to gain at the mean
-    alone = GPNUCB().suggest(now, np.random.default_rng(0))
-    assert np.array_equal(GPNMixed(share=1.0).suggest(now, np.random.default_rng(0)).point, alone.point)
+    assert np.array_equal(suggested(GPNMixed(share=1.0), now), suggested(GPNUCB(), now))
 
 
 def test_the_second_run_is_not_next_to_the_first() -> None:
