@@ -69,9 +69,7 @@ class _Box:
         points = self._lower[index] + self._sides[index] * at
         return np.where(at >= 1.0, self._upper[index], np.clip(points, self._lower[index], self._upper[index]))
 
-    def evaluated(
-        self, function: Differentiable, at: Array, index: IntArray, scale: float
-    ) -> tuple[Array, Array]:
+    def evaluated(self, function: Differentiable, at: Array, index: IntArray, scale: float) -> tuple[Array, Array]:
         """Values (m,) and gradients (m, n) of −function/scale in these coordinates."""
         values, gradients = function(self.outwards(at, index))
         with np.errstate(over="ignore", invalid="ignore"):
