@@ -1,7 +1,7 @@
 """Maximisation of a score over a box: many starts scored at once, the best of them refined by gradients.
 
-The score is any function of many points at once. Gradients are central differences, those of all starts in one call. The
-result is a local maximum: a good point to run, but never a bound.
+The score is any function of many points at once. Gradients are central differences, those of all starts in one call.
+The result is a local maximum: a good point to run, but never a bound.
 """
 
 from collections.abc import Callable

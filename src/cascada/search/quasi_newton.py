@@ -3,10 +3,10 @@
 Every call of the function evaluates one point of each start that has not ended, with its gradient. So the number of
 calls is that of the slowest start, not the sum over the starts.
 
-A start has its own BFGS approximation B of the Hessian, of the negated function. Its direction minimises the quadratic
-model gᵀd + dᵀBd/2 over the box, so that a step never leaves the box and the set of active bounds may change at once. The
-step is shortened until the value improves by a part of what the gradient predicts (Armijo's condition). Updates of B
-are damped (Powell 1978), which keeps B positive definite and makes steps longer where the function is not concave.
+A start has its own BFGS approximation B of the Hessian of the negated function. Its direction minimises the quadratic
+model gᵀd + dᵀBd/2 over the box. So a step never leaves the box, and many bounds may become active at once. The step is
+shortened until the value improves by a part of what the gradient predicts (Armijo's condition). Updates of B are damped
+(Powell 1978), which keeps B positive definite and makes steps longer where the function is not concave.
 
 Controls are measured in sides of the box and values in units of `scale`, so the result does not depend on units.
 """
