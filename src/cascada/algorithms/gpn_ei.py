@@ -90,7 +90,8 @@ def _most_likely(situation: Situation, beliefs: Beliefs, rng: np.random.Generato
     The gain is measured from the smaller of the best value and the mean at the best run. Where many runs are in one
     place, a jitter of 1e-10 moves the mean by more than what can still be gained there.
     """
-    points = _free(situation, ascend_mean(beliefs, rng, near_best(situation)))
+    # Any width will do. The beliefs' own norm bounds may be refuted, and a mean needs none.
+    points = _free(situation, ascend_mean(of_width(beliefs, 1.0), rng, near_best(situation)))
     if not len(points):
         return None
     network, best = beliefs.network, situation.best_point
