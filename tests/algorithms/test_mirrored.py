@@ -20,9 +20,10 @@ from cascada.kernels import Matern, Separable, SquaredExponential
 from cascada.network import Network, Stage, chain, composite_mean, prior_beliefs
 from cascada.network.sampling import sample_objective, standard_draws
 from cascada.search import Joint
-from cascada.space import Integer, Real
+from cascada.space import Control, Integer, Real
 
-X, Y = {"x": Real(-2, 2), "n": Integer(1, 3)}, {"y": Real(0.5, 4, log=True)}
+X: dict[str, Control] = {"x": Real(-2, 2), "n": Integer(1, 3)}
+Y: dict[str, Control] = {"y": Real(0.5, 4, log=True)}
 SE = SquaredExponential(1.0)
 
 

@@ -78,7 +78,7 @@ def refused_below_zero(f: Any, y: Any) -> Any:
     return f + y
 
 
-ELEMENTWISE = {
+ELEMENTWISE: dict[str, tuple[int, Callable[..., Any]]] = {
     "polynomial": (1, lambda f, y: 3.0 * f - y * f),
     "numpy functions": (1, lambda f, y: np.exp(f) * np.sin(y)),
     "numpy maximum": (1, np.maximum),
@@ -93,7 +93,7 @@ ELEMENTWISE = {
     "constant without dimensions": (1, lambda _f, _y: np.array(7.0)),
     "whole number": (1, lambda _f, _y: 7),
 }
-OTHERS = {
+OTHERS: dict[str, tuple[int, Callable[..., Any]]] = {
     "math functions": (1, lambda f, y: math.exp(f) + y),
     "branch": (1, branched),
     "builtin max": (1, max),
