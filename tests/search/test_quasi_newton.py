@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize, rosen, rosen_der
+from scipy.optimize import Bounds, minimize, rosen, rosen_der
 
 from cascada.arrays import Array
 from cascada.search.quasi_newton import Differentiable, climb
@@ -51,8 +51,8 @@ def by_scipy(function: Differentiable, start: Array, lower: Array, upper: Array)
         start,
         jac=lambda x: -function(x[None])[1][0],
         method="L-BFGS-B",
-        bounds=list(zip(lower, upper, strict=True)),
-        options={"ftol": 1e-16, "gtol": 1e-12, "maxiter": 2000, "maxfun": 20000},
+        bounds=Bounds(lower, upper),
+        options={"ftol": 1e-16, "gtol": 1e-12},
     )
     return found.x, -float(found.fun)
 
