@@ -46,10 +46,14 @@ def rosenbrock(points: Array) -> tuple[Array, Array]:
 def by_scipy(function: Differentiable, start: Array, lower: Array, upper: Array) -> tuple[Array, float]:
     """The local maximum that SciPy finds to all its digits."""
 
+    def negated(x: Array) -> tuple[float, Array]:
+        value, gradient = function(x[None])
+        return -float(value[0]), -gradient[0]
+
     found = minimize(
-        lambda x: -float(function(x[None])[0][0]),
+        negated,
         start,
-        jac=lambda x: -function(x[None])[1][0],
+        jac=True,
         method="L-BFGS-B",
         bounds=Bounds(lower, upper),
         options={"ftol": 1e-16, "gtol": 1e-12},
