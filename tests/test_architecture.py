@@ -48,7 +48,8 @@ LAYERS = (
     "cli",
 )
 
-#: Modules that ``import cascada`` must not load: they are slow to import, and only some parts need them.
+#: Modules that ``import cascada`` must not load: they are slow to import, and only some parts need them. A module
+#: stands for its submodules, too.
 HEAVY = (
     "scipy",
     "scipy.optimize",
@@ -62,6 +63,17 @@ HEAVY = (
     "optuna",
     "distributed",
     "cloudpickle",
+    "threadpoolctl",
+    "numpy.polynomial",
+    "socket",
+    "sqlite3",
+    "subprocess",
+    "multiprocessing",
+    "cascada.problems",
+    "cascada.process",
+    "cascada.theory",
+    "cascada.experiments",
+    "cascada.report",
 )
 
 MAX_LINES = 400
@@ -133,6 +145,15 @@ def test_importing_cascada_is_quick():
     loaded = loaded_by("import cascada")
     assert "cascada" in loaded
     assert not loaded.intersection(HEAVY)
+
+
+def test_the_command_that_lists_problems_loads_no_solver_and_no_database():
+    loaded = loaded_by(
+        "from typer.testing import CliRunner; import cascada.cli.main as m\n"
+        "assert CliRunner().invoke(m.app, ['problems']).exit_code == 0"
+    )
+    assert "cascada.problems.listing" in loaded
+    assert not loaded.intersection({"scipy", "sqlalchemy", "matplotlib", "plotly", "pvlib"})
 
 
 def test_the_check_of_loaded_modules_detects_a_heavy_one():

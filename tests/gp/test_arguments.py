@@ -46,7 +46,7 @@ def test_invalid_observations_raise_an_argument_error(X, Y, text):
         POSTERIOR.append(X, Y)
 
 
-@pytest.mark.parametrize("method", ["mean", "predict", "predict_gradient", "jet"])
+@pytest.mark.parametrize("method", ["mean", "predict", "predict_gradient", "mean_gradient", "jet"])
 @pytest.mark.parametrize(
     ("Z", "text"),
     [

@@ -166,6 +166,16 @@ def test_gradients_are_central_differences(form, nu, d):
 
 
 @every_form
+@every_kernel
+@every_dimension
+def test_the_mean_with_its_gradient_alone_is_that_of_both_predictions(form, nu, d):
+    posterior, Z = fitted(nu, d, form=form), queries(d)
+    mean, gradient = posterior.mean_gradient(Z)
+    np.testing.assert_array_equal(mean, posterior.predict_gradient(Z).mean)
+    np.testing.assert_array_equal(gradient, posterior.predict_gradient(Z).mean_gradient)
+
+
+@every_form
 @every_differentiable_kernel
 @every_dimension
 def test_means_of_derivatives_are_derivatives_of_means(form, nu, d):

@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 
 from cascada.arrays import Array
-from cascada.network import Beliefs
-from cascada.search import Joint, ascend
+from cascada.confidence import Belief
+from cascada.gp import Posterior
+from cascada.kernels import SquaredExponential
+from cascada.network import Beliefs, Stage, StageBelief, chain, composite_mean
+from cascada.search import Joint, ascend, ascend_mean
 from cascada.search.starts import apart, best_apart, snapped, starts
 from cascada.space import Domain, Integer, Real
 from tests.network.cases import NETWORKS, observed
@@ -154,3 +157,77 @@ def test_the_joint_gradient_is_that_of_differences(name: str) -> None:
         step[j] = 1e-5
         slope = (joint(at + step)[0] - joint(at - step)[0]) / 2e-5
         np.testing.assert_allclose(gradient[:, j], slope, rtol=2e-3, atol=2e-4)
+
+
+@pytest.mark.parametrize("name", [name for name in NETWORKS if name != "block kernel"])
+def test_several_deviations_of_a_point_have_the_values_of_separate_points(name: str) -> None:
+    beliefs = observed(name)[2]
+    joint, domain, draw = Joint(beliefs), beliefs.network.domain, rng(7)
+    x = snapped(domain, draw.uniform(domain.lower, domain.upper, (9, domain.dimension)))
+    eta = draw.uniform(-1, 1, (9, 5, joint.size - domain.dimension))
+    separate = np.concatenate([np.repeat(x[:, None], 5, axis=1), eta], axis=2).reshape(45, -1)
+    np.testing.assert_allclose(joint.values_of(x, eta).ravel(), joint(separate)[0], rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", [name for name in NETWORKS if name != "block kernel"])
+def test_without_deviations_the_joint_form_is_the_composite_mean(name: str) -> None:
+    beliefs = observed(name)[2]
+    joint, domain, network = Joint(beliefs, deviations=False), beliefs.network.domain, beliefs.network
+    assert joint.size == domain.dimension
+    x = snapped(domain, rng(8).uniform(domain.lower, domain.upper, (30, domain.dimension)))
+    mean = network.sign * composite_mean(beliefs, x)[:, network.objective_column]
+    np.testing.assert_allclose(joint.values(x), mean, rtol=1e-9, atol=1e-12)
+    values, gradient = joint(x)
+    np.testing.assert_allclose(values, mean, rtol=1e-9, atol=1e-12)
+    for j in range(joint.size):
+        step = np.zeros(joint.size)
+        step[j] = 1e-5
+        slope = (joint(x + step)[0] - joint(x - step)[0]) / 2e-5
+        np.testing.assert_allclose(gradient[:, j], slope, rtol=2e-3, atol=2e-4)
+
+
+@pytest.mark.parametrize("name", ["chain", "graph", "multi-output chain"])
+def test_the_ascent_of_the_mean_beats_random_points(name: str) -> None:
+    beliefs = observed(name)[2]
+    domain, joint = beliefs.network.domain, Joint(beliefs, deviations=False)
+    points = np.array(ascend_mean(beliefs, rng(), np.empty((0, domain.dimension))))
+    values = joint.values(points)
+    assert np.all(np.diff(values) <= 0)  # best first
+    anywhere = joint.values(rng(1).uniform(domain.lower, domain.upper, (20_000, domain.dimension)))
+    assert values[0] >= anywhere.max() - 1e-9 * np.ptp(anywhere)
+
+
+def test_several_widths_are_searched_at_once() -> None:
+    """Each width finds the maximum that a search with only this width finds."""
+    beliefs = observed("chain with controls")[2]
+    near = np.array([[0.1, 0.2]])
+    together = np.array(ascend(beliefs, rng(4), near, (0.2, 3.0)))
+    for width in (0.2, 3.0):
+        alone = ascend(beliefs, rng(5), near, (width,))[0]
+        assert np.abs(together - alone).max(axis=1).min() < 1e-4
+
+
+def test_an_ascent_avoids_places_where_a_formula_is_not_defined() -> None:
+    """√f is not defined where the mean of f, or f with a deviation, is negative."""
+    first = Stage("f", {"x": Real(-2, 2)}, kernel=SquaredExponential(1.0), norm_bound=3.0)
+
+    def root_of(f: float) -> float:
+        return float(np.sqrt(f))
+
+    root = Stage("k", known=True, lipschitz=9.0, function=root_of)
+    network = chain(first, root)
+    data = np.array([[-1.5, 0.9, np.sqrt(0.9)], [1.0, -1.0, np.nan], [0.0, 0.2, np.sqrt(0.2)]])
+    posterior = Posterior.fit(SquaredExponential(1.0), data[:, :1], data[:, 1])
+    beliefs = Beliefs(
+        network, (StageBelief(network.nodes[0], Belief(posterior, 3.0)), StageBelief(network.nodes[1], None))
+    )
+    for joint in (Joint(beliefs), Joint(beliefs, deviations=False)):
+        at = np.zeros((2, joint.size))
+        at[:, 0] = 1.0, -1.5
+        values, gradients = joint(at)
+        assert values[0] == -np.inf
+        assert values[1] == pytest.approx(np.sqrt(0.9), abs=1e-6)
+        assert np.isfinite(gradients[1]).all()
+        np.testing.assert_allclose(joint.values(at), values)
+    assert posterior.mean(ascend_mean(beliefs, rng(), data[:1, :1])[0][None])[0, 0] >= 0.9
+    assert best_eta(beliefs, ascend(beliefs, rng(), data[:1, :1])[0]) >= best_of_many(beliefs) - 1e-3

@@ -16,7 +16,7 @@ from cascada.arrays import Array
 from cascada.errors import ArgumentError
 from cascada.gp import Prediction
 from cascada.network.chain_sampling import ChainSampler, is_scalar_chain
-from cascada.network.sampling import draw_count, improvement
+from cascada.network.sampling import improvement, standard_draws
 
 # Starts of a search in a box are chosen with this many of the samples.
 _SCREENED_BY = 64
@@ -40,7 +40,7 @@ class CascadedEI(Scored):
         """The estimate of cEI_{t−1}."""
         grey = GreyBox.of(situation)
         # A separate generator, so that ties are broken as for every other algorithm.
-        draws = rng.spawn(1)[0].standard_normal((self.samples, draw_count(grey.beliefs)))
+        draws = standard_draws(grey.beliefs, self.samples, rng.spawn(1)[0])
         best = situation.best
 
         def score(points: Array) -> Array:

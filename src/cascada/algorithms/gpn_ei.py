@@ -1,10 +1,10 @@
 """GPN-EI: two runs at the maximum of the composite mean, then one where the objective may be better than expected.
 
-For processes whose norms are not known. The joint (x, η) form of the upper bound is a strong search at any width. At a
-very small width it finds the maximum of the composite mean. At one to three posterior sds it finds points where the
-objective is large if all stages deviate favourably. The former are run as long as they promise an improvement. The
-latter are compared by expected improvement, from samples of the whole network. If the largest expected improvement is
-negligible, a point far from all runs is chosen.
+For processes whose norms are not known. Gradient ascent finds the maximum of the composite mean. On the joint (x, η)
+form of the upper bound, at one to three posterior sds, it finds points where the objective is large if all stages
+deviate favourably. The former are run as long as they promise an improvement. The latter are compared by expected
+improvement, from samples of the whole network. If the largest expected improvement is negligible, a point far from all
+runs is chosen.
 
 Expected improvement alone does not suffice: with many outputs between the controls and the objective, nearly every
 point may be best, and expected improvement runs one corner of the box after the other (docs/choosing.md).
@@ -25,15 +25,14 @@ from cascada.algorithms.expected_improvement import log_expected_improvement
 from cascada.algorithms.probe import probe
 from cascada.arrays import Array
 from cascada.network import Beliefs, StageBelief, composite_mean, hallucinated
-from cascada.network.sampling import draw_count, sample_objective
-from cascada.search import ascend
+from cascada.network.sampling import sample_objective, standard_draws
+from cascada.search import ascend, ascend_mean
 from cascada.search.starts import apart, best_apart
 
 # An improvement below this part of the objective's spread is negligible.
 _LITTLE = 1e-5
 # At a maximum of the mean away from all runs the threshold is lower, because a small step may be one of many.
 _NOTHING = 1e-8
-_MEAN = 0.01  # the width at which the search finds the maximum of the mean
 # Distances between runs, in sides of the box: up to the first the place is the same, beyond the second it is new.
 _SAME, _NEW = 1e-4, 0.02
 
@@ -68,10 +67,11 @@ class GPNEI:
 
     def _promising(self, situation: Situation, beliefs: Beliefs, rng: np.random.Generator) -> Array | None:
         """Of the points of GPN-UCB at all widths, the one with the largest expected improvement; else None."""
-        points = np.concatenate([_found(situation, of_width(beliefs, width), rng) for width in self.widths])
+        found = ascend(of_width(beliefs, 1.0), rng, near_best(situation), self.widths)
+        points = _free(situation, found)
         if not len(points):
             return None
-        draws = rng.spawn(1)[0].standard_normal((self.samples, draw_count(beliefs)))
+        draws = standard_draws(beliefs, self.samples, rng.spawn(1)[0])
         samples = sample_objective(beliefs, points, draws)
         if np.isinf(situation.best):
             return points[int(samples.mean(axis=1).argmax())]
@@ -90,7 +90,8 @@ def _most_likely(situation: Situation, beliefs: Beliefs, rng: np.random.Generato
     The gain is measured from the smaller of the best value and the mean at the best run. Where many runs are in one
     place, a jitter of 1e-10 moves the mean by more than what can still be gained there.
     """
-    points = _found(situation, of_width(beliefs, _MEAN), rng)
+    # Any width will do. The beliefs' own norm bounds may be refuted, and a mean needs none.
+    points = _free(situation, ascend_mean(of_width(beliefs, 1.0), rng, near_best(situation)))
     if not len(points):
         return None
     network, best = beliefs.network, situation.best_point
@@ -103,9 +104,9 @@ def _most_likely(situation: Situation, beliefs: Beliefs, rng: np.random.Generato
     return points[i] if gain > (_LITTLE if same else _NOTHING) * _spread(situation) else None
 
 
-def _found(situation: Situation, beliefs: Beliefs, rng: np.random.Generator) -> Array:
-    """Points (n, d) that are not taken and where the upper bound is large."""
-    free = [point for point in ascend(beliefs, rng, near_best(situation)) if not situation.is_taken(point)]
+def _free(situation: Situation, found: list[Array]) -> Array:
+    """Those of the points that are not taken, (n, d)."""
+    free = [point for point in found if not situation.is_taken(point)]
     return np.array(free).reshape(-1, situation.domain.dimension)
 
 

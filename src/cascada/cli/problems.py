@@ -6,26 +6,24 @@ from typing import Annotated
 
 import typer
 
-from cascada.problems import PROBLEMS, by_name
+from cascada.problems.listing import listed
 
 
 def problems(
     json_output: Annotated[bool, typer.Option("--json", help="Print a JSON list with one object per problem.")] = False,
 ) -> None:
     """List the built-in problems: structure, dimension, and the best value with the source that it is known from."""
-    rows = []
-    for name in PROBLEMS:
-        problem = by_name(name)
-        rows.append(
-            {
-                "name": name,
-                "structure": problem.summary,
-                "dimension": problem.network.domain.dimension,
-                "stages": len(problem.network.stages),
-                "optimum": problem.best.value,
-                "known_by": problem.best.how,
-            }
-        )
+    rows = [
+        {
+            "name": problem.name,
+            "structure": problem.structure,
+            "dimension": problem.dimension,
+            "stages": problem.stages,
+            "optimum": problem.optimum.value,
+            "known_by": problem.optimum.how,
+        }
+        for problem in listed()
+    ]
     if json_output:
         typer.echo(json.dumps(rows))
         return

@@ -9,9 +9,10 @@ import os
 from collections.abc import Callable
 from functools import cache, wraps
 from threading import Lock
-from typing import ParamSpec, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
-from threadpoolctl import ThreadpoolController
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -33,8 +34,10 @@ def one_thread_environment() -> dict[str, str]:
 
 
 @cache
-def _libraries() -> ThreadpoolController:
+def _libraries() -> "ThreadpoolController":
     """Return a controller of the loaded BLAS libraries; cached, as finding them takes a hundredth of a second."""
+    from threadpoolctl import ThreadpoolController  # slow to import
+
     return ThreadpoolController()
 
 

@@ -14,7 +14,6 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.polynomial import chebyshev
 
 from cascada.arrays import Array
 from cascada.errors import ArgumentError
@@ -87,6 +86,8 @@ class Line:
 
     def _values(self, z: Array) -> Array:
         """Means and variance at points (n,), shape (p + 1, n)."""
+        from numpy.polynomial import chebyshev  # slow to import, and many studies have no such line
+
         return np.asarray(chebyshev.chebval((z - self._centre) / self._half, self._coefficients), dtype=np.float64)
 
     def predict(self, z: Array) -> Prediction:
@@ -191,6 +192,8 @@ def _degree(half_width: float) -> int:
 @lru_cache(maxsize=16)
 def _chebyshev(degree: int) -> tuple[Array, Array]:
     """The Chebyshev points of the first kind, and the matrix from values there to coefficients."""
+    from numpy.polynomial import chebyshev  # slow to import, and many studies have no such line
+
     points = chebyshev.chebpts1(degree + 1)
     # T_k at point j is cos(k(2j + 1)π/(2N + 2)), with points counted from the right; a recurrence would lose N²·u.
     index = np.arange(degree + 1)

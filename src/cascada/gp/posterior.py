@@ -214,6 +214,18 @@ class Posterior:
         slope = np.divide(0.5, sd, out=np.zeros(n), where=sd > 0)
         return PredictionGradient(mean, sd, mean_gradient, slope[:, None] * variance_gradient)
 
+    def mean_gradient(self, Z: ArrayLike) -> tuple[Array, Array]:
+        """μ_t (n, p), as `predict` computes it, and its gradients (n, p, d): half the work of `predict_gradient`."""
+        points = as_points(Z, "Z", self.dimension)
+        mean = np.empty((len(points), self.output_count))
+        gradient = np.empty((*mean.shape, self.dimension))
+        for block in self._blocks(len(points), 1 + self.dimension):
+            jet = self.kernel.jet(points[block], self.inputs)
+            gradient[block] = (jet[1:] @ self._weights).transpose(1, 2, 0)
+            # The weights of close inputs nearly cancel, so they serve only for the gradient.
+            mean[block] = self._solve(jet[0].T).T @ self.whitened
+        return mean, gradient
+
     def jet(self, Z: ArrayLike) -> Jet:
         """Means and posterior sds of f and of every ∂_j f at the rows of Z; needs −φ''(0) (Matérn: ν > 1)."""
         points = as_points(Z, "Z", self.dimension)

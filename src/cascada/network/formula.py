@@ -8,6 +8,7 @@ from cascada.arrays import UNIT_ROUNDOFF, Array
 from cascada.confidence import Boxes
 from cascada.errors import ArgumentError
 from cascada.gp.rounding import NORM_ROUNDING
+from cascada.network.array_formula import array_values
 from cascada.network.beliefs import StageBelief, logarithmic_inputs
 from cascada.network.outputs import StageError, as_outputs_of, failure_text
 
@@ -30,13 +31,22 @@ def known_values(stage: StageBelief, inputs: Array) -> Array:
 
 
 def likely_values(stage: StageBelief, inputs: Array) -> Array:
-    """The outputs (n, p) at inputs that the process need not reach: NaN where the formula is not defined."""
+    """The outputs (n, p) at inputs that the process need not reach: NaN where the formula is not defined.
+
+    The formula is called with arrays if it takes them (`array_formula`), so these values serve for choosing points. A
+    bound may use them only where it holds for any value in their place, as `composite_bounds` does.
+    """
     points = in_user_units(stage, Boxes(inputs, inputs)).centre
-    values = np.full((len(points), len(stage.node.columns)), np.nan)
-    for i, row in enumerate(points):
+
+    def at_one(row: Array) -> Array:
         with suppress(StageError):
-            values[i] = _formula(stage, row)
-    return values
+            return np.array(_formula(stage, row))
+        return np.full(len(stage.node.columns), np.nan)
+
+    values = array_values(stage.node, points, at_one)
+    if values is not None:
+        return values
+    return np.array([at_one(row) for row in points]).reshape(len(points), len(stage.node.columns))
 
 
 def _formula(stage: StageBelief, row: Array) -> tuple[float, ...]:

@@ -18,9 +18,17 @@ from cascada.network.mean import passed_on
 _BLOCK = 1 << 17
 
 
-def draw_count(beliefs: Beliefs) -> int:
-    """The number of standard normal draws per sample: one for every modelled output."""
-    return sum(len(stage.node.stage.modelled) for stage in beliefs.stages if stage.belief is not None)
+def standard_draws(beliefs: Beliefs, samples: int, rng: np.random.Generator) -> Array:
+    """Standard normal draws ξ (samples, m), one for every modelled output.
+
+    Those of an objective that is minimised are negated, so that a process and its mirrored process have the same
+    samples of what is maximised.
+    """
+    columns = [column for stage in beliefs.stages if stage.belief is not None for column in stage.node.modelled_columns]
+    draws = rng.standard_normal((samples, len(columns)))
+    if beliefs.network.sign < 0:
+        draws[:, np.array(columns) == beliefs.network.objective_column] *= -1.0
+    return draws
 
 
 def improvement(
@@ -30,7 +38,7 @@ def improvement(
     best: float,
     tracked: Mapping[int, Prediction] | None = None,
 ) -> Array:
-    """The mean over draws (S, `draw_count`) of max{value − best, 0} at coordinates (n, d), as (n,).
+    """The mean over `standard_draws` (S, m) of max{value − best, 0} at coordinates (n, d), as (n,).
 
     The value is that of what is maximised. With best = −∞ the result is the mean of the values. `tracked` are available
     predictions, by the position of a stage whose inputs are controls only.

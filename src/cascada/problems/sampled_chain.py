@@ -17,12 +17,15 @@ from cascada.arrays import Array
 from cascada.kernels import Expansion, SquaredExponential
 from cascada.network import Stage, chain
 from cascada.problems.problem import Problem
+from cascada.problems.recorded import recorded_optimum
 from cascada.space import Grid, Real
 
 KERNEL = SquaredExponential(1.0)
 BOX = 5.0
 POINTS = 50
 PAPER_GRID = Grid({"x": POINTS, "y": POINTS})
+CHAIN_INPUTS = (("x", "y"), ("f1",), ("f2",))  # of each stage
+CHAIN_SUMMARY = "x, y → f1 → f2 → f3, Gaussian process samples"
 
 # The grid of later stages covers all values of a stage of unit variance, with 5 points per lengthscale.
 _LATER = np.linspace(-6.0, 6.0, 61)
@@ -42,15 +45,14 @@ def sampled_chain(seed: int = 0, norm_bound: float | None = None, lipschitz: flo
     """
     rng = np.random.default_rng(seed)
     functions = [sample_on_square(rng), sample_on_line(rng), sample_on_line(rng)]
-    inputs = [("x", "y"), ("f1",), ("f2",)]
     stages = [
         Stage(
             f"f{i + 1}",
-            controls={name: Real(-BOX, BOX) for name in inputs[i]} if i == 0 else {},
+            controls={name: Real(-BOX, BOX) for name in CHAIN_INPUTS[i]} if i == 0 else {},
             kernel=KERNEL,
             norm_bound=function.norm * (1.0 + _ROUNDING) if norm_bound is None else norm_bound,
             lipschitz=lipschitz,
-            function=_OnePoint(function, inputs[i]),
+            function=_OnePoint(function, CHAIN_INPUTS[i]),
         )
         for i, function in enumerate(functions)
     ]
@@ -61,7 +63,8 @@ def sampled_chain(seed: int = 0, norm_bound: float | None = None, lipschitz: flo
         second = functions[1](first)
         return np.hstack([points, first, second, functions[2](second)])
 
-    return Problem("sampled-chain", "x, y → f1 → f2 → f3, Gaussian process samples", chain(*stages), values_at)
+    answer = recorded_optimum("sampled-chain") if seed == 0 else None
+    return Problem("sampled-chain", CHAIN_SUMMARY, chain(*stages), values_at, answer)
 
 
 def sample_on_square(rng: np.random.Generator) -> Expansion:

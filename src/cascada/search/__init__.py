@@ -1,10 +1,11 @@
 """Search for the largest upper bound: over candidates, and over boxes by branch and bound or gradient ascent."""
 
-from cascada.search.ascent import Joint, ascend
+from cascada.search.ascent import ascend, ascend_mean
 from cascada.search.bounds import CellBounds, ObjectiveBounds
 from cascada.search.box import best_in_box
 from cascada.search.branch_and_bound import Outcome, SearchBudget, search
 from cascada.search.candidates import Candidates, largest
+from cascada.search.joint import Joint
 from cascada.search.leaves import Leaves
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "Outcome",
     "SearchBudget",
     "ascend",
+    "ascend_mean",
     "best_in_box",
     "largest",
     "search",

@@ -1,7 +1,7 @@
 """Maximisation of a score over a box: many starts scored at once, the best of them refined by gradients.
 
-The score is any function of many points at once. Gradients are central differences, all of a step in one call. The
-result is a local maximum: a good point to run, but never a bound.
+The score is any function of many points at once. Gradients are central differences, those of all starts in one call.
+The result is a local maximum: a good point to run, but never a bound.
 """
 
 from collections.abc import Callable
@@ -9,6 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from cascada.arrays import Array
+from cascada.search.quasi_newton import Differentiable, climb
 from cascada.search.starts import snapped, starts
 from cascada.space import Domain
 
@@ -33,32 +34,38 @@ def best_in_box(
     begin = snapped(domain, starts(domain, rng, near, _STARTS, _NEAR, _ACROSS))
     first = (screen or score)(begin)
     order = np.argsort(-first, kind="stable")
-    refined = [_refined(score, begin[i], domain) for i in order[:_REFINED]]
-    points = np.concatenate([snapped(domain, np.array(refined)), begin[order[: 4 * _REFINED]]])
+    chosen = begin[order[:_REFINED]]
+    refined = _refined(score, chosen, domain, _spread(first[order]))
+    points = np.concatenate([snapped(domain, refined), begin[order[: 4 * _REFINED]]])
     values = score(points)
     return [points[i] for i in np.argsort(-values, kind="stable")]
 
 
-def _refined(score: Score, start: Array, domain: Domain) -> Array:
-    """A local maximum from one start, whole numbers fixed; the start itself if the score there is infinite."""
-    from scipy.optimize import minimize
+def _spread(values: Array) -> float:
+    """The range of the best quarter of the values (n,), best first: worse ones may be logarithms of almost 0."""
+    best = values[np.isfinite(values)]
+    best = best[: max(len(best) // 4, 1)]
+    return float(np.ptp(best)) or 1.0 if len(best) else 1.0
 
+
+def _refined(score: Score, begin: Array, domain: Domain, scale: float) -> Array:
+    """Local maxima (k, d) from k starts, whole numbers fixed; a start itself if the score there is infinite."""
+    lower, upper = (np.tile(bound, (len(begin), 1)) for bound in (domain.lower, domain.upper))
+    lower[:, domain.whole] = upper[:, domain.whole] = begin[:, domain.whole]
+    return climb(_differentiated(score, domain), begin, lower, upper, scale, _ITERATIONS)[0]
+
+
+def _differentiated(score: Score, domain: Domain) -> Differentiable:
+    """The score and its gradient at points (n, d), from one call of the score."""
     sides, d = domain.upper - domain.lower, domain.dimension
+    steps = _STEP * np.concatenate([np.zeros((1, d)), np.eye(d), -np.eye(d)]) * sides
 
-    def negated(unit: Array) -> tuple[float, Array]:
-        """The score and its gradient in units of the sides."""
-        shifted = np.clip(unit + _STEP * np.concatenate([np.zeros((1, d)), np.eye(d), -np.eye(d)]), 0.0, 1.0)
-        values = score(domain.lower + sides * shifted)
-        apart = np.diagonal(shifted[1 : d + 1]) - np.diagonal(shifted[d + 1 :])
+    def differentiated(points: Array) -> tuple[Array, Array]:
+        shifted = np.clip(points[:, None] + steps, domain.lower, domain.upper)  # (n, 1 + 2d, d)
+        values = score(shifted.reshape(-1, d)).reshape(len(points), -1)
+        ahead, behind = shifted[:, 1 : d + 1], shifted[:, d + 1 :]
+        apart = np.einsum("njj->nj", ahead) - np.einsum("njj->nj", behind)
         with np.errstate(invalid="ignore"):
-            slope = (values[1 : d + 1] - values[d + 1 :]) / apart
-        if not (np.isfinite(values[0]) and np.isfinite(slope).all()):
-            return np.inf, np.zeros(d)
-        return -float(values[0]), -slope
+            return values[:, 0], (values[:, 1 : d + 1] - values[:, d + 1 :]) / apart
 
-    unit = (start - domain.lower) / sides
-    if not np.isfinite(negated(unit)[0]):
-        return start
-    bounds = [(unit[j], unit[j]) if j in domain.whole else (0.0, 1.0) for j in range(d)]
-    found = minimize(negated, unit, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": _ITERATIONS})
-    return domain.lower + sides * found.x
+    return differentiated

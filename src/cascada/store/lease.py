@@ -1,7 +1,6 @@
 """Leases: a worker promises signs of life, so that a trial whose worker died can be given to another one."""
 
 import os
-import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -78,6 +77,8 @@ def is_over(name: str) -> bool:
 @cache
 def _machine() -> str:
     """The host name with its boot and, in a container, the container: process ids are only valid within these."""
+    import socket  # slow to import
+
     parts = [socket.gethostname()]
     with suppress(OSError):
         parts.append(Path("/proc/sys/kernel/random/boot_id").read_text().strip())
