@@ -16,6 +16,8 @@ from cascada.kernels.radial import STEEPNESS
 
 # Starts in addition to the last fit, as shifts of the prior's mode in log ℓ.
 _STARTS = (0.0, -1.5, 1.5)
+# From this many observations on, the maximum for half of them is one more start, if there is no last fit.
+_HALVED = 6
 # From this many observations on, the last fit is the only start: the maximum moves little then.
 _ALONE = 30
 # For the gap a smoother kernel is chosen only if it is this much more likely, in log density: a factor of 20. A smooth
@@ -110,6 +112,10 @@ def _best_maximum(density: Likelihood, before: Array | None) -> Maximum:
     """The best of the maxima that are found from several starts."""
     mode = density.prior_mode
     starts = [mode + shift for shift in _STARTS] if before is None else [before, mode]
+    if before is None and len(density.outputs) >= _HALVED:
+        # The lengthscales of a start with shifts are all alike; those of half the data are not.
+        half = Likelihood(density.inputs[::2], density.outputs[::2], density.shape)
+        starts.append(maximised(half, mode, _BOUNDS).theta)
     return max((maximised(density, start, _BOUNDS) for start in starts), key=lambda found: found.value)
 
 

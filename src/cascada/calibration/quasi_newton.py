@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cascada.arrays import Array
+from cascada.arrays import Array, BoolArray
 
 #: A value and its gradient (d,); −∞ where the function has none.
 Function = Callable[[Array], tuple[float, Array]]
@@ -15,7 +15,8 @@ Function = Callable[[Array], tuple[float, Array]]
 _ENOUGH = 1e-6
 _MOST_STEPS = 50
 _MOST_TRIES = 12  # of one step, each shorter than the last
-_LONGEST = 2.0  # of one step, in any variable: a factor of e² for lengthscales
+# The longest first step and the longest later one, in any variable. Longer ones skip the nearest maximum more often.
+_FIRST, _LONGEST = 0.2, 1.0
 _SUFFICIENT = 1e-4  # of the gain that the slope promises
 
 
@@ -50,11 +51,11 @@ def maximised(function: Function, start: Array, bounds: tuple[float, float]) -> 
 
 
 def _first_guess(slope: Array) -> Array:
-    """A multiple of the identity with which the first step has a length of at most 1 in any variable."""
-    return np.eye(len(slope)) / max(1.0, float(np.abs(slope).max(initial=0.0)))
+    """A multiple of the identity with which the first step is at most `_FIRST` long in any variable."""
+    return _FIRST * np.eye(len(slope)) / max(1.0, float(np.abs(slope).max(initial=0.0)))
 
 
-def _step(inverse: Array, slope: Array, free: Array) -> Array:
+def _step(inverse: Array, slope: Array, free: BoolArray) -> Array:
     """The quasi-Newton step in the free variables, no longer than `_LONGEST`; 0 in the others."""
     restricted = np.where(free, slope, 0.0)
     step = np.where(free, inverse @ restricted, 0.0)
