@@ -83,11 +83,8 @@ def rows(name: str, sizes: tuple[int, ...], before: Path | None) -> list[list[st
         cells = [label, str(size), duration(at.step), duration(at.fit)]
         if before is not None:
             old = cost_by(before, name, size)
-            cells[2:] = [duration(old.step), cells[2], times(old.step / at.step)] + [
-                duration(old.fit),
-                cells[3],
-                times(old.fit / at.fit),
-            ]
+            steps = [duration(old.step), duration(at.step), times(old.step / at.step)]
+            cells = [label, str(size), *steps, duration(old.fit), duration(at.fit), times(old.fit / at.fit)]
         found.append(cells)
     return found
 

@@ -33,7 +33,8 @@ def learned(network: Network, rows: Array, first: int) -> Calibrated:
 def test_a_negated_objective_has_the_same_kernels_and_negated_means(first: int, count: int) -> None:
     rows = runs(count)
     high, low = learned(HIGH, rows, first), learned(LOW, rows * np.array([1.0, 1.0, 1.0, 1.0, -1.0]), first)
-    for one, other in zip((*high.acting.stages, *high.judging.stages), (*low.acting.stages, *low.judging.stages)):
+    both = zip((*high.acting.stages, *high.judging.stages), (*low.acting.stages, *low.judging.stages), strict=True)
+    for one, other in both:
         sign = -1.0 if one.node.stage.name == "g" else 1.0
         assert one.node.stage.kernel == other.node.stage.kernel
         np.testing.assert_array_equal(one.node.stage.offset, sign * other.node.stage.offset)

@@ -1,9 +1,13 @@
 """The observations of a fit, where there are many."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
-from cascada.calibration import Calibration, calibrate, kept
+from cascada.arrays import Array
+from cascada.calibration import Calibration, Fit, calibrate, kept
+from cascada.calibration.fit import fit_output
 from cascada.calibration.subset import MOST_FITTED, fitted_rows
 from cascada.gp.rounding import SMALLEST_JITTER
 from cascada.network import Stage, chain
@@ -26,11 +30,10 @@ def test_a_fit_uses_the_newest_and_evenly_spaced_earlier_observations(count: int
 
 def test_the_posterior_contains_observations_that_the_fit_does_not_use(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = []
-    computed = kept.fit_output
 
-    def counted(*arguments: object) -> object:
-        sizes.append(len(arguments[0]))  # type: ignore[arg-type]
-        return computed(*arguments)  # type: ignore[arg-type]
+    def counted(inputs: Array, *others: Any) -> Fit:
+        sizes.append(len(inputs))
+        return fit_output(inputs, *others)
 
     monkeypatch.setattr(kept, "fit_output", counted)
     x = np.random.default_rng(3).uniform(size=MOST_FITTED + 60)

@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
-from cascada.calibration import kept
+from cascada.arrays import Array
+from cascada.calibration import Fit, kept
+from cascada.calibration.fit import fit_output
 from cascada.errors import ContradictionError
 from cascada.network import Network, Stage, chain
 from cascada.space import Real
@@ -38,12 +40,11 @@ def run(study: Study, count: int) -> list[dict[str, float | int]]:
 def fits(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The sizes of the fits to data so far."""
     sizes: list[int] = []
-    computed = kept.fit_output
 
-    def counted(*arguments: Any) -> Any:
-        if len(arguments[0]):
-            sizes.append(len(arguments[0]))
-        return computed(*arguments)
+    def counted(inputs: Array, *others: Any) -> Fit:
+        if len(inputs):
+            sizes.append(len(inputs))
+        return fit_output(inputs, *others)
 
     kept._computed.cache_clear()
     monkeypatch.setattr(kept, "fit_output", counted)

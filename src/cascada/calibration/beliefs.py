@@ -32,7 +32,7 @@ from cascada.network.prior import empty_posterior, stage_prior
 
 # Up to this many observations every new one leads to a new fit. Beyond, one that is this many posterior sds from its
 # prediction does, or an increase by a tenth.
-_ALWAYS = 20
+_ALWAYS = 30
 _SURPRISE = 3.0
 _GROWTH = 1.1
 # The radius exceeds the largest held-out residual by this factor, because other points may have larger ones.

@@ -25,7 +25,7 @@ from cascada.study.settings import Settings
 from cascada.study.state import Refutation, State
 
 # The number of runs of a selection to which kernels are fitted first: the fit to all of them then begins there.
-_FIRST_FIT = 100
+_FIRST_FIT = 50
 
 
 class Model:
