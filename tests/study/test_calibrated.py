@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cascada.algorithms import GPNEI, GPNUCB, NAMES
+from cascada.algorithms import GPNEI, GPNUCB, NAMES, GPNMixed
 from cascada.calibration import Calibration
 from cascada.errors import ArgumentError, ContradictionError
 from cascada.kernels import BlockKernel, Separable, SquaredExponential
@@ -255,7 +255,7 @@ def test_the_same_seed_gives_the_same_trials() -> None:
 def test_the_default_algorithm_depends_on_whether_all_norms_are_known() -> None:
     assert isinstance(Study(NETWORK).algorithm, GPNEI)
     assert isinstance(Study(NETWORK, algorithm="gpn_ucb").algorithm, GPNUCB)
-    assert isinstance(Study(chain(Stage("f", controls=UNIT, kernel=SE, norm_bound=1.0))).algorithm, GPNUCB)
+    assert isinstance(Study(chain(Stage("f", controls=UNIT, kernel=SE, norm_bound=1.0))).algorithm, GPNMixed)
 
 
 def study_with_runs(count: int = 8) -> Study:
