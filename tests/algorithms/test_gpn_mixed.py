@@ -1,5 +1,7 @@
 """GPN-UCB mixed with runs at the maximum of the composite mean."""
 
+import math
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +12,9 @@ from benchmarks.loose_norms import tile
 from cascada.algorithms import GPNUCB, GPNMixed, Situation, point_key
 from cascada.arrays import Array
 from cascada.errors import ArgumentError
-from cascada.network import composite_mean
+from cascada.kernels import SquaredExponential
+from cascada.network import Stage, chain, composite_mean
+from cascada.space import Real
 from cascada.study import Study, maximise
 from tests.algorithms.cases import situation_after
 from tests.network.cases import NETWORKS, points, truth, values
@@ -125,3 +129,38 @@ def test_pending_runs_are_imagined_and_no_bound_is_given() -> None:
 def test_invalid_options_raise(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         GPNMixed(**options)
+
+
+@pytest.mark.parametrize(("lengthscale", "norm_bound"), [(2.0, 100.0), (4.0, 10.0), (4.0, 100.0)])
+def test_a_formula_that_is_undefined_at_possible_inputs_does_not_end_a_study(
+    lengthscale: float, norm_bound: float
+) -> None:
+    # With seven controls there is no tree, and the promise of a point comes from its bounds. They reach f > 1; the
+    # process does not.
+    def corrected(f: float) -> float:
+        return f + 1e-3 * math.sqrt(1 - f)
+
+    names = [f"x{i}" for i in range(7)]
+    stages = [
+        Stage(
+            "f",
+            controls={name: Real(0, 1) for name in names},
+            kernel=SquaredExponential(lengthscale),
+            norm_bound=norm_bound,
+        ),
+        Stage("r", function=corrected, lipschitz=10.0, known=True),
+    ]
+
+    def outputs(controls: Mapping[str, float]) -> dict[str, float]:
+        mean = sum(controls.values()) / 7
+        f = min(2 * mean, 0.9) + 0.09 * mean
+        return {"f": f, "r": corrected(f)}
+
+    study = Study(chain(*stages))
+    for value in (0.0, 0.2, 0.4):
+        controls = dict.fromkeys(names, value)
+        study.add_trial(controls, outputs(controls))
+    for _ in range(6):
+        trial = study.ask()
+        assert trial is not None
+        study.tell(trial, outputs(trial.controls))

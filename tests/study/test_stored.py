@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cascada.algorithms import NAMES
+from cascada.algorithms import GPNEI, GPNUCB, NAMES, Algorithm, GPNMixed
 from cascada.errors import ArgumentError, ContradictionError, StoreError
 from cascada.network import Network, Stage, chain
 from cascada.process import Process
@@ -748,3 +748,11 @@ def test_auto_does_not_stand_for_another_algorithm(url: str) -> None:
     opened(url, algorithm="cucb")
     with pytest.raises(ArgumentError, match=r"stored otherwise: settings.algorithm"):
         opened(url, algorithm="auto")
+
+
+@pytest.mark.parametrize("algorithm", [GPNMixed(), GPNUCB(), GPNEI()])
+def test_a_study_stored_with_an_algorithm_object_is_opened_with_auto(url: str, algorithm: Algorithm) -> None:
+    opened(url, algorithm=algorithm)
+    again = opened(url, algorithm="auto")
+    assert again.algorithm == algorithm
+    assert asked(again).number == 0

@@ -19,6 +19,7 @@ from cascada.arrays import Array, as_whole_number
 from cascada.confidence import Boxes
 from cascada.errors import ArgumentError, RefutedError
 from cascada.network import Beliefs, composite_mean, enclose_network, hallucinated, objective_above
+from cascada.network.outputs import StageError
 from cascada.search import best_in_box
 
 # An improvement is negligible below this part of the standard deviation of the observed values, or of the gap if that
@@ -95,6 +96,8 @@ def _promise(situation: Situation, proof: Suggestion, beliefs: Beliefs) -> float
         if not len(situation.pending):
             raise
         return np.inf  # imagined outputs may contradict
+    except (StageError, ArgumentError):  # a formula is not defined at some of the possible inputs
+        return np.inf
 
 
 def _spread(situation: Situation) -> float:

@@ -85,8 +85,8 @@ def open_study(
             raise store.missing(name)
         with damage_reported(name):
             stored = None if found is None else last_description(name, found[1])[1]
-        if stored is not None and algorithm == "auto" and with_names(stored["settings"])["algorithm"] in AUTOMATIC:
-            algorithm = None  # the stored one
+        if stored is not None and algorithm == "auto":
+            algorithm = _automatic(stored["settings"])
         settings = dict(SETTINGS if stored is None else stored["settings"])
         settings |= {key: value for key, value in given.items() if value is not None}
         if algorithm is not None:
@@ -124,6 +124,14 @@ def open_study(
     except BaseException:
         store.close()
         raise
+
+
+def _automatic(stored: Mapping[str, Any]) -> str | None:
+    """What "auto" means for a stored study: None for the stored algorithm, or the name of one stored as an object."""
+    name = with_names(stored)["algorithm"]
+    if not isinstance(name, str) or name not in AUTOMATIC:
+        return "auto"
+    return None if isinstance(stored["algorithm"], str) else name
 
 
 def stored_description(store: Store, name: str) -> dict[str, Any] | None:

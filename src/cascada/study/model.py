@@ -17,6 +17,7 @@ from cascada.calibration.probation import Probation, agrees
 from cascada.errors import CascadaError, ContradictionError, RefutedError
 from cascada.network import Beliefs, Network, StageBelief, enlarged, prior_beliefs, run_values
 from cascada.network.consistency import formula_evidence, impossible, shows_only_own_evidence
+from cascada.network.outputs import StageError
 from cascada.search import Leaves
 from cascada.store.trial import Trial
 from cascada.study.certificate import Certificate, refutations
@@ -321,6 +322,8 @@ class Model:
             return impossible(self.judging, values)
         except RefutedError as error:  # no value is possible any more
             return (str(error),)
+        except StageError:  # a formula is not defined at some of the possible inputs, which the run need not have
+            return ()
 
     # ---- pending trials
 

@@ -119,7 +119,7 @@ def resolved_name(algorithm: str, network: Network) -> str:
 def stored_name(algorithm: str, network: Network) -> str:
     """The name of the algorithm that "auto" stands for in a store; any other name as it is.
 
-    Only version 0.1.0 stored "auto". Its studies keep the algorithm with which they began.
+    Only version 0.1.0 stored "auto". Its studies keep the algorithm that it meant.
     """
     return "gpn_ucb" if algorithm == "auto" and not network.estimated else resolved_name(algorithm, network)
 
