@@ -7,18 +7,17 @@ bounds times 1 to 8. Two networks with four controls and random stages, norm bou
 proven gap with true norms, on the processes of `benchmarks.proof`.
 """
 
-import argparse
 import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 
-from benchmarks.environment import description, require_one_thread
-from benchmarks.markdown import table, write_section
+from benchmarks.command import print_or_write_seeds
+from benchmarks.environment import description
+from benchmarks.markdown import table
 from benchmarks.proof import CASES, Case
 from cascada.algorithms import GPNEI, GPNUCB, Algorithm, GPNMixed
 from cascada.arrays import Array
@@ -240,17 +239,5 @@ def report(command: str, seeds: int) -> str:
     )
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog=f"python -m {NAME}", description=__doc__)
-    parser.add_argument("--seeds", type=int, default=20)
-    parser.add_argument("--write", type=Path)
-    given = parser.parse_args()
-    require_one_thread()
-    text = report(f"python -m {NAME} --seeds {given.seeds}", given.seeds)
-    print(text)
-    if given.write:
-        write_section(given.write, NAME, text)
-
-
 if __name__ == "__main__":
-    main()
+    print_or_write_seeds(NAME, __doc__, report, 20)

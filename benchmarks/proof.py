@@ -5,17 +5,16 @@
 Stages of exact norm B = 2, squared exponential kernel of lengthscale 1, controls in [−2, 2].
 """
 
-import argparse
 import time
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 
-from benchmarks.environment import description, require_one_thread
-from benchmarks.markdown import NONE, Target, table, write_section
+from benchmarks.command import print_or_write_seeds
+from benchmarks.environment import description
+from benchmarks.markdown import NONE, Target, table
 from cascada.problems import Problem, certified
 from cascada.problems.certified_problem import StagePlan, Wiring
 from cascada.study import maximise
@@ -196,17 +195,5 @@ def report(command: str, seeds: int) -> str:
     )
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog=f"python -m {NAME}", description=__doc__)
-    parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--write", type=Path)
-    given = parser.parse_args()
-    require_one_thread()
-    text = report(f"python -m {NAME} --seeds {given.seeds}", given.seeds)
-    print(text)
-    if given.write:
-        write_section(given.write, NAME, text)
-
-
 if __name__ == "__main__":
-    main()
+    print_or_write_seeds(NAME, __doc__, report, 10)

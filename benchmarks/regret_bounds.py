@@ -6,15 +6,14 @@ Stages of exact norm B = 2, controls in [−2, 2], candidates on a grid; Σ_T is
 candidates lead to in each layer.
 """
 
-import argparse
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 
-from benchmarks.environment import description, require_one_thread
-from benchmarks.markdown import table, write_section
+from benchmarks.command import print_or_write_seeds
+from benchmarks.environment import description
+from benchmarks.markdown import table
 from cascada.kernels import Matern, SquaredExponential, Stationary
 from cascada.problems import certified
 from cascada.space import Grid
@@ -103,17 +102,5 @@ def report(command: str, seeds: int) -> str:
     )
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog=f"python -m {NAME}", description=__doc__)
-    parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--write", type=Path)
-    given = parser.parse_args()
-    require_one_thread()
-    text = report(f"python -m {NAME} --seeds {given.seeds}", given.seeds)
-    print(text)
-    if given.write:
-        write_section(given.write, NAME, text)
-
-
 if __name__ == "__main__":
-    main()
+    print_or_write_seeds(NAME, __doc__, report, 10)
