@@ -287,22 +287,6 @@ def test_from_thirty_runs_on_not_every_run_leads_to_a_new_fit() -> None:
     assert [scalar(at[n].judging.stages[0].belief).posterior.count for n in (30, 39)] == [30, 39]
 
 
-def test_a_surprising_run_leads_to_a_new_fit() -> None:
-    rows = random_runs(TWO_OUTPUTS, 31)
-    before = calibrated(TWO_OUTPUTS, rows[:30])
-    key = "f", "u"
-    assert calibrated(TWO_OUTPUTS, rows, before).fits[key] is before.fits[key]
-    stage = before.acting.stages[0]
-    posterior = scalar(stage.belief).posterior
-    prediction = posterior.predict(rows[[30]][:, :2])
-    sd = np.sqrt(prediction.sd.item() ** 2 + 1e-8 * posterior.kernel.variance)  # with the jitter of the fit
-    for sds, surprising in ((2.5, False), (-2.5, False), (3.5, True), (-3.5, True)):
-        rows[30, 2] = (prediction.mean + stage.node.stage.offset).item() + sds * sd
-        after = calibrated(TWO_OUTPUTS, rows, before)
-        assert (after.fits[key] is not before.fits[key]) == surprising
-        assert after.fits["f", "v"] is before.fits["f", "v"]
-
-
 def test_below_thirty_runs_every_run_leads_to_a_new_fit() -> None:
     rows = random_runs(TWO_OUTPUTS, 12)
     before = calibrated(TWO_OUTPUTS, rows[:11])

@@ -9,31 +9,26 @@ Data do not determine B. It is chosen through the radius ρ = sqrt(B² − ‖w�
 earlier ones: the part of B² that it uses up is the square of that residual.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from cascada.arrays import Array
-from cascada.calibration.fit import Fit, Model
+from cascada.calibration.fit import Fit
 from cascada.calibration.kept import kept_fit
-from cascada.calibration.likelihood import JITTER
 from cascada.calibration.settings import Calibration
-from cascada.calibration.subset import MOST_FITTED, fitted_rows
 from cascada.confidence import BallBelief, Belief, Boxes
 from cascada.errors import RefutedError
 from cascada.gp import OperatorPosterior, Posterior
-from cascada.gp.history import new_rows
-from cascada.kernels import Additive, Matern
+from cascada.kernels import Additive
 from cascada.network import Beliefs, Network, Node, StageBelief, StagePrediction, enclose_network
-from cascada.network.beliefs import logarithmic_inputs, stretch
+from cascada.network.beliefs import stretch
 from cascada.network.enlargement import raised
 from cascada.network.prior import empty_posterior, stage_prior
 
-# Up to this many observations every new one leads to a new fit. Beyond, one that is this many posterior sds from its
-# prediction does, or an increase by a tenth.
+# Up to this many observations every new one leads to a new fit; beyond, every increase by a tenth.
 _ALWAYS = 30
-_SURPRISE = 3.0
 _GROWTH = 1.1
 # The radius exceeds the largest held-out residual by this factor, because other points may have larger ones.
 _MARGIN = 1.5
@@ -86,40 +81,28 @@ def _calibrated(
     fits: dict[tuple[str, str], Fit] = {}
     for node in network.nodes:
         for part in _parts(node):
-            earlier = (
-                None if before is None else (before.acting.stages[len(acting)], before.judging.stages[len(acting)])
-            )
             inputs, outputs = _data(part, data)
             likely = cautious = part
             if part.stage.modelled and part.stage.kernel is None:
                 key = node.stage.name, part.stage.outputs[0]
-                fit = None if before is None or earlier is None else before.fits[key]
-                if fit is None or earlier is None or _is_due(fit, earlier[0], inputs, outputs):
-                    fit = _fitted(inputs, outputs[:, 0], _ranges(network, part, data), settings, fit)
-                fits[key] = fit = _without_wrong_sum(fit, part, inputs, outputs, jitter, earlier)
-                likely, cautious = (_of_model(part, model) for model in (fit.likely, fit.cautious))
+                known = None if before is None else before.fits.get(key)
+                fit = _fitted(inputs, outputs[:, 0], _ranges(network, part, data), settings, known)
+                fits[key] = fit = _without_wrong_sum(fit, part, inputs, outputs, jitter)
+                likely, cautious = (
+                    replace(part, stage=part.stage.fitted(m.kernel, m.offset)) for m in (fit.likely, fit.cautious)
+                )
             if not likely.stage.estimated:  # nothing to estimate: the same belief as in any other network
                 declared = StageBelief(likely, stage_prior(likely, jitter)).append(data)
                 acting.append(declared)
                 judging.append(declared)
                 continue
-            posterior = _posterior(likely, inputs, outputs, jitter, earlier)
+            posterior = _posterior(likely, inputs, outputs, jitter)
             acting.append(StageBelief(likely, _believed(likely, posterior, settings, judging=False)))
             if cautious.stage.kernel is not likely.stage.kernel:
-                posterior = _posterior(cautious, inputs, outputs, jitter, earlier)
+                posterior = _posterior(cautious, inputs, outputs, jitter)
             judging.append(StageBelief(cautious, _believed(cautious, posterior, settings, judging=True)))
     changes = () if before is None else _changes(before.judging, judging)
     return Calibrated(network, _spanned(network, acting), _spanned(network, judging), fits, changes)
-
-
-def check_repeats(network: Network, data: Array) -> None:
-    """Raise `ContradictionError` if runs (t, V) give a stage different outputs at one input; nothing is fitted."""
-    for node in network.nodes:
-        for part in _parts(node) if node.stage.modelled else ():
-            inputs, outputs = _data(part, data)
-            rounded = bool(logarithmic_inputs(part))
-            nothing = Posterior.empty(Matern(1.5), inputs.shape[1], outputs.shape[1], rounded_inputs=rounded)
-            new_rows(nothing, inputs, outputs)
 
 
 def stage_predictions(network: Network, parts: Mapping[str, StagePrediction]) -> dict[str, StagePrediction]:
@@ -155,11 +138,8 @@ def _data(part: Node, data: Array) -> tuple[Array, Array]:
     X, Y = data[:, list(part.inputs)], data[:, part.modelled_columns]
     seen = np.isfinite(X).all(axis=1) & np.isfinite(Y).all(axis=1)
     X, Y = X[seen], Y[seen]
-    once: dict[bytes, int] = {}
-    for i, row in enumerate(np.hstack([X, Y]) + 0.0):  # which turns −0.0 into 0.0
-        once.setdefault(row.tobytes(), i)
-    rows = list(once.values())
-    return X[rows], Y[rows]
+    once = np.sort(np.unique(np.hstack([X, Y]), axis=0, return_index=True)[1])
+    return X[once], Y[once]
 
 
 def _ranges(network: Network, part: Node, data: Array) -> Array:
@@ -177,39 +157,15 @@ def _ranges(network: Network, part: Node, data: Array) -> Array:
     return np.array(ranges)
 
 
-def _is_due(fit: Fit, earlier: StageBelief, inputs: Array, outputs: Array) -> bool:
-    """Whether observations (n, d) and (n, 1) give a reason to fit again: `earlier` has not seen the newest of them."""
-    n = len(inputs)
-    if 0 < n == fit.count:  # the new observations are of other stages
-        return False
-    if n < _ALWAYS or n >= _GROWTH * fit.count:
-        return True
-    belief = earlier.per_output
-    assert belief is not None, "an output with a fit has a belief"
-    seen = belief.posterior.received
-    prediction = belief.posterior.predict(inputs[seen:])
-    away = np.abs(outputs[seen:] - earlier.node.stage.offset - prediction.mean).max(axis=1, initial=0.0)
-    # A fit is insensitive to misses below its jitter.
-    sd = np.sqrt(prediction.sd**2 + JITTER * belief.kernel.variance)
-    return bool(np.any(away > _SURPRISE * sd))
-
-
 def _fitted(inputs: Array, outputs: Array, ranges: Array, settings: Calibration, before: Fit | None) -> Fit:
-    """The fit to these observations, or to a subset if they are many; its count is that of all of them."""
-    if len(inputs) <= MOST_FITTED:
-        return kept_fit(inputs, outputs, ranges, settings, before)
-    rows = fitted_rows(len(inputs))
-    return replace(kept_fit(inputs[rows], outputs[rows], ranges, settings, before), count=len(inputs))
+    if before is not None:
+        same = 0 < len(inputs) == before.count  # the new observations are of other stages
+        if same or _ALWAYS <= len(inputs) < _GROWTH * before.count:
+            return before
+    return kept_fit(inputs, outputs, ranges, settings, before)
 
 
-def _of_model(part: Node, model: Model) -> Node:
-    """A part with a fitted kernel and mean."""
-    return replace(part, stage=part.stage.fitted(model.kernel, model.offset))
-
-
-def _without_wrong_sum(
-    fit: Fit, part: Node, inputs: Array, outputs: Array, jitter: float, earlier: Sequence[StageBelief] | None
-) -> Fit:
+def _without_wrong_sum(fit: Fit, part: Node, inputs: Array, outputs: Array, jitter: float) -> Fit:
     """The fit without an additive likely kernel that does not reproduce the data.
 
     Where inputs interact slightly, an additive model with some noise explains the data well. But there is no noise, and
@@ -217,23 +173,14 @@ def _without_wrong_sum(
     """
     if not isinstance(fit.likely.kernel, Additive):
         return fit
-    posterior = _posterior(_of_model(part, fit.likely), inputs, outputs, jitter, earlier)
-    missed = np.abs(_misfit(posterior)).max(initial=0.0)
+    model = replace(part, stage=part.stage.fitted(fit.likely.kernel, fit.likely.offset))
+    missed = np.abs(_misfit(_posterior(model, inputs, outputs, jitter))).max(initial=0.0)
     return replace(fit, likely=fit.general) if missed > _MISSED * outputs.std() else fit
 
 
-def _posterior(
-    node: Node, inputs: Array, outputs: Array, jitter: float, earlier: Sequence[StageBelief] | None
-) -> Posterior | OperatorPosterior:
-    """The posterior of these observations: an `earlier` one of the same model with the new ones, in O(n²), or anew."""
-    offset = node.stage.offset
-    for stage in earlier or ():
-        known = None if stage.belief is None else stage.belief.posterior
-        if isinstance(known, Posterior) and known.kernel is node.stage.kernel and known.jitter == jitter:
-            new = slice(known.received, None)
-            return known.append(inputs[new], outputs[new] - offset) if len(inputs) > known.received else known
+def _posterior(node: Node, inputs: Array, outputs: Array, jitter: float) -> Posterior | OperatorPosterior:
     posterior = empty_posterior(node, jitter)
-    return posterior.append(inputs, outputs - offset) if len(inputs) else posterior
+    return posterior.append(inputs, outputs - node.stage.offset) if len(inputs) else posterior
 
 
 def _believed(
@@ -261,9 +208,7 @@ def _believed(
 
 
 def _misfit(posterior: Posterior | OperatorPosterior) -> Array:
-    """The distance of the mean from the data, (t, p)."""
-    if isinstance(posterior, Posterior):
-        return posterior.misfit
+    """The distance of the mean from the data, (t, p): with a jitter, the mean does not interpolate exactly."""
     if not posterior.count:
         return np.zeros((0, posterior.output_count))
     return posterior.predict(posterior.inputs).mean - posterior.outputs
@@ -285,17 +230,10 @@ def held_out(posterior: Posterior) -> Array:
     t = posterior.count
     if not t:
         return np.zeros(posterior.output_count)
-    inverse = _inverted(posterior.factor)  # of L; (K + λI)⁻¹ = L⁻ᵀL⁻¹
+    inverse = np.linalg.inv(posterior.factor)  # of L; (K + λI)⁻¹ = L⁻ᵀL⁻¹
     diagonal = np.vecdot(inverse.T, inverse.T)
     alpha = inverse.T @ posterior.whitened
     return np.abs(alpha / np.sqrt(diagonal)[:, None]).max(axis=0)
-
-
-def _inverted(factor: Array) -> Array:
-    """The inverse of a lower triangular matrix."""
-    from scipy.linalg import lapack  # slow to import
-
-    return np.asarray(lapack.dtrtri(factor, lower=1)[0])
 
 
 def _spanned(network: Network, stages: list[StageBelief]) -> Beliefs:

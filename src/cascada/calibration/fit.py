@@ -7,8 +7,6 @@ import numpy as np
 
 from cascada.arrays import LARGEST_SCALE, SMALLEST_SCALE, Array
 from cascada.calibration.likelihood import Likelihood
-from cascada.calibration.pairs import Pairs
-from cascada.calibration.quasi_newton import Maximum, maximised
 from cascada.calibration.settings import Calibration
 from cascada.calibration.shape import Shape
 from cascada.kernels import Stationary
@@ -16,10 +14,6 @@ from cascada.kernels.radial import STEEPNESS
 
 # Starts in addition to the last fit, as shifts of the prior's mode in log ℓ.
 _STARTS = (0.0, -1.5, 1.5)
-# From this many observations on, the maximum for half of them is one more start, if there is no last fit.
-_HALVED = 6
-# From this many observations on, the last fit is the only start. From 30 on, Ackley (six inputs) was solved worse.
-_ALONE = 60
 # For the gap a smoother kernel is chosen only if it is this much more likely, in log density: a factor of 20. A smooth
 # model of a function with a kink gives narrow and wrong bounds. An additive kernel is chosen only if it is as much more
 # likely, and never for the gap.
@@ -57,66 +51,34 @@ def fit_output(inputs: Array, outputs: Array, ranges: Array, settings: Calibrati
     inputs, first = np.unique(inputs, axis=0, return_index=True)
     outputs = outputs[first]
     offset, scale = _centre(outputs)
-    pairs = Pairs(inputs / ranges)
-    density = {
-        shape: Likelihood(pairs.inputs, (outputs - offset) / scale, shape, pairs)
-        for shape in (settings.shapes(inputs.shape[1]) if before is None else before.log_scales)
-    }
-    starts = {} if before is None else {s: t + np.log(before.ranges / ranges) for s, t in before.log_scales.items()}
-    found = _maxima(density, starts)
+    scales: dict[Shape, Array] = {}
+    density: dict[Shape, float] = {}
+
+    def likelihood(shape: Shape) -> Likelihood:
+        return Likelihood(inputs / ranges, (outputs - offset) / scale, shape)
 
     def model(shape: Shape) -> Model:
-        mean, variance = density[shape].mean_and_variance(found[shape].theta)
+        mean, variance = likelihood(shape).mean_and_variance(scales[shape])
         # Data of any scale must have a model: a parameter outside a kernel's range is moved to the end of the range.
         variance = float(np.clip(scale**2 * variance, 1e-200, 1e200))
         shortest = max(SMALLEST_SCALE, 2 * np.sqrt(variance) / STEEPNESS[1])
         longest = min(LARGEST_SCALE, 0.5 * np.sqrt(variance) / STEEPNESS[0])
-        lengthscales = tuple(np.clip(np.exp(found[shape].theta) * ranges, shortest, longest).tolist())
+        lengthscales = tuple(np.clip(np.exp(scales[shape]) * ranges, shortest, longest).tolist())
         return Model(shape.kernel(lengthscales, variance), offset + scale * mean)
 
+    for shape in settings.shapes(inputs.shape[1]) if before is None else before.log_scales:
+        start = None if before is None else before.log_scales[shape] + np.log(before.ranges / ranges)
+        scales[shape] = likelihood(shape).prior_mode if len(outputs) < 2 else _maximised(likelihood(shape), start)
+        density[shape] = likelihood(shape)(scales[shape])[0]
     # Of equals the first: the rougher one, and one in which the inputs interact.
-    best = max(found, key=lambda shape: found[shape].value - (_CLEARLY if shape.additive else 0.0))
-    interacting = [shape for shape in found if not shape.additive]
-    top = max(interacting, key=lambda shape: found[shape].value)
-    rough = next(shape for shape in interacting if found[shape].value >= found[top].value - _CLEARLY)
+    best = max(scales, key=lambda shape: density[shape] - (_CLEARLY if shape.additive else 0.0))
+    interacting = [shape for shape in scales if not shape.additive]
+    top = max(interacting, key=density.__getitem__)
+    rough = next(shape for shape in interacting if density[shape] >= density[top] - _CLEARLY)
     models = {shape: model(shape) for shape in {best, top, rough}}
-    least = found[top].value - _HOPELESS if len(outputs) >= _ENOUGH else -np.inf
-    kept = {shape: at.theta for shape, at in found.items() if not shape.additive or at.value >= least}
+    least = density[top] - _HOPELESS if len(outputs) >= _ENOUGH else -np.inf
+    kept = {shape: scales[shape] for shape in scales if not shape.additive or density[shape] >= least}
     return Fit(kept, ranges, models[best], models[top], models[rough], len(outputs))
-
-
-def _maxima(density: Mapping[Shape, Likelihood], starts: Mapping[Shape, Array]) -> dict[Shape, Maximum]:
-    """The maximum of every density; `starts` are those of the last fit, if there was one.
-
-    From the last fit alone a density is maximised only if it is not far behind another one already. Of the densities of
-    additive kernels only the largest one is: they differ in smoothness, and one of them suffices for choosing points.
-    """
-    count = len(next(iter(density.values())).outputs)
-    if count < 2:
-        return {shape: Maximum(each.prior_mode, each(each.prior_mode)[0]) for shape, each in density.items()}
-    if not starts or count < _ALONE:
-        return {shape: _best_maximum(each, starts.get(shape)) for shape, each in density.items()}
-    at = {shape: np.clip(start, *_BOUNDS) for shape, start in starts.items()}
-    found = {shape: Maximum(theta, density[shape](theta)[0]) for shape, theta in at.items()}
-    least = max(each.value for shape, each in found.items() if not shape.additive) - _HOPELESS
-    sums = {shape: each.value for shape, each in found.items() if shape.additive and each.value >= least}
-    for shape, each in list(found.items()):
-        if shape.additive and shape != max(sums, key=sums.__getitem__, default=None):
-            del found[shape]
-        elif each.value >= least:
-            found[shape] = maximised(density[shape], each.theta, _BOUNDS)
-    return found
-
-
-def _best_maximum(density: Likelihood, before: Array | None) -> Maximum:
-    """The best of the maxima that are found from several starts."""
-    mode = density.prior_mode
-    starts = [mode + shift for shift in _STARTS] if before is None else [before, mode]
-    if before is None and len(density.outputs) >= _HALVED:
-        # The lengthscales of a start with shifts are all alike; those of half the data are not.
-        half = Likelihood(density.inputs[::2], density.outputs[::2], density.shape)
-        starts.append(maximised(half, mode, _BOUNDS).theta)
-    return max((maximised(density, start, _BOUNDS) for start in starts), key=lambda found: found.value)
 
 
 def _centre(outputs: Array) -> tuple[float, float]:
@@ -127,3 +89,23 @@ def _centre(outputs: Array) -> tuple[float, float]:
     if scale > max(1e-13 * abs(offset), 1e-100):
         return offset, scale
     return offset, max(1e-6 * abs(offset), 1e-6)  # the data do not show how the output varies
+
+
+def _maximised(likelihood: Likelihood, before: Array | None) -> Array:
+    from scipy.optimize import minimize
+
+    mode = likelihood.prior_mode
+    starts = [mode + shift for shift in _STARTS]
+    if before is not None:
+        starts = [before, mode]
+
+    def negated(theta: Array) -> tuple[float, Array]:
+        value, gradient = likelihood(theta)
+        return -value, -gradient
+
+    bounds = [_BOUNDS] * len(mode)
+    found = [
+        minimize(negated, np.clip(start, *_BOUNDS), jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 50})
+        for start in starts
+    ]
+    return min(found, key=lambda result: float(result.fun)).x

@@ -170,12 +170,6 @@ class Posterior:
         noise = np.einsum("t,tp,tp->p", lam, weights, weights)
         return np.sqrt(np.maximum(self.spent - noise, 0.0))
 
-    @cached_property
-    def misfit(self) -> Array:
-        """μ_t(X) − Y = −λs²(K_t + λI)⁻¹Y, shape (t, p): with a jitter, the mean does not interpolate exactly."""
-        lam = self.kernel.variance * jitters(0, self.count, self.jitter, self.kernel.rounding)
-        return -lam[:, None] * self._weights
-
     @property
     def inflation(self) -> float:
         """ε of `gp.rounding`: an sd may be s·ε too small, and the error of a mean may be ‖w‖·s·ε."""
