@@ -93,8 +93,11 @@ class State:
 
     @property
     def best(self) -> Trial | None:
-        """The complete trial with the best objective; the earliest where several are equal."""
-        return best_of(self.trials, self.network.sign)
+        """The complete trial with the best objective that satisfies the limits; the earliest if several are equal."""
+        trials: Iterable[Trial] = self.trials
+        if self.network.limits:
+            trials = (trial for trial in trials if trial.value is not None and self.network.is_feasible(trial.outputs))
+        return best_of(trials, self.network.sign)
 
     @property
     def best_value(self) -> float:
