@@ -1,5 +1,6 @@
 """The table of a study's runs, and the facts about them that need no bound."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -38,6 +39,13 @@ def objective_at(network: Network) -> int:
     """Return the index of the objective in a row."""
     outputs = [(node.stage.name, output) for node in network.nodes for output in node.stage.outputs]
     return 2 + len(network.controls) + outputs.index(network.objective)
+
+
+def limits_at(network: Network) -> list[tuple[int, float | None, float | None]]:
+    """Return the limits as indices in a row with their low and high ends, None where there is none."""
+    before = 2 + len(network.controls) - network.domain.dimension
+    ends = [[end if math.isfinite(end) else None for end in (limit.low, limit.high)] for limit in network.limits]
+    return [(before + limit.column, low, high) for limit, (low, high) in zip(network.limits, ends, strict=True)]
 
 
 def table(network: Network, trials: Sequence[Trial], corrections: Mapping[int, Sequence[str]]) -> dict[str, Any]:

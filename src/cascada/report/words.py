@@ -22,9 +22,10 @@ def summary(study: Reader, certificate: Certificate, contributions: dict[str, fl
     shown = certificate.shown
     own = shown is None or best.value != certificate.best or certificate.recommended is not None
     value = number(best.value) if shown is None or own else shown.best
-    satisfies = f" that satisfies {' and '.join(certificate.limits)}" if certificate.limits else ""
-    which = f"The best{satisfies} of" if satisfies else "The best of"
-    found = f"{which} {runs} complete runs{others} gave {name} = {value}, at {settings}."
+    which = f"The best of {runs} complete runs{others}"
+    if certificate.limits:
+        which = f"Of {runs} complete runs{others}, the best that satisfies {' and '.join(certificate.limits)}"
+    found = f"{which} gave {name} = {value}, at {settings}."
     return [found, _gap(study, certificate), _next(study, certificate, contributions)]
 
 
@@ -33,11 +34,8 @@ def _without_best(study: Reader, certificate: Certificate, name: str) -> list[st
     runs = sum(trial.value is not None for trial in study.trials)
     if not runs:
         return [f"No run is complete yet, so nothing is known of {name}."]
-    limits, of = (
-        " and ".join(certificate.limits),
-        "The complete run does" if runs == 1 else f"The {runs} complete runs do",
-    )
-    found = f"{of}{_others(study)} not satisfy {limits}."
+    none = "The complete run does not satisfy" if runs == 1 else f"None of the {runs} complete runs satisfies"
+    found = f"{none} {' and '.join(certificate.limits)}."
     if certificate.answer == "infeasible":
         return [found, certificate.infeasibility]
     if certificate.kind == "refuted" or certificate.recommended is not None:
@@ -85,7 +83,7 @@ def _next(study: Reader, certificate: Certificate, contributions: dict[str, floa
             "measurement; all runs are kept."
         )
     if certificate.answer == "infeasible":
-        return "Next: loosen a limit, or change the ranges of the controls; all runs are kept."
+        return "Next: continue with a limit that is loosened (amend=True, --amend); all runs are kept."
     open_ = sum(trial.state in ("running", "waiting") for trial in study.trials)
     waits = f" {open_} trials are open: their results are awaited." if open_ else ""
     if certificate.gap is None:
