@@ -12,6 +12,7 @@ from cascada.gp import OperatorPrediction, Prediction
 from cascada.network.beliefs import Beliefs, StageBelief
 from cascada.network.enclosure import enclose_network
 from cascada.network.formula import in_user_units, likely_values
+from cascada.network.network import Network
 
 
 @dataclass(frozen=True)
@@ -31,16 +32,35 @@ def composite_mean(beliefs: Beliefs, coordinates: Array, within: Boxes | None = 
     """Controls and the means of all outputs, (n, V), at coordinates (n, d).
 
     `within` is one box (1, V) in which every value is known to lie, infinite where nothing is known. Each stage's mean
-    is projected onto it before it enters the next stage (the paper's Case 2).
+    is projected onto it, and onto the ranges of the outputs, before it enters the next stage (the paper's Case 2). The
+    objective is not projected onto its range: a maximiser of the mean also maximises the projection, which has more
+    ties.
     """
-    return forward(beliefs, coordinates, within=within)[0]
+    ranges = _possible(beliefs.network)
+    if ranges is not None:
+        ranges.lower[0, beliefs.network.objective_column] = -np.inf
+        ranges.upper[0, beliefs.network.objective_column] = np.inf
+        if within is not None:
+            ranges = Boxes(np.maximum(ranges.lower, within.lower), np.minimum(ranges.upper, within.upper))
+    return forward(beliefs, coordinates, within=within if ranges is None else ranges)[0]
+
+
+def _possible(network: Network) -> Boxes | None:
+    """The ranges of all outputs as one box (1, V), infinite where there is none; None if no output has one."""
+    if all(node.ranges is None for node in network.nodes):
+        return None
+    lower, upper = np.full((1, network.width), -np.inf), np.full((1, network.width), np.inf)
+    for node in network.nodes:
+        if node.ranges is not None:
+            lower[0, list(node.columns)], upper[0, list(node.columns)] = node.ranges
+    return Boxes(lower, upper)
 
 
 def predict(beliefs: Beliefs, controls: Mapping[str, Any]) -> dict[str, StagePrediction]:
     """The predictions of every stage at named controls in user units, by name."""
     network = beliefs.network
     point = network.domain.encode(network.domain.row(controls)[None])
-    values, predictions = forward(beliefs, point)
+    values, predictions = forward(beliefs, point, within=_possible(network))
     boxes = enclose_network(beliefs, Boxes(point, point)).boxes
     result = {}
     for stage, prediction in zip(beliefs.stages, predictions, strict=True):

@@ -43,9 +43,8 @@ def objective_at(network: Network) -> int:
 
 def limits_at(network: Network) -> list[tuple[int, float | None, float | None]]:
     """Return the limits as indices in a row with their low and high ends, None where there is none."""
-    before = 2 + len(network.controls) - network.domain.dimension
     ends = [[end if math.isfinite(end) else None for end in (limit.low, limit.high)] for limit in network.limits]
-    return [(before + limit.column, low, high) for limit, (low, high) in zip(network.limits, ends, strict=True)]
+    return [(2 + limit.column, low, high) for limit, (low, high) in zip(network.limits, ends, strict=True)]
 
 
 def table(network: Network, trials: Sequence[Trial], corrections: Mapping[int, Sequence[str]]) -> dict[str, Any]:
