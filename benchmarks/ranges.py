@@ -19,8 +19,14 @@ BUDGET = 60
 
 
 def runs_to_gaps(network: cd.Network, seed: int) -> tuple[float, list[int | None]]:
-    """The bound after the first run, and after how many runs the proven gap was at most each of `GAPS`."""
+    """The bound after the first run, and after how many runs the proven gap was at most each of `GAPS`.
+
+    The first run is at a random setting, because all others follow from it: `auto` draws no random number here.
+    """
     study = cd.Study(network, seed=seed, tolerance=min(GAPS))
+    low, high = network.domain.lower, network.domain.upper
+    first = np.random.default_rng(seed).uniform(low, high)[None]
+    study.enqueue_trial(network.domain.named(network.domain.decode(first)[0]))
     seen: list[tuple[float, float]] = []
 
     def after_run(study: cd.Study) -> None:
@@ -38,7 +44,7 @@ def row(name: str, network: cd.Network, seeds: int) -> list[str]:
     found = [runs_to_gaps(network, seed) for seed in range(seeds)]
     cells = [f"{np.median([bound for bound, _ in found]):.4g}"]
     for i in range(len(GAPS)):
-        runs = [BUDGET + 1 if reached[i] is None else reached[i] for _, reached in found]
+        runs = [reached[i] or BUDGET + 1 for _, reached in found]
         cells.append(f"{np.median(runs):g} ({min(runs)}–{max(runs)})")
     return [name, *cells]
 
@@ -46,7 +52,7 @@ def row(name: str, network: cd.Network, seeds: int) -> list[str]:
 def report(command: str, seeds: int) -> str:
     rows = [row(n, cd.load(f"{EXAMPLE}:{name}"), seeds) for n, name in (("none", "without"), ("0–100 %", "network"))]
     headings = ["ranges", "bound after the first run", *(f"runs to a gap of {gap:g}" for gap in GAPS)]
-    text = f"`{command}`, medians (smallest–largest) of {seeds} seeds; the best value is 115.6 in truth. "
+    text = f"`{command}`, medians (smallest–largest) of {seeds} random first settings; the best value is 115.6. "
     return f"{text}{description(['numpy', 'scipy'])}\n\n{table(headings, rows)}"
 
 
