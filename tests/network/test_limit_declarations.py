@@ -90,7 +90,7 @@ def test_an_unknown_meaning_of_failures_is_refused(failure: Any) -> None:
 @pytest.mark.parametrize("algorithm", ["gp_ucb", "ei", "non_adaptive", "cucb", "oi"])
 def test_algorithms_that_ignore_limits_are_refused(algorithm: str) -> None:
     network = chain(two(limits={"u": (None, 1)}), objective="f.v")
-    with pytest.raises(ArgumentError, match="limits do not work with the algorithm .* leave algorithm= out"):
+    with pytest.raises(ArgumentError, match=r"limits do not work with the algorithm .* leave algorithm= out"):
         Study(network, algorithm=algorithm)
 
 
