@@ -14,7 +14,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from cascada.arrays import Array
+from cascada.arrays import Array, BoolArray
 from cascada.errors import ArgumentError
 from cascada.network import Network
 from cascada.network.limits import satisfied
@@ -46,7 +46,7 @@ class LimitedProblem:
     def network(self) -> Network:
         return self.problem.network
 
-    def feasible(self, points: Array) -> Array:
+    def feasible(self, points: Array) -> BoolArray:
         """Whether points (n, d) in user units satisfy the limits, (n,)."""
         return satisfied(self.network.limits, self.problem.values(points))
 
@@ -93,7 +93,7 @@ def with_limits(
 ) -> LimitedProblem:
     """The same process with limits: by stage, then by output."""
     network = problem.network
-    stages = [replace(stage, limits={**stage.limits, **limits.get(stage.name, {})}) for stage in network.stages]
+    stages = [replace(stage, limits=dict(stage.limits) | dict(limits.get(stage.name, {}))) for stage in network.stages]
     other = Network(stages, objective=".".join(network.objective))
     other = other if network.sign > 0 else other.mirrored()
     return LimitedProblem(Problem(problem.name, problem.summary, other, problem.values))

@@ -24,9 +24,7 @@ class Asking:
     settings: Settings
     shared: bool  #: whether others can continue the study, so that the log says what points rest on
 
-    def trials(
-        self, wanted: int, limit: int | None, worker: str, lease: float | None, *, lasting: bool
-    ) -> list[Trial]:
+    def trials(self, wanted: int, limit: int | None, worker: str, lease: float | None, *, lasting: bool) -> list[Trial]:
         """Up to `wanted` trials for a worker; no new one if the study has `limit` trials."""
         self.change.expire()
         found: list[Trial] = []

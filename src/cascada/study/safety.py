@@ -61,7 +61,7 @@ def safe_suggestion(model: Model, state: State, settings: Settings) -> Suggestio
 
 
 def _imagined(beliefs: Beliefs, pending: Array) -> Beliefs:
-    """The beliefs after pending runs, which tell what will be known; the present ones if imagined outputs contradict."""
+    """The beliefs after pending runs, which tell what will be known; without them if imagined outputs contradict."""
     try:
         imagined = hallucinated(beliefs, pending)
         imagined.check()

@@ -36,8 +36,8 @@ class Study(Reader):
     """Trials of a network, in memory or in a store (`Study.open`), and the points that an algorithm suggests.
 
     Every event is in the journal before a method returns. Reported results are always kept; the certificate says what
-    they refute. `safe`: only settings that are proven to satisfy the limits are asked for; a run that satisfies them has
-    to be added first. `replayable`: points follow from the journal alone, as they do in a store.
+    they refute. `safe`: only settings that are proven to satisfy the limits are asked for; a run that satisfies them
+    has to be added first. `replayable`: points follow from the journal alone, as they do in a store.
     """
 
     worker = "main"  #: the name of this process in the log
@@ -290,7 +290,8 @@ class Study(Reader):
     @property
     def lacks_safe_setting(self) -> bool:
         """Whether the study is safe and no setting is left that is proven safe and worth a run."""
-        return self._settings.safe and self._judged(lambda *now: nothing_safe_left(*now, self._settings))
+        settings = self._settings
+        return settings.safe and self._judged(lambda model, state: nothing_safe_left(model, state, settings))
 
     # ---- workers and leases
 
