@@ -17,7 +17,7 @@ import numpy as np
 from cascada.arrays import Array, BoolArray
 from cascada.errors import ArgumentError
 from cascada.network import Network
-from cascada.network.limits import satisfied
+from cascada.network.limits import Interval, satisfied
 from cascada.problems.certified_problem import StagePlan, Wiring, certified
 from cascada.problems.problem import Problem
 
@@ -88,28 +88,26 @@ def limited(structure: str | Wiring, seed: int = 0, kind: LimitKind = "cut") -> 
     return with_limits(problem, {node.stage.name: {node.stage.outputs[0]: interval}})
 
 
-def with_limits(
-    problem: Problem, limits: Mapping[str, Mapping[str, tuple[float | None, float | None]]]
-) -> LimitedProblem:
+def with_limits(problem: Problem, limits: Mapping[str, Mapping[str, Interval]]) -> LimitedProblem:
     """The same process with limits: by stage, then by output."""
     network = problem.network
-    stages = [replace(stage, limits=dict(stage.limits) | dict(limits.get(stage.name, {}))) for stage in network.stages]
+    stages = [replace(stage, limits={**stage.limits, **limits.get(stage.name, {})}) for stage in network.stages]
     other = Network(stages, objective=".".join(network.objective))
     other = other if network.sign > 0 else other.mirrored()
     return LimitedProblem(Problem(problem.name, problem.summary, other, problem.values))
 
 
-def _interval(problem: Problem, column: int, kind: LimitKind) -> tuple[float | None, float | None]:
+def _interval(problem: Problem, column: int, kind: LimitKind) -> Interval:
     """The limit of this kind on the output in a column."""
     domain = problem.network.domain
     points = np.random.default_rng(2).uniform(domain.lower, domain.upper, (_SAMPLES, domain.dimension))
     output = problem.values(points)[:, column]
     spread = float(np.ptp(output))
     if kind == "none":
-        return float(output.max()) + 0.1 * spread, None
+        return float(output.max()) + 0.1 * spread, np.inf
     if kind == "band":
         low = float(np.quantile(output, 0.3))
         return low, low + 0.1 * spread
     at_best = float(problem.values(problem.optimum[0][None])[0, column])
     above = at_best > np.median(output)
-    return (None, at_best - 0.2 * spread) if above else (at_best + 0.2 * spread, None)
+    return (-np.inf, at_best - 0.2 * spread) if above else (at_best + 0.2 * spread, np.inf)
