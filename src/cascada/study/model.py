@@ -62,7 +62,7 @@ class Model:
         self.suggestion: Suggestion | None = None
         self.certificate: Certificate | None = None
         self.incumbent: Incumbent | None = None  # with limits: the best setting that is proven to satisfy them,
-        self.earlier_incumbent: Array | None = None  # and the point of the last one
+        self.earlier_incumbent: Incumbent | None = None  # and the last one, where trees are kept
         # Search trees, kept where the next point need not follow from the log alone: of the algorithm's last
         # suggestion, and of the certificate.
         self.tree: Any = None
@@ -216,7 +216,7 @@ class Model:
         for trial in trials:
             try:
                 if self._learn(trial):
-                    self.tree = self.leaves = None  # their bounds rest on other assumptions
+                    self.tree = self.leaves = self.earlier_incumbent = None  # they rest on other assumptions
             except ContradictionError as error:  # the observation is kept, and the contradiction is reported
                 self.refute(str(error))
 
