@@ -1,5 +1,6 @@
 """Settings of all tests, the list of slow ones, and the fixtures of a PostgreSQL server."""
 
+import gc
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -83,6 +84,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         module: next((i for i, one in enumerate(first) if module.is_relative_to(one)), len(first)) for module in modules
     }
     items.sort(key=lambda item: (places[item.path], item.path not in slow_modules))  # otherwise in the same order
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Keep modules and tests out of garbage collection: they stay until the end, and are more than a million objects."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture(scope="session")

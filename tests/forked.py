@@ -7,6 +7,7 @@ interpreter ends. `Fork` starts one. `commands(folder)` fills a folder with two 
 """
 
 import atexit
+import gc
 import marshal
 import os
 import select
@@ -177,6 +178,7 @@ def serve(address: str) -> None:
     for name in _IMPORTED:
         with suppress(ImportError):  # what is optional may be missing
             import_module(name)
+    gc.freeze()  # so that no fork copies the pages of these modules when it collects garbage
     here = socket.socket(socket.AF_UNIX)
     here.bind(address)
     here.listen(64)

@@ -12,6 +12,7 @@ from cascada.cli import reproduce as command
 from cascada.cli.main import app
 from cascada.experiments.reproduce import reproduce
 from tests.experiments import stubs
+from tests.experiments.workers import forked_workers
 
 
 @pytest.fixture
@@ -68,7 +69,8 @@ def test_a_dead_worker_is_one_line_and_exit_code_1(
 ) -> None:
     fatal = partial(stubs.fatal, str(tmp_path / "log"))
     monkeypatch.setattr(command, "reproduce_paper", partial(reproduce, work=fatal))
-    result = runner.invoke(app, ["reproduce", "--quick", "--out", str(tmp_path / "out"), "--json"])
+    with forked_workers():
+        result = runner.invoke(app, ["reproduce", "--quick", "--out", str(tmp_path / "out"), "--json"])
     assert result.exit_code == 1
     assert "cascada: a worker process died" in result.output
     assert "Traceback" not in result.output
