@@ -33,13 +33,19 @@ _IMPORTED = (
     "cascada.cli.run",
     "cascada.cli.serve",
     "cascada.cli.worker",
+    "cascada.execution.process_pool",
     "cascada.report.live.app",
     "cascada.store.database",
     "cascada.study.catalogue",
+    "cascada.study.loop",
+    "psycopg",
     "scipy.linalg",
     "scipy.optimize",
     "scipy.spatial.distance",
     "scipy.stats",
+    "sqlalchemy.dialects.postgresql.psycopg",
+    "sqlalchemy.dialects.sqlite",
+    "threadpoolctl",
 )
 # Signals whose dispositions a fork is given; a handler of this process would not be inherited either.
 _SIGNALS = (signal.SIGINT, signal.SIGHUP)

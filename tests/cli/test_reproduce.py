@@ -45,7 +45,12 @@ def test_reproduce_writes_all_files_and_prints_the_claims(
 
     # The same figures: that the same results are drawn again over the same files is tested with the figures.
     drawn: list[tuple[Any, Path]] = []
-    monkeypatch.setattr(figures, "draw", lambda *given: drawn.append(given) or sorted(out.glob("*.p*")))
+
+    def redraw(results: Any, folder: Path) -> list[Path]:
+        drawn.append((results, folder))
+        return sorted(folder.glob("*.p*"))
+
+    monkeypatch.setattr(figures, "draw", redraw)
     again = runner.invoke(app, ["reproduce", "--quick", "--out", str(out), "--jobs", "2", "--json"])
     assert again.exit_code == 0
     assert again.stderr == ""
