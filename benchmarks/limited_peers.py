@@ -81,9 +81,7 @@ class OptunaGP:
         if self._asked is None:
             params = dict(zip(self._distributions, point.tolist(), strict=True))
             self._study.add_trial(
-                self._create(
-                    params=params, distributions=self._distributions, value=value, constraints=constraints
-                )
+                self._create(params=params, distributions=self._distributions, value=value, constraints=constraints)
             )
             return
         for key, excess in constraints.items():

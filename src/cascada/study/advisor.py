@@ -79,6 +79,7 @@ def situation(model: Model, state: State, settings: Settings, pending: Sequence[
         taken=state.taken,
         horizon=settings.horizon,
         untested=model.to_probe(pending, best),
+        failed=model.failed(state.trials),
     )
 
 
