@@ -31,7 +31,7 @@ from cascada.algorithms.probe import probe
 from cascada.arrays import Array, BoolArray
 from cascada.network import Beliefs, StageBelief, composite_mean, hallucinated
 from cascada.network.sampling import Samples, sample_network, standard_draws
-from cascada.search import ascend, ascend_mean
+from cascada.search import ascend, ascend_mean, refine_mean
 from cascada.search.starts import apart, best_apart
 
 # An improvement below this part of the objective's spread is negligible.
@@ -44,6 +44,7 @@ _SAME, _NEW = 1e-4, 0.02
 _SAFE = 0.8
 # where the mean satisfies the limits with so many sds to spare.
 _SDS = (0.5, 1.0, 2.0)
+_STARTS = 4
 # Of points that are about as likely to be feasible as the likeliest, the best is run.
 _ABOUT = 0.9
 
@@ -166,11 +167,11 @@ def _most_likely(
     level = min(float(mean[-1]), situation.best)
     mean = np.where(hold, mean, -np.inf)[:-1]
     i = int(mean.argmax())
-    if demands is not None and (worth := _inside(situation, demands, sampled, acting, points[i], rng)) is not None:
+    if demands is not None and (worth := _inside(situation, demands, sampled, acting, points, i)) is not None:
         more, hold = _means(beliefs, demands, worth)
         points, mean = np.concatenate([points, worth]), np.append(mean, np.where(hold, more, -np.inf))
         probability = sampled.at(points).feasible(demands.risk).mean(axis=1)
-        i = int(np.where(mean > level, (mean - level) * probability, -np.inf).argmax())
+        i = int((np.maximum(mean - level, 0.0) * probability).argmax())
     same = apart(situation.domain, points[[i]], _runs(situation))[0] <= _SAME
     return points[i] if mean[i] - level > (_LITTLE if same else _NOTHING) * _spread(situation) else None
 
@@ -188,21 +189,21 @@ def _inside(
     demands: Demands,
     sampled: _Sampled,
     acting: Beliefs,
-    highest: Array,
-    rng: np.random.Generator,
+    points: Array,
+    highest: int,
 ) -> Array | None:
-    """Maxima (n, d) of the mean for limits tightened by sds of the outputs at a maximum; None if it is safe itself.
+    """Maxima (n, d) of the mean for limits tightened by sds of the outputs; None if the highest is likely feasible.
 
-    At a maximum on a limit, every second run would break it.
+    At a maximum on a limit, every second run would break it. `points` are maxima without this, best first.
     """
-    drawn = sampled.at(highest[None])
+    drawn = sampled.at(points[[highest]])
     if drawn.feasible(demands.risk).mean() >= _SAFE:
         return None
     sds = np.array(
         [np.broadcast_to(drawn.columns[limit.column], drawn.shape).std() for limit in demands.network.limits]
     )
-    found = [ascend_mean(acting, rng, highest[None], demands.penalty(some * sds))[0] for some in _SDS]
-    return _free(situation, found)
+    begin = np.concatenate([points[[highest]], points[:_STARTS]])
+    return _free(situation, [p for some in _SDS for p in refine_mean(acting, begin, demands.penalty(some * sds))])
 
 
 def _free(situation: Situation, found: list[Array]) -> Array:

@@ -46,6 +46,25 @@ def ascend_mean(beliefs: Beliefs, rng: np.random.Generator, near: Array, penalty
     return _ascended(Joint(beliefs, deviations=False, penalty=penalty), rng, near, (1.0,))
 
 
+def refine_mean(beliefs: Beliefs, begin: Array, penalty: Penalty) -> Array:
+    """Local maxima (k, d) of the penalised composite mean from k starts."""
+    domain, joint = beliefs.network.domain, Joint(beliefs, deviations=False, penalty=penalty)
+    lower, upper = (np.tile(bound, (len(begin), 1)) for bound in (domain.lower, domain.upper))
+    return snapped(domain, _climbed(joint, begin, lower, upper, penalty.weight or 1.0)[0])
+
+
+def _climbed(joint: Joint, begin: Array, lower: Array, upper: Array, scale: float) -> tuple[Array, Joint]:
+    """Local maxima (k, size) from k starts, and the joint form with the penalty of the last of them."""
+    found = climb(joint, begin, lower, upper, scale, _STEPS)[0]
+    for width in WIDTHS[1:]:
+        over = joint.exceeds(found)
+        if joint.penalty is None or not over.any():
+            break
+        joint = replace(joint, penalty=joint.penalty.sharper(width))
+        found[over] = climb(joint, found[over], lower[over], upper[over], scale, _STEPS)[0]
+    return found, joint
+
+
 def _ascended(joint: Joint, rng: np.random.Generator, near: Array, widths: Sequence[float]) -> list[Array]:
     """The same for a joint form: the starts are screened, the best of each width chosen, and all refined together."""
     domain = joint.beliefs.network.domain
@@ -64,13 +83,7 @@ def _ascended(joint: Joint, rng: np.random.Generator, near: Array, widths: Seque
     upper = np.hstack([np.tile(domain.upper, (len(first), 1)), limit])
     finite = values[np.isfinite(values)]
     scale = max(float(np.ptp(finite)), np.finfo(np.float64).tiny) if finite.size else 1.0
-    refined = climb(joint, first, lower, upper, scale, _STEPS)[0]
-    for width in WIDTHS[1:]:
-        over = joint.exceeds(refined)
-        if joint.penalty is None or not over.any():
-            break
-        joint = replace(joint, penalty=joint.penalty.sharper(width))
-        refined[over] = climb(joint, refined[over], lower[over], upper[over], scale, _STEPS)[0]
+    refined, joint = _climbed(joint, first, lower, upper, scale)
     found = np.concatenate([refined, first])
     if joint.deviations:
         found = np.concatenate([found, *(first + part * (refined - first) for part in _BETWEEN)])

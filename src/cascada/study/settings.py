@@ -174,9 +174,9 @@ def _check_failures(network: Network, algorithm: Algorithm) -> None:
         return
     if not network.estimated:
         raise ArgumentError(
-            f"stage {name!r}: failure='infeasible' does not work with a norm_bound for every stage: a failed run proves "
-            f"nothing about other settings, and a setting that is proven to be feasible might fail. Leave out the "
-            f"norm_bound of some stage, or give a limit on an output that shows when the stage is about to fail."
+            f"stage {name!r}: failure='infeasible' does not work with a norm_bound for every stage: a failed run "
+            f"proves nothing about other settings, and a setting that is proven to be feasible might fail. Leave out "
+            f"the norm_bound of some stage, or give a limit on an output that shows when the stage is about to fail."
         )
     if isinstance(algorithm, _WITHOUT_FAILURES):
         raise ArgumentError(
