@@ -17,6 +17,7 @@ from cascada.network.beliefs import Beliefs
 from cascada.network.enclosure import Enclosure, enclose_network, possible_values
 from cascada.network.limits import Limit, satisfied
 from cascada.network.mean import composite_mean
+from cascada.network.slack import around_setting
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +73,11 @@ def enclose_feasible(beliefs: Beliefs, cells: Boxes, limits: Sequence[Limit]) ->
             certain[rows[~kept]] = False
             rows, enclosure = rows[kept], enclosure.take(kept)
     return _spread_out(n, d, beliefs.network.width, rows, certain, enclosure)
+
+
+def enclose_settings(beliefs: Beliefs, points: Array) -> Feasibility:
+    """The feasibility of single settings, given by their coordinates (n, d), which may be rounded."""
+    return enclose_feasible(beliefs, around_setting(beliefs, points), beliefs.network.limits)
 
 
 def _spread_out(n: int, d: int, width: int, rows: IntArray, certain: BoolArray, enclosure: Enclosure) -> Feasibility:

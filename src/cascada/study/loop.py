@@ -36,6 +36,8 @@ _FAILURES_IN_A_ROW = 5
 # Cell budget of the final certificate if none was computed earlier, and after an interrupt, when it must be quick.
 _FINAL_CELLS = 20_000
 _QUICK_CELLS = 500
+# Ends with nothing left to do here; the results of other workers may change that.
+_UNFINISHED = ("budget", "exhausted", "no safe setting")
 
 
 def optimise(
@@ -65,7 +67,7 @@ def optimise(
         with study.beating(lease), progress_bar(progress, budget) as show:
             while True:
                 status = _run(study, budget, workers, tuple(callbacks), show, untold)
-                if status not in ("budget", "exhausted") or not (study.shared and study.others_at_work()):
+                if status not in _UNFINISHED or not (study.shared and study.others_at_work()):
                     break
                 try:
                     time.sleep(lease / _LOOKS)
@@ -161,7 +163,9 @@ def run_trials(
                     return "budget"
                 if _infeasible(study):
                     return "infeasible"
-                return "tolerance" if study.within_tolerance else "exhausted"
+                if study.within_tolerance:
+                    return "tolerance"
+                return "no safe setting" if study.lacks_safe_setting else "exhausted"
             finished |= {run.trial.number: run for run in pace.waited(workers.wait)}
             while (number := min(under_way if in_order else finished, default=None)) in finished:
                 contradiction = _tell(study, finished[number])
@@ -288,7 +292,7 @@ def _concluded(study: Study, status: Status) -> Result:
         certificate = study.certificate(cells=None if computed else cells)
     except KeyboardInterrupt:  # the runs are not lost for the sake of a better bound
         status, certificate = "interrupted", study.certificate(cells=_QUICK_CELLS)
-    if certificate.kind == "refuted" and status in ("budget", "exhausted"):
+    if certificate.kind == "refuted" and status in _UNFINISHED:
         status = "refuted"
     if certificate.answer == "infeasible" and status == "budget":
         status = "infeasible"

@@ -62,8 +62,9 @@ class Model:
         # Caches for the present data: the suggestion with nothing pending, and the certificate.
         self.suggestion: Suggestion | None = None
         self.certificate: Certificate | None = None
-        self.incumbent: Incumbent | None = None  # with limits: the best setting that is proven to satisfy them,
-        self.earlier_incumbent: Array | None = None  # and the point of the last one
+        # With limits: the best setting that is proven to satisfy them, and whether it is that of the present data.
+        self.incumbent: Incumbent | None = None
+        self.incumbent_known = False
         # Search trees, kept where the next point need not follow from the log alone: of the algorithm's last
         # suggestion, and of the certificate.
         self.tree: Any = None
@@ -201,7 +202,8 @@ class Model:
         """Learn observations in this order; bit for bit what learning them one by one gives."""
         if not trials:
             return
-        self.suggestion = self.certificate = self.incumbent = None
+        self.suggestion = self.certificate = None
+        self.incumbent_known = False
         values = self._rows(trials)
         # What is judged after every observation is what only `_learn` finds: other bounds, or impossible outputs.
         judged = self.calibrated is not None or self._settings.on_violation == "enlarge"
@@ -217,7 +219,7 @@ class Model:
         for trial in trials:
             try:
                 if self._learn(trial):
-                    self.tree = self.leaves = None  # their bounds rest on other assumptions
+                    self.tree = self.leaves = self.incumbent = None  # they rest on other assumptions
             except ContradictionError as error:  # the observation is kept, and the contradiction is reported
                 self.refute(str(error))
 

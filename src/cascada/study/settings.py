@@ -67,6 +67,7 @@ class Settings:
     jitter: float = SMALLEST_JITTER
     horizon: int | None = None  #: the planned number of runs, for algorithms that plan ahead
     calibration: Calibration = field(default_factory=Calibration)  #: for a network without norms
+    safe: bool = False  #: whether only settings are run that are proven to satisfy the limits
     #: Whether other processes can continue the study: then its points follow from the log alone.
     shared: bool = False
 
@@ -84,12 +85,14 @@ class Settings:
         jitter: float = SMALLEST_JITTER,
         horizon: int | None = None,
         calibration: Calibration | None = None,
+        safe: bool = False,
         shared: bool = False,
     ) -> "Settings":
         """From the options of a study; `ArgumentError` names the one that is invalid."""
         _check(on_violation, tolerance, seed, horizon)
         chosen = resolved(algorithm, network)
         _check_combination(network, chosen, on_violation)
+        _check_safe(network, safe, on_violation)
         return cls(
             algorithm=chosen,
             listed=None if candidates is None else Listed.of(as_candidates(candidates, network.domain), network.domain),
@@ -100,6 +103,7 @@ class Settings:
             jitter=jitter,
             horizon=horizon,
             calibration=calibration or Calibration(),
+            safe=safe,
             shared=shared,
         )
 
@@ -118,13 +122,13 @@ class Settings:
 
     @property
     def adaptive(self) -> bool:
-        """Whether the algorithm uses observations; if not, all its points are known in advance."""
-        return bool(getattr(self.algorithm, "adaptive", True))
+        """Whether points depend on observations; if not, all of them are known in advance."""
+        return self.safe or bool(getattr(self.algorithm, "adaptive", True))
 
     @property
     def uses_beliefs(self) -> bool:
-        """Whether the algorithm uses what was learned from the runs."""
-        return bool(getattr(self.algorithm, "uses_beliefs", True))
+        """Whether points depend on what was learned from the runs."""
+        return self.safe or bool(getattr(self.algorithm, "uses_beliefs", True))
 
 
 def resolved_name(algorithm: str, network: Network) -> str:
@@ -182,6 +186,36 @@ def _check_failures(network: Network, algorithm: Algorithm) -> None:
         raise ArgumentError(
             f"stage {name!r}: failure='infeasible' does not work with the algorithm {type(algorithm).__name__}, which "
             f"ignores failures; leave algorithm= out, or use 'gpn_ei', 'cei' or 'random_search'."
+        )
+
+
+def _check_safe(network: Network, safe: Any, on_violation: OnViolation) -> None:
+    """Raise `ArgumentError` if safe mode is asked for and nothing can be proven, or there is nothing to prove."""
+    if not isinstance(safe, bool):
+        raise ArgumentError(f"safe must be True or False; got {safe!r:.100}.")
+    if not safe:
+        return
+    if not network.limits:
+        raise ArgumentError(
+            "safe=True runs only settings that are proven to satisfy the limits, and the network has none; give a "
+            "stage limits=, or leave safe= out."
+        )
+    if network.estimated:
+        stages = ", ".join(repr(stage.name) for stage in network.stages if stage.estimated)
+        raise ArgumentError(
+            f"safe=True needs a given kernel and norm_bound at every stage, because estimated ones prove nothing; "
+            f"stage {stages} lacks them. Give them, or leave safe= out."
+        )
+    if on_violation == "enlarge":
+        raise ArgumentError(
+            "safe=True does not work with on_violation='enlarge', because a proof does not hold with bounds that data "
+            "have refuted; leave one of them out."
+        )
+    fallible = [stage.name for stage in network.stages if stage.failure == "infeasible"]
+    if fallible:
+        raise ArgumentError(
+            f"safe=True does not work with failure='infeasible' of stage {fallible[0]!r}, because nothing proves that "
+            f"a stage will not fail; leave one of them out."
         )
 
 
