@@ -18,7 +18,7 @@ from cascada.network.failures import FailureRisk
 from cascada.network.limits import Limit
 
 #: ε in units of the limited outputs, from the first ascent to the last.
-WIDTHS = (1e-2, 1e-3, 1e-4)
+WIDTHS = (0.3, 1e-2, 1e-4)
 _BLUR = 0.1  # of the smooth minimum, in units of the limited outputs
 
 #: Values (..., n) of a column and, if they are needed, gradients (..., n, q).

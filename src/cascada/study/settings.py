@@ -211,12 +211,6 @@ def _check_safe(network: Network, safe: Any, on_violation: OnViolation) -> None:
             "safe=True does not work with on_violation='enlarge', because a proof does not hold with bounds that data "
             "have refuted; leave one of them out."
         )
-    fallible = [stage.name for stage in network.stages if stage.failure == "infeasible"]
-    if fallible:
-        raise ArgumentError(
-            f"safe=True does not work with failure='infeasible' of stage {fallible[0]!r}, because nothing proves that "
-            f"a stage will not fail; leave one of them out."
-        )
 
 
 def _check(on_violation: Any, tolerance: Any, seed: Any, horizon: Any) -> None:
