@@ -17,6 +17,7 @@ from cascada.arrays import as_whole_number
 from cascada.errors import ArgumentError, CascadaError, ContradictionError, RefutedError, StoreError
 from cascada.execution.process_pool import Pool
 from cascada.execution.workers import EndedRun, InThread, Observer, OnExecutor, Workers, capacity_of
+from cascada.network.failures import counts_as_infeasible
 from cascada.printable import one_line
 from cascada.process import Functions, Process
 from cascada.store.trial import Trial
@@ -276,8 +277,10 @@ def _enough(study: Study) -> Status:
 
 
 def _only_failures(study: Study) -> bool:
-    states = [trial.state for trial in study.trials]
-    return states.count("failed") >= _FAILURES_IN_A_ROW and "complete" not in states
+    """Whether nothing but failures was observed; those that count as infeasible are results of the process."""
+    trials = study.trials
+    failed = [t for t in trials if t.state == "failed" and not counts_as_infeasible(study.network, t.outputs)]
+    return len(failed) >= _FAILURES_IN_A_ROW and all(trial.state != "complete" for trial in trials)
 
 
 def _concluded(study: Study, status: Status) -> Result:
