@@ -79,6 +79,15 @@ def test_a_trial_is_complete_with_the_objective_and_all_limited_outputs() -> Non
     assert (trial.state, trial.value, trial.feasible) == ("complete", 0.4, True)
 
 
+def test_a_failure_that_counts_as_infeasible_is_infeasible() -> None:
+    study = Study(network(CUT, failure="infeasible"))
+    failed, later = study.begin_trial({"x": 0.0, "y": 0.0}), study.begin_trial({"x": 1.0, "y": 0.0})
+    assert study.fail(failed, "it burned").feasible is False
+    study.tell_stage(later, "f", 0.2)
+    assert study.fail(later, "g was not measured").feasible is None  # its failures mean nothing
+    assert study.tell(failed, {"f": 0.2, "g": 0.4}).feasible is True
+
+
 # ---- tables
 
 

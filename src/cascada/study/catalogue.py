@@ -45,6 +45,7 @@ def open_study(
     horizon: int | None = None,
     tolerance: float | None = None,
     stop_on_estimated: bool = False,
+    safe: bool | None = None,
     worker: str = "main",
     amend: bool = False,
     create: bool = True,
@@ -77,6 +78,7 @@ def open_study(
         "on_violation": on_violation,
         "calibration": calibration,
         "horizon": horizon,
+        "safe": safe,
     }
     store = storage if isinstance(storage, Store) else Store(storage, create=network is not None)
     try:

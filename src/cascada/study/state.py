@@ -6,6 +6,7 @@ runs. Nothing here learns from the trials, so that a log of ten thousand of them
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from cascada.arrays import Array
 from cascada.errors import CascadaError, StoreError
 from cascada.network import Network
+from cascada.network.failures import counts_as_infeasible
 from cascada.store.event import Event
 from cascada.store.lease import checked_lease
 from cascada.store.trial import Trial, TrialState, best_of, trial_at
@@ -91,7 +93,7 @@ class State:
         """The trials under way."""
         return [trial for trial in self.trials if trial.state == "running"]
 
-    @property
+    @cached_property
     def best(self) -> Trial | None:
         """The complete trial with the best objective that satisfies the limits; the earliest if several are equal."""
         return best_of(self.trials, self.network.sign, limited=bool(self.network.limits))
@@ -211,7 +213,13 @@ class Draft:
         elif event.kind == "expired" and trial.state == "running":
             self.trials[number] = replace(trial, state="waiting")
         elif event.kind in _ENDS and trial.state != "complete":
-            self.trials[number] = replace(trial, state=_ENDS[event.kind], reason=_text(event.data.get("reason")))
+            broken = event.kind == "failed" and counts_as_infeasible(self._network, trial.outputs)
+            self.trials[number] = replace(
+                trial,
+                state=_ENDS[event.kind],
+                reason=_text(event.data.get("reason")),
+                feasible=False if broken else self._network.is_feasible(trial.outputs),
+            )
             self._ended += 1
         else:
             raise StoreError(f"trial {number} is {trial.state}.")
