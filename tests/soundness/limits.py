@@ -120,9 +120,7 @@ def _scales(problem: LimitedProblem) -> Array:
     return margin_scales(Study(problem.network).beliefs)
 
 
-def check_cells(
-    ledger: Ledger, problem: LimitedProblem, beliefs: Beliefs, rng: np.random.Generator, note: str
-) -> None:
+def check_cells(ledger: Ledger, problem: LimitedProblem, beliefs: Beliefs, rng: np.random.Generator, note: str) -> None:
     """Check the feasibility and the bounds of random cells of all sizes against the values at many points."""
     network, tally = problem.network, ledger["kind of cells"]
     d, sign = network.domain.dimension, network.sign
