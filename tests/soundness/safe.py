@@ -5,6 +5,7 @@ that points are chosen with pending ones, and some studies have candidates.
 """
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
@@ -28,14 +29,15 @@ def run(steps: int, seed: int, structures: Sequence[str] = tuple(LIMITED), kinds
             if (seed + s + k) % 3 == 2:
                 problem = minimised(problem)
             listed = (seed + s + k) % 4 == 3
-            check_search(ledger, f"{structure}, {kind}, seed {seed}", problem, steps, rng, listed=listed)
+            most = 1 + 2 * ((seed + s) % 2)
+            check_search(ledger, f"{structure}, {kind}, seed {seed}", problem, steps, rng, listed=listed, most=most)
     return ledger
 
 
 def check_search(
-    ledger: Ledger, name: str, problem: LimitedProblem, steps: int, rng: np.random.Generator, *, listed: bool
+    ledger: Ledger, name: str, problem: LimitedProblem, steps: int, rng: np.random.Generator, *, listed: bool, most: int
 ) -> None:
-    """Check the outputs of every run of one safe search, and the certificate after each."""
+    """Check the outputs of every run of one safe search, with at most so many under way, and its certificates."""
     domain = problem.network.domain
     candidates = rng.uniform(domain.lower, domain.upper, (_CANDIDATES, domain.dimension)) if listed else None
     study = Study(problem.network, tolerance=TOLERANCE, safe=True, candidates=candidates)
@@ -46,9 +48,9 @@ def check_search(
     under_way: list[Trial] = []
     for step in range(steps):
         note = f"{name}, run {step}"
-        wanted = int(rng.integers(1, 4)) if len(name) % 2 else 1
-        asked = ledger["suggestion"].attempt(lambda n=wanted: study.ask(n), note) if len(under_way) < wanted else []
-        under_way += asked or []
+        room = int(rng.integers(1, most + 1)) - len(under_way)
+        if room > 0:
+            under_way += ledger["suggestion"].attempt(partial(_asked, study, room), note) or []
         if not under_way:
             break
         trial = under_way.pop(int(rng.integers(len(under_way))))
@@ -72,3 +74,7 @@ def outputs(problem: LimitedProblem, controls: dict[str, float | int]) -> dict[s
     """What the process gives at these controls, by stage."""
     values = problem.problem.values(problem.network.domain.row(controls)[None])[0]
     return {node.stage.name: values[list(node.columns)].tolist() for node in problem.network.nodes}
+
+
+def _asked(study: Study, count: int) -> list[Trial]:
+    return study.ask(count)

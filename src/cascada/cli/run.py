@@ -56,7 +56,11 @@ def run(
         str, typer.Option(metavar="NAME", help="This worker's name in the store; each parallel process needs its own.")
     ] = "main",
     amend: Annotated[
-        bool, typer.Option("--amend", help="Continue with other kernels, norm bounds or offsets than the stored ones.")
+        bool,
+        typer.Option(
+            "--amend",
+            help="Continue with other kernels, norm bounds, offsets, limits or ranges than the stored ones.",
+        ),
     ] = False,
     serve: Annotated[
         bool, typer.Option("--serve", help="Show a live page while this runs (with --storage; needs the extra report).")
