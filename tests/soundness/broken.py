@@ -17,7 +17,7 @@ from cascada.confidence import BallBelief, Belief, Boxes, belief, cells
 from cascada.confidence.radius import tight_radius
 from cascada.gp import SeparablePosterior, block_posterior, posterior, separable_posterior
 from cascada.kernels import Stationary
-from cascada.network import beliefs, consistency, feasibility, prior, run_values, slack
+from cascada.network import beliefs, consistency, enclosure, feasibility, prior, run_values, slack
 from cascada.search import bounds, feasible, incumbent, leaves, safe
 from cascada.study import model, safety, validation
 from tests.soundness import (
@@ -298,10 +298,10 @@ BROKEN: tuple[Broken, ...] = (
         partial(limits.run, 4, 1, ("chain",), ("cut",)),
     ),
     Broken(
-        "tables of bounds are cut to the range at inputs that cannot be reached",
+        "the range is a tenth too narrow",
         "ranges",
-        ((beliefs.StageBelief, "tables", property(wrong_limits.clipped_tables)),),
-        partial(ranges.run, 20, 1, ("chain",)),
+        ((enclosure, "within_ranges", wrong_limits.narrow_range),),
+        partial(ranges.run, 2, 1, ("feed-forward",)),
     ),
     Broken(
         "a setting that may satisfy the limits is run in safe mode",

@@ -8,7 +8,6 @@ import numpy as np
 from cascada.arrays import Array, BoolArray
 from cascada.confidence import Boxes
 from cascada.confidence.affine import Affine
-from cascada.confidence.table import EnvelopeTable
 from cascada.network import Beliefs
 from cascada.network.beliefs import StageBelief
 from cascada.network.enclosure import Enclosure, enclose_stage
@@ -17,8 +16,6 @@ from cascada.network.limits import Limit
 from cascada.search.feasible import MarginBounds
 from cascada.search.incumbent import _proven
 from cascada.search.safe import nearest_safe
-
-_tables = vars(StageBelief)["tables"].func
 
 
 def enclosure(*, cut_first: bool = False, hand_on: bool = False) -> Callable[..., Feasibility]:
@@ -90,16 +87,10 @@ def safe_if_imagined(_beliefs: Beliefs, imagined: Beliefs, *rest: Any, **options
     return nearest_safe(imagined, imagined, *rest, **options)
 
 
-def clipped_tables(self: StageBelief) -> tuple[EnvelopeTable, ...]:
-    """Tables whose bounds at every node lie within the range, although some nodes cannot be reached."""
-    tables, ranges = _tables(self), self.node.ranges
-    if ranges is None or not tables:
-        return tables
-    return tuple(
-        EnvelopeTable.build(
-            table.nodes,
-            Boxes(np.maximum(table.lower, low)[:, None], np.minimum(table.upper, high)[:, None]),
-            table.lipschitz,
-        )
-        for table, low, high in zip(tables, *ranges, strict=True)
-    )
+def narrow_range(stage: StageBelief, boxes: Boxes) -> Boxes:
+    """Boxes of outputs, intersected with ranges that are a tenth too narrow."""
+    ranges = stage.node.ranges
+    if ranges is None:
+        return boxes
+    off = 0.05 * (ranges[1] - ranges[0])
+    return Boxes(np.maximum(boxes.lower, ranges[0] + off), np.minimum(boxes.upper, ranges[1] - off))

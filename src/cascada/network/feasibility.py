@@ -72,6 +72,8 @@ def enclose_feasible(beliefs: Beliefs, cells: Boxes, limits: Sequence[Limit]) ->
         if not kept.all():  # nothing is handed on for a cell without a feasible point
             certain[rows[~kept]] = False
             rows, enclosure = rows[kept], enclosure.take(kept)
+        if not len(rows):
+            break
     return _spread_out(n, d, beliefs.network.width, rows, certain, enclosure)
 
 
@@ -86,8 +88,9 @@ def _spread_out(n: int, d: int, width: int, rows: IntArray, certain: BoolArray, 
     possible = np.zeros(n, dtype=bool)
     possible[rows] = True
     lower, upper, slope = np.full((n, width), np.nan), np.full((n, width), np.nan), np.zeros((n, width, d))
-    lower[rows], upper[rows] = enclosure.boxes.lower, enclosure.boxes.upper
-    slope[rows] = np.abs(enclosure.affine.slope)
+    if len(rows):
+        lower[rows], upper[rows] = enclosure.boxes.lower, enclosure.boxes.upper
+        slope[rows] = np.abs(enclosure.affine.slope)
     return Feasibility(possible, certain, Boxes(lower, upper), slope)
 
 
