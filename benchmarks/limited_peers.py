@@ -4,6 +4,7 @@ cascada gets the outputs of every stage. The others get the objective and, for e
 exceeded. Each uses the defaults of its library, except for options that describe the benchmark (no noise).
 """
 
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any, Protocol
 
@@ -151,5 +152,15 @@ def _excess(j: int) -> Any:
     return lambda samples: samples[..., j]
 
 
-CONTESTANTS = {"cascada": Cascada, "optuna-gp": OptunaGP, "botorch-qlogei": BoTorch, "random": RandomPoints}
-PACKAGES = {"cascada": (), "optuna-gp": ("optuna", "torch"), "botorch-qlogei": ("botorch", "torch"), "random": ()}
+CONTESTANTS: Mapping[str, Callable[[LimitedProblem, int], Contestant]] = {
+    "cascada": Cascada,
+    "optuna-gp": OptunaGP,
+    "botorch-qlogei": BoTorch,
+    "random": RandomPoints,
+}
+PACKAGES: Mapping[str, tuple[str, ...]] = {
+    "cascada": (),
+    "optuna-gp": ("optuna", "torch"),
+    "botorch-qlogei": ("botorch", "torch"),
+    "random": (),
+}

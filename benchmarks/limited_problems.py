@@ -6,6 +6,7 @@ The best values were found by `python -m benchmarks.limited_problems`: many star
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -142,6 +143,8 @@ def searched(problem: LimitedProblem, starts: int = 12) -> tuple[Array, float, f
     """The best point and value that SLSQP finds, the smallest feasible value of random points, and their share."""
     from scipy.optimize import minimize
 
+    search: Any = minimize  # its types have no constraints of a scaled problem
+
     network, domain = problem.network, problem.network.domain
     rng = np.random.default_rng(0)
     count = 2_000 if problem.values.one_by_one else 10_000
@@ -158,7 +161,7 @@ def searched(problem: LimitedProblem, starts: int = 12) -> tuple[Array, float, f
 
     best, found = -math.inf, points[order[0]]
     for i in order:
-        result = minimize(
+        result = search(
             lambda z: -network.sign * float(row(z)[0, network.objective_column]) / values.std(),
             (points[i] - domain.lower) / sides,
             method="SLSQP",

@@ -63,7 +63,7 @@ def test_limits_are_stored_as_constraints_and_decide_which_trial_is_best():
     best = cascada.best_trial
     assert best is not None
     assert (study.best_params, study.best_value) == (best.controls, best.value)
-    assert max(trial.value for trial in study.trials) > study.best_value  # which breaks a limit
+    assert max(trial.values[0] for trial in study.trials) > study.best_value  # which breaks a limit
     assert sampler.certificate(study).best == best.value
 
 
@@ -111,7 +111,7 @@ def test_constraints_func_gives_the_values_of_a_list():
 
 @pytest.mark.parametrize("returned", [[0.0], None, [0.0, 1.0, math.nan], 3.0])
 def test_a_wrong_list_of_constraints_is_refused(returned):
-    sampler = CascadaSampler(limited(), constraints_func=lambda trial: returned)
+    sampler = CascadaSampler(limited(), constraints_func=lambda _: returned)
     study = created(sampler)
     with pytest.raises(ArgumentError, match="constraints_func must return a number for each limit"):
         study.optimize(by_hand, n_trials=1)

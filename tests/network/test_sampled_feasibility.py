@@ -100,7 +100,7 @@ def test_a_limit_that_always_holds_changes_no_digit() -> None:
         beliefs, data = after(process)
         draws = standard_draws(beliefs, 64, np.random.default_rng(2))
         both.append(improvement(beliefs, at, draws, float(np.median(data[:, -1]))))
-    np.testing.assert_array_equal(*both)
+    np.testing.assert_array_equal(both[0], both[1])
 
 
 def test_failures_weigh_samples_by_the_probability_that_no_stage_fails() -> None:

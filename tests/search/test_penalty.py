@@ -83,7 +83,9 @@ def test_outputs_are_clipped_for_later_stages_but_not_the_objective() -> None:
 
     def line(**options: Any) -> Network:
         first = Stage("f", box, known=True, lipschitz=2.0, function=lambda x: 2 * x, **options)
-        return chain(first, Stage("g", known=True, lipschitz=1.0, function=lambda f: f + 1.0, ranges={"g": (None, 0.5)}))
+        return chain(
+            first, Stage("g", known=True, lipschitz=1.0, function=lambda f: f + 1.0, ranges={"g": (None, 0.5)})
+        )
 
     at = np.array([[-1.0], [0.1], [2.0]])
     values, slopes = Joint(prior_beliefs(line()))(at)
