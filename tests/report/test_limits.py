@@ -2,6 +2,8 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,6 +24,7 @@ from cascada.report.words import summary
 from cascada.space import Real
 from cascada.study import Study
 from tests.report.cases import SE, finished, impossible, limited, proven, ran, recommending, unsatisfied
+from tests.report.servers import open_page, served
 
 STUDIES: dict[str, Callable[[], Study]] = {
     "recommending": recommending,
@@ -191,6 +194,25 @@ def test_the_live_page_gets_the_limits_by_column() -> None:
     assert about["limits"] == limits_at(network)
     assert _about(proven())["limits"] == []
     json.dumps(about, allow_nan=False)
+
+
+def test_a_live_page_marks_infeasible_runs_as_they_arrive(browser: Any, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/lab.db"
+    study = Study.open(url, "lab", limited())
+    study.add_trial({"dose": 0.0, "heat": 1.0}, {"mix": 0.5, "cure": 1.0})
+    with served(url) as server, open_page(browser, server.url) as page:
+        page.sees(lambda: page.rows() == 1)
+        study.add_trial({"dose": 1.0, "heat": 1.0}, {"mix": 0.7, "cure": 1.5})
+        study.tell_stage(study.begin_trial({"dose": 0.5, "heat": 1.0}), "cure", 1.7)  # mix may break its limit
+        study.add_trial({"dose": -1.0, "heat": 1.0}, {"mix": 0.4, "cure": 1.2})
+        page.sees(lambda: page.rows() == 4)
+        runs, best = page.page.evaluate("historyNow().figure.data.slice(0, 2)")
+        assert (runs["x"], runs["marker"]["symbol"]) == ([0, 1, 3], ["circle", "x", "circle"])
+        assert (best["x"], best["y"]) == ([0, 3], [1.0, 1.2])
+        assert page.text("[data-fact='best value']") == "1.2"
+        assert page.text("[data-fact='runs']") == "3 complete of 4, 2 feasible"
+        page.sees(lambda: "infeasible: not mix ≤ 0.6" in page.text("#trials"))
+        assert page.errors == []
 
 
 def test_the_summary_recommends_a_setting_with_all_its_digits() -> None:

@@ -93,10 +93,10 @@ def bounds_hold(study: Reader) -> bool:
 
 
 def best_so_far(trials: Sequence[Trial], sign: int) -> list[tuple[int, float]]:
-    """Return the best objective after every complete trial that does not break a limit."""
+    """Return the best objective after every complete trial."""
     found: list[tuple[int, float]] = []
     for trial in trials:
-        if trial.value is not None and trial.feasible is not False:
+        if trial.value is not None:
             best = trial.value if not found else sign * max(sign * trial.value, sign * found[-1][1])
             found.append((trial.number, best))
     return found
@@ -148,7 +148,7 @@ def history_of(network: Network, trials: Sequence[Trial], bounds: Sequence[Bound
             hovertemplate="trial %{x}: %{y:.6g}<br>%{text}<extra></extra>",
         )
     )
-    best = best_so_far(trials, sign)
+    best = best_so_far([trial for trial in trials if trial.feasible or not network.limits], sign)
     shown.add_trace(
         go.Scatter(
             x=[number for number, _ in best],
