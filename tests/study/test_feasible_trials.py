@@ -19,6 +19,7 @@ from tests.missing import need_module
 from tests.network.cases import X, Y, stage, truth
 
 CUT: Any = {"f": (None, 0.3)}
+UNKNOWN: Any = {"kernel": None, "norm_bound": None}  # failures count as infeasible only where some norm is estimated
 Limits = dict[str, tuple[float | None, float | None]] | None
 
 
@@ -77,6 +78,15 @@ def test_a_trial_is_complete_with_the_objective_and_all_limited_outputs() -> Non
     assert (trial.state, trial.value, trial.feasible) == ("running", None, None)
     trial = study.tell_stage(trial, "f", 0.2)
     assert (trial.state, trial.value, trial.feasible) == ("complete", 0.4, True)
+
+
+def test_a_failure_that_counts_as_infeasible_is_infeasible() -> None:
+    study = Study(network(CUT, failure="infeasible", **UNKNOWN))
+    failed, later = study.begin_trial({"x": 0.0, "y": 0.0}), study.begin_trial({"x": 1.0, "y": 0.0})
+    assert study.fail(failed, "it burned").feasible is False
+    study.tell_stage(later, "f", 0.2)
+    assert study.fail(later, "g was not measured").feasible is True  # its only limit is satisfied
+    assert study.tell(failed, {"f": 0.2, "g": 0.4}).feasible is True
 
 
 # ---- tables
@@ -153,7 +163,7 @@ def test_a_summary_leaves_out_what_follows_by_a_formula(url: str) -> None:
 
 def test_limits_are_part_of_a_stored_study_and_defaults_are_not_written(url: str) -> None:
     Study.open(url, "plain", network())
-    Study.open(url, "alloy", network(CUT, {"g": (-1, 1)}, ranges={"f": (0, None)}, failure="infeasible"))
+    Study.open(url, "alloy", network(CUT, {"g": (-1, 1)}, ranges={"f": (0, None)}, failure="infeasible", **UNKNOWN))
     store = Store(url, read_only=True)
     raw = {name: store.get(name)[1][0].data["stages"] for name in ("plain", "alloy")}
     assert all(key not in one for one in raw["plain"] for key in ("limits", "ranges", "failure"))
@@ -194,9 +204,9 @@ def test_other_limits_are_refused_unless_they_are_amended(url: str, other: Netwo
 
 
 def test_what_failures_mean_is_not_amendable(url: str) -> None:
-    Study.open(url, "alloy", network(CUT))
+    Study.open(url, "alloy", network(CUT, **UNKNOWN))
     with pytest.raises(ArgumentError, match="Open it as it is, or take another name"):
-        Study.open(url, "alloy", network(CUT, failure="infeasible"), amend=True)
+        Study.open(url, "alloy", network(CUT, failure="infeasible", **UNKNOWN), amend=True)
 
 
 def test_loosening_a_limit_discards_what_was_proven_with_it(url: str) -> None:

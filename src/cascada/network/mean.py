@@ -80,6 +80,9 @@ def _imagined(stage: StageBelief, values: Array) -> StageBelief:
         return stage
     after = stage.append(values)
     assert after.belief is not None, "the stage had a belief"
+    # A mean that is clipped to a range need not agree with other imagined outputs.
+    if stage.node.ranges is not None and any(e.assumption != "lipschitz" for e in after.belief.evidence):
+        return stage
     # The mean can be steeper than L: imagined outputs must not count as evidence against L.
     steep = {e.output: e.smallest * (1 + 1e-9) for e in after.belief.evidence if e.assumption == "lipschitz"}
     if not steep:

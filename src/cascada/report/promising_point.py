@@ -23,11 +23,7 @@ def optimistic(study: Reader, coordinates: Array) -> tuple[Array, Array] | None:
     The bound is NaN where it is proven that a limit is broken.
     """
     network, beliefs, points = study.network, study.beliefs, Boxes(coordinates, coordinates)
-    stage, output = network.objective
-    mean = np.clip(
-        composite_mean(beliefs, coordinates)[:, network.objective_column],
-        *network.node(stage).stage.ranges.get(output, (-np.inf, np.inf)),
-    )
+    mean = composite_mean(beliefs, coordinates)[:, network.objective_column]
     try:
         if network.limits:
             upper = enclose_feasible(beliefs, points, network.limits).above(network.objective_column, network.sign)

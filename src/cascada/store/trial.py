@@ -22,7 +22,8 @@ class Trial:
     value: float | None = None
     #: Why it failed or was abandoned.
     reason: str | None = None
-    #: Whether the outputs satisfy the limits of the process; None if it has none, or if it is not known yet.
+    #: Whether the outputs satisfy the limits of the process; None if it has none, or if it is not known yet. False also
+    #: for a failure that counts as infeasible.
     feasible: bool | None = None
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from cascada.arrays import Array
 from cascada.errors import CascadaError, StoreError
 from cascada.network import Network
+from cascada.network.failures import counts_as_infeasible
 from cascada.store.event import Event
 from cascada.store.lease import checked_lease
 from cascada.store.trial import Trial, TrialState, best_of, trial_at
@@ -212,7 +213,13 @@ class Draft:
         elif event.kind == "expired" and trial.state == "running":
             self.trials[number] = replace(trial, state="waiting")
         elif event.kind in _ENDS and trial.state != "complete":
-            self.trials[number] = replace(trial, state=_ENDS[event.kind], reason=_text(event.data.get("reason")))
+            broken = event.kind == "failed" and counts_as_infeasible(self._network, trial.outputs)
+            self.trials[number] = replace(
+                trial,
+                state=_ENDS[event.kind],
+                reason=_text(event.data.get("reason")),
+                feasible=False if broken else self._network.is_feasible(trial.outputs),
+            )
             self._ended += 1
         else:
             raise StoreError(f"trial {number} is {trial.state}.")
