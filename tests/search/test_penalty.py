@@ -9,7 +9,8 @@ from cascada.arrays import Array
 from cascada.kernels import SquaredExponential
 from cascada.network import Beliefs, Network, Stage, chain, composite_mean, prior_beliefs
 from cascada.network.failures import FailureRisk, StageRisk
-from cascada.search import Joint, ascend_mean, refine_mean
+from cascada.search import Joint, ascend_mean
+from cascada.search.ascent import refine_mean
 from cascada.search.penalty import WIDTHS, Penalty
 from cascada.space import Real
 

@@ -31,7 +31,8 @@ from cascada.algorithms.probe import probe
 from cascada.arrays import Array, BoolArray
 from cascada.network import Beliefs, StageBelief, composite_mean, hallucinated
 from cascada.network.sampling import Samples, sample_network, standard_draws
-from cascada.search import ascend, ascend_mean, refine_mean
+from cascada.search import ascend, ascend_mean
+from cascada.search.ascent import refine_mean
 from cascada.search.starts import apart, best_apart
 
 # An improvement below this part of the objective's spread is negligible.
