@@ -42,11 +42,12 @@ _STREAM = 0xBA7C4
 class Outlook:
     """What is known of a batch: a point (d,) to go on with, None if none is better than the planned one; its bounds.
 
-    `bound` is an upper bound of what is maximised over all ways to go on, −∞ if none satisfies the limits.
+    `bound` is an upper bound of what is maximised over all ways to go on: −∞ if none satisfies the limits, None if the
+    data contradict the estimates on which it would rest.
     """
 
     point: Array | None
-    bound: float
+    bound: float | None
     surest: Incumbent | None
 
 
@@ -63,6 +64,16 @@ class Batch:
     def begun(self) -> list[str]:
         """The stages that were run."""
         return self.state.rules.begun(self.trial)
+
+    @property
+    def stages(self) -> list[str]:
+        """The stages that have to be run: all but formulas."""
+        return [stage.name for stage in self.state.network.stages if not stage.known]
+
+    @property
+    def left(self) -> list[str]:
+        """Those of them that were not run yet."""
+        return [name for name in self.stages if name not in self.begun]
 
     @cached_property
     def fixed(self) -> frozenset[str]:
@@ -135,8 +146,11 @@ class Batch:
         """The same where norms are estimated: the point by expected improvement, the bounds by the estimates."""
         point = self._promising(self.given(self.model.acting), best) if np.isfinite(best) else None
         beliefs = self.given(self.model.judging)
-        bound = self._search(self._bounds(beliefs), best, tolerance).bound
-        return Outlook(point, bound, self._surest(beliefs))
+        try:
+            bound, surest = self._search(self._bounds(beliefs), best, tolerance).bound, self._surest(beliefs)
+        except RefutedError:  # an estimate contradicts the data
+            return Outlook(point, None, None)
+        return Outlook(point, bound, surest)
 
     def _bounds(self, beliefs: Beliefs) -> CellBounds:
         return (FeasibleBounds if beliefs.network.limits else ObjectiveBounds)(beliefs)
@@ -153,9 +167,11 @@ class Batch:
 
     def _is_taken(self, point: Array) -> bool:
         """Whether another trial has these controls."""
-        if not hasattr(self, "_taken"):
-            object.__setattr__(self, "_taken", self.state.taken - set(self.state.rules.point_keys(self.trial)))
-        return point_key(self._domain, self._inside(point)) in self._taken  # type: ignore[attr-defined]
+        return point_key(self._domain, self._inside(point)) in self._taken
+
+    @cached_property
+    def _taken(self) -> frozenset[bytes]:
+        return self.state.taken - set(self.state.rules.point_keys(self.trial))
 
     def _inside(self, point: Array) -> Array:
         """A point (d,) with the fixed controls of this batch: a slice is a rounding error wide where they are logs."""
@@ -215,9 +231,7 @@ class Batch:
             starts.append(self._inside(run[: self._domain.dimension]))
         # Fixed controls keep the coordinates of the setting, around which the lower bound holds.
         box = slice_of(self.model.judging, self.planned, self.fixed)
-        within = Boxes(
-            np.where(self._free, box.lower, self.planned), np.where(self._free, box.upper, self.planned)
-        )
+        within = Boxes(np.where(self._free, box.lower, self.planned), np.where(self._free, box.upper, self.planned))
         return proven_incumbent(beliefs, np.stack(starts), self._generator(), within)
 
     def _generator(self) -> np.random.Generator:

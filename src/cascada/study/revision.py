@@ -44,8 +44,8 @@ class Revision:
             other = _changes(self.surest, self.controls)
             sure = f" with {_settings({name: self.surest[name] for name in other})}" if other else ""
             known.append(f"{least} {down(self.least, _DIGITS)}{sure}")
-        estimated = "estimated: " if self.kind == "estimated" and known else ""
-        going_on = f"{self._going_on()}{f' ({estimated}{"; ".join(known)})' if known else ''}."
+        bounds = f" ({'estimated: ' if self.kind == 'estimated' else ''}{'; '.join(known)})" if known else ""
+        going_on = f"{self._going_on()}{bounds}."
         if self.decision == "discard":
             return f"Discard this batch. {self.reason}\nTo go on with it nevertheless: {going_on}"
         return f"{going_on}\n{self.reason}"
@@ -54,7 +54,7 @@ class Revision:
         changed = _changes(self.controls, self.planned)
         if not changed:
             return "Go on as planned"
-        return "Set " + ", ".join(f"{name} {self.controls[name]!r} instead of {self.planned[name]!r}" for name in changed)
+        return "Set " + ", ".join(f"{c} {self.controls[c]!r} instead of {self.planned[c]!r}" for c in changed)
 
 
 def _changes(some: Mapping[str, float | int], others: Mapping[str, float | int]) -> list[str]:
