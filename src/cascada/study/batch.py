@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from cascada.algorithms.algorithm import best_row, point_key
+from cascada.algorithms.algorithm import best_row, bound_certifies, point_key
 from cascada.algorithms.expected_improvement import log_expected_improvement
 from cascada.arrays import Array, BoolArray
 from cascada.confidence import Boxes
@@ -21,6 +21,7 @@ from cascada.network.given import given_outputs
 from cascada.network.limits import Limit, closest_margin, satisfied
 from cascada.network.sampling import sample_objective, standard_draws
 from cascada.network.slack import around_setting
+from cascada.outwards import difference_up
 from cascada.search import Leaves, ObjectiveBounds, Outcome, SearchBudget, best_in_box, search
 from cascada.search.bounds import CellBounds
 from cascada.search.feasible import FeasibleBounds, MarginBounds, margin_scales
@@ -28,6 +29,7 @@ from cascada.search.incumbent import Incumbent, best_proven, proven_incumbent
 from cascada.search.slices import free_controls, slice_of, with_free
 from cascada.space import Domain
 from cascada.store.trial import Trial
+from cascada.study.advisor import suggest_with_nothing_pending
 from cascada.study.model import Model
 from cascada.study.settings import Settings
 from cascada.study.state import State
@@ -151,6 +153,18 @@ class Batch:
         except RefutedError:  # an estimate contradicts the data
             return Outlook(point, None, None)
         return Outlook(point, bound, surest)
+
+    def next_gain(self, best: float, bound: float) -> float | None:
+        """What the next run can gain: at most `bound`, and the bound at its point; None if that is not computed.
+
+        Only algorithms whose bound is the certificate's choose their points by the bounds.
+        """
+        if not bound_certifies(self.settings.algorithm) or self.state.network.estimated:
+            return None
+        point = suggest_with_nothing_pending(self.model, self.state, self.settings).point
+        if point is not None:
+            bound = min(bound, float(_at(self._bounds(self.model.judging), self._around(point[None]))[0]))
+        return difference_up(bound, best)
 
     def _bounds(self, beliefs: Beliefs) -> CellBounds:
         return (FeasibleBounds if beliefs.network.limits else ObjectiveBounds)(beliefs)

@@ -5,9 +5,11 @@ study could stall: a cell that has to be ruled out may contain no point that is 
 batch from it is discarded, and none rules it out. A quarter leaves room, as would any part below 0.7, the part of the
 gap that a point worth a run promises.
 
-The rule: what the batch can still gain, per cost of the stages that are left, is less than κ = ½ of what a new run can
-gain, per cost of all stages. κ must be below 0.7 for the same reason. With κ = 1 and a cheap first stage nearly every
-batch is discarded: a new run always seems to promise more than the run that has just begun.
+The rule: what the batch can still gain, per cost of the stages that are left, is less than κ = ½ of what the next run
+can gain, per cost of all stages. κ must be below 0.7 for the same reason. With κ = 1 and a cheap first stage nearly every
+batch is discarded: a new run always seems to promise more than the run that has just begun. What the next run can gain
+is the bound at its point, not the gap: the algorithm may choose points that promise less, for their composite mean, and
+would choose them again and again if their batches were discarded for that.
 """
 
 from collections.abc import Mapping, Sequence
@@ -86,7 +88,7 @@ def _judged(batch: Batch, certificate: Certificate, costs: Mapping[str, float]) 
         decision: _Decision = "continue", f"Too few runs yet to trust an estimated bound{why}."
     else:
         bound = bound if over_all is None else min(bound, over_all)
-        new = None if over_all is None else difference_up(over_all, best)
+        new = None if over_all is None else batch.next_gain(best, over_all)
         judge = _Judge(state.network, certificate, best, worth, may_discard=_may_discard(certificate, settings))
         decision = judge.decision(bound, new, _cost(batch, costs, rest=True), _cost(batch, costs, rest=False))
     surest = None if bound is None else outlook.surest
@@ -142,7 +144,7 @@ class _Judge:
     may_discard: bool
 
     def decision(self, bound: float, new: float | None, rest: _Cost, whole: _Cost) -> _Decision:
-        """By an upper bound of a batch, and the gap, which is what a new run can gain; None if it is not known."""
+        """By an upper bound of a batch, and what a new run can gain, None if that is not known."""
         if np.isneginf(bound):
             return self._discard("nothing that can still be done with this batch satisfies the limits.")
         if not np.isfinite(self.best):
@@ -172,7 +174,7 @@ class _Judge:
     def _margin(self) -> str:
         if not self.worth:
             return ""
-        return f", by more than {rounded_up(self.worth, _DIGITS)}, a quarter of the tolerance"
+        return f", by more than {as_given(self.worth)}, a quarter of the tolerance"
 
 
 def _broken(batch: Batch, limits: Sequence[Limit]) -> str:
