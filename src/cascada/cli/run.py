@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from cascada.algorithms import NAMES
-from cascada.cli.execution import Dask, Jobs, execution_options, print_result
+from cascada.cli.execution import Dask, Jobs, Revise, execution_options, print_result
 from cascada.cli.stored import Json, Storage, given, process_of, store_at
 from cascada.errors import ArgumentError
 from cascada.study import maximise
@@ -39,6 +39,7 @@ def run(
     minimize: Annotated[bool, typer.Option("--minimise", help="Minimise the objective instead.")] = False,
     jobs: Jobs = None,
     dask: Dask = None,
+    revise: Revise = False,
     storage: Storage = None,
     study: Annotated[
         str | None,
@@ -68,7 +69,7 @@ def run(
         network = network.mirrored()
     if serve and storage is None:
         raise ArgumentError("--serve needs a store, and got none; give --storage URL, as in sqlite:///alloy.db.")
-    with execution_options(jobs, dask) as execution, ExitStack() as stack:
+    with execution_options(jobs, dask, revise) as execution, ExitStack() as stack:
         options = execution | {"budget": budget, "progress": not json_output}
         if storage is None:
             if study is not None:
