@@ -143,8 +143,9 @@ def report(command: str, seeds: int) -> str:
         [
             "## Discarding runs before an expensive stage",
             "",
-            f"{seeds} random processes each, whose three stages cost {', '.join(f'{cost:g}' for cost in COSTS)}; the cost is",
-            f"that of all stages that were run until a gap of {TOLERANCE:g} was proven. `controls` is a chain with one control at",
+            f"{seeds} random processes each, whose three stages cost {', '.join(f'{cost:g}' for cost in COSTS)}; the",
+            f"cost is that of all stages that were run until a gap of {TOLERANCE:g} was proven. A revised run may be",
+            "discarded before its last stage. `controls` is a chain with one control at",
             "each stage, `join` has two branches. Written by",
             "",
             f"    {command}",

@@ -18,8 +18,8 @@ def known_bounds(stage: StageBelief, cells: Boxes) -> Boxes:
     declared = stage.node.stage
     if declared.interval is not None:
         pairs = [_interval(stage, low, high) for low, high in zip(cells.lower, cells.upper, strict=True)]
-        return Boxes(*np.array(pairs).reshape(len(pairs), 2, -1).transpose(1, 0, 2))
-    values = np.array([_formula(stage, row) for row in cells.centre]).reshape(len(cells.lower), -1)
+        return Boxes(*np.array(pairs).reshape(len(pairs), 2, len(stage.node.columns)).transpose(1, 0, 2))
+    values = np.array([_formula(stage, row) for row in cells.centre]).reshape(len(cells.lower), len(stage.node.columns))
     reach = np.linalg.norm(cells.half, axis=1)[:, None] * declared.lipschitz * (1 + NORM_ROUNDING)
     return Boxes(values - reach, values + reach).widened()
 

@@ -10,6 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
+from cascada.algorithms import GPNMixed
 from cascada.algorithms.algorithm import best_row, bound_certifies, point_key
 from cascada.algorithms.expected_improvement import log_expected_improvement
 from cascada.arrays import Array, BoolArray
@@ -24,6 +25,7 @@ from cascada.network.slack import around_setting
 from cascada.outwards import difference_up
 from cascada.search import Leaves, ObjectiveBounds, Outcome, SearchBudget, best_in_box, search
 from cascada.search.bounds import CellBounds
+from cascada.search.box import Score
 from cascada.search.feasible import FeasibleBounds, MarginBounds, margin_scales
 from cascada.search.incumbent import Incumbent, best_proven, proven_incumbent
 from cascada.search.slices import free_controls, slice_of, with_free
@@ -137,6 +139,7 @@ class Batch:
         if known:
             point = self._with_others_pending(best, tolerance, point)
             point = self._better(self._bounds(beliefs), point)
+            point = self._likely(beliefs, self._bounds(beliefs), best, point)
         elif self.state.network.limits:  # nothing feasible is known: where the limits may hold by most
             margin = self._margin(beliefs)
             bound, point = (bound, margin.point) if margin.bound >= 0 else (-np.inf, None)
@@ -262,14 +265,29 @@ class Batch:
             feasible = np.isfinite(feasible_mean(beliefs, points))
             return np.where(feasible & ~np.isnan(gain), gain, -np.inf)
 
+        return self._highest(score)
+
+    def _likely(self, beliefs: Beliefs, bounds: CellBounds, best: float, point: Array | None) -> Array | None:
+        """The way to go on with the largest composite mean where GPNMixed would run it; else the point."""
+        algorithm = self.settings.algorithm
+        if not isinstance(algorithm, GPNMixed):
+            return point
+        likely = self._highest(lambda points: feasible_mean(beliefs, points))
+        if likely is None:
+            return point
+        promise = _at(bounds, self._around((self.planned if point is None else self._inside(point))[None]))[0] - best
+        gain = feasible_mean(beliefs, likely[None])[0] - best
+        return likely if gain > 0 and gain >= algorithm.share * promise else point
+
+    def _highest(self, score: Score) -> Array | None:
+        """The way to go on with the largest score of those that are not taken; None if no score is finite."""
         if self._candidates is not None:
             points = self._candidates
         elif self._free.any():
             names = [name for name, free in zip(self._domain.names, self._free, strict=True) if free]
-            part = Domain({name: self._domain.controls[name] for name in names})
             found = best_in_box(
                 lambda values: score(with_free(self.planned, self._free, values)),
-                part,
+                Domain({name: self._domain.controls[name] for name in names}),
                 self._generator(),
                 self.planned[None, self._free],
             )

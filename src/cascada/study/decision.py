@@ -6,10 +6,10 @@ batch from it is discarded, and none rules it out. A quarter leaves room, as wou
 gap that a point worth a run promises.
 
 The rule: what the batch can still gain, per cost of the stages that are left, is less than κ = ½ of what the next run
-can gain, per cost of all stages. κ must be below 0.7 for the same reason. With κ = 1 and a cheap first stage nearly every
-batch is discarded: a new run always seems to promise more than the run that has just begun. What the next run can gain
-is the bound at its point, not the gap: the algorithm may choose points that promise less, for their composite mean, and
-would choose them again and again if their batches were discarded for that.
+can gain, per cost of all stages. κ must be below 0.7 for the same reason. With κ = 1 and a cheap first stage nearly
+every batch is discarded: a new run always seems to promise more than the run that has just begun. What the next run can
+gain is the bound at its point, not the gap: the algorithm may choose a point for its composite mean, which promises
+less, and would choose it again and again if its batch were discarded for that.
 """
 
 from collections.abc import Mapping, Sequence
