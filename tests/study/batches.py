@@ -3,7 +3,8 @@
 `violations` lists every statement of a revision that the true process contradicts.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,8 +17,6 @@ from cascada.study import Revision, Study
 
 _COMPLETIONS = 300
 _ROUNDING = 1e-9  # of the process itself
-
-Ends = Callable[[Study, Trial], Revision]
 
 
 @dataclass(frozen=True)
@@ -41,10 +40,8 @@ def stage_outputs(process: Process, trial: Trial, name: str) -> tuple[float, ...
             found.append(outputs)
             raise Stop
 
-    try:
+    with suppress(Stop):
         process.run(trial.controls, {k: v for k, v in trial.outputs.items() if k != name}, ended=ended)
-    except Stop:
-        pass
     return found[0]
 
 
@@ -65,7 +62,7 @@ def revisions(study: Study, process: Process, runs: int, costs: Mapping[str, flo
 
 
 def violations(network: Network, process: Process, found: Revised, rng: np.random.Generator) -> list[str]:
-    """The statements of a revision that are wrong: of its bound, of what is sure, and of the controls that are fixed."""
+    """The wrong statements of a revision: of its bound, of what is sure, and of the controls that are fixed."""
     trial, revision, sign = found.trial, found.revision, network.sign
     wrong = []
     fixed = fixed_controls(network, trial)
