@@ -52,7 +52,7 @@ class State:
     described: int = 0  #: the event that says what is assumed
     fits: Mapping[str, Any] = field(default_factory=dict)  #: the last calibration
     changes: int = 0  #: events so far that may change what is known of the process
-    notes: Mapping[int, tuple[str, ...]] = field(default_factory=dict)  #: corrections by trial, in words
+    notes: Mapping[int, tuple[str, ...]] = field(default_factory=dict)  #: corrections and revisions by trial, in words
 
     @classmethod
     def empty(cls, network: Network) -> "State":
@@ -135,6 +135,7 @@ class Draft:
         self.trials, self._lessons = list(before.trials), list(before.lessons)
         self.holders = dict(before.holders)
         self._taken: set[bytes] | None = None  # copied when a trial is added
+        self._moved = False  # whether a trial has other controls than before
         self._notes = before.notes
         self.count, self._revision, self._ended = before.count, before.revision, before.ended
         self._changes, self._last = before.changes, before.last
@@ -148,6 +149,9 @@ class Draft:
 
     def state(self) -> State:
         """The state after all events that were applied."""
+        if self._moved:  # once for any number of events
+            self._taken = {key for trial in self.trials for key in self.rules.point_keys(trial)}
+            self._moved = False
         return replace(
             self._before,
             count=self.count,
@@ -206,6 +210,8 @@ class Draft:
             self._correct(self.rules.corrected(trial, event.data), event)
         elif event.kind == "retracted":
             self._correct(self.rules.retracted(trial, event.data["stage"]), event)
+        elif event.kind == "revised":
+            self._revise(self.rules.revised(trial, event.data["controls"]), event)
         elif event.kind == "asked" and trial.state == "waiting":
             if self.rules.controls(event.data["controls"]) != trial.controls:
                 raise StoreError(f"trial {number} waits with other controls, {dict(trial.controls)}.")
@@ -262,11 +268,19 @@ class Draft:
         self.trials[after.number] = after
         self._lessons = list(_relearned(self._lessons, after, self._network))
         self.rules.remember(after)
-        if after.controls != before.controls:
-            self._taken = {key for trial in self.trials for key in self.rules.point_keys(trial)}
-        said = self._notes.get(after.number, ())
-        self._notes = {**self._notes, after.number: (*said, correction_text(before, event))}
+        self._moved |= after.controls != before.controls
+        self._note(before, event)
         self._revision += 1
+
+    def _revise(self, after: Trial, event: Event) -> None:
+        """Replace the controls of a trial; what its stages gave stays, and so do all lessons."""
+        before = self.trials[after.number]
+        self.trials[after.number], self._moved = after, True
+        self._note(before, event)
+
+    def _note(self, before: Trial, event: Event) -> None:
+        said = self._notes.get(before.number, ())
+        self._notes = {**self._notes, before.number: (*said, change_text(before, event))}
 
 
 def _relearned(lessons: Iterable[Trial | Refutation], after: Trial, network: Network) -> Iterator[Trial | Refutation]:
@@ -286,15 +300,15 @@ def _relearned(lessons: Iterable[Trial | Refutation], after: Trial, network: Net
                 last = outputs
 
 
-def correction_text(before: Trial, event: Event) -> str:
-    """What a correction changed, for people who read a report."""
+def change_text(before: Trial, event: Event) -> str:
+    """What a correction or a revision changed, for people who read a report."""
     data, reason = event.data, event.data.get("reason")
     because = f" ({reason})" if reason else ""
     if event.kind == "retracted":
         return f"{data['stage']} = {_numbers(before.outputs[data['stage']])} was retracted{because}"
     if "controls" in data:
         old = ", ".join(f"{k} = {before.controls[k]!r}" for k, v in data["controls"].items() if before.controls[k] != v)
-        return f"the controls were corrected{f', before: {old}' if old else ''}{because}"
+        return f"the controls were {event.kind}{f', before: {old}' if old else ''}{because}"
     return f"{data['stage']} was corrected, before: {_numbers(before.outputs[data['stage']])}{because}"
 
 
