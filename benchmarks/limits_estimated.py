@@ -80,8 +80,8 @@ def lost(problem: LimitedProblem, record: Record, runs: int) -> float:
 def shown(interval: Interval) -> str:
     """A mean with its interval, in percent."""
     if interval.low is None or interval.high is None:
-        return f"{100 * interval.mean:.2f}"
-    return f"{100 * interval.mean:.2f} [{100 * interval.low:.2f}, {100 * interval.high:.2f}]"
+        return f"{100 * interval.mean:.2g}"
+    return f"{100 * interval.mean:.2g} [{100 * interval.low:.2g}, {100 * interval.high:.2g}]"
 
 
 def report(command: str, records: list[Record], runs: int) -> str:
@@ -102,7 +102,7 @@ def report(command: str, records: list[Record], runs: int) -> str:
                     name,
                     str(len(some)),
                     shown(mean_interval(list(values.values()))),
-                    f"{100 * median(values.values()):.3g}",
+                    f"{100 * median(values.values()):.2g}",
                     "–" if name == OURS or not paired else shown(mean_interval(paired)),
                     str(sum(r.best[runs - 1] is None for r in some)),
                     f"{np.mean([r.broken for r in some]):.1f}",
