@@ -32,7 +32,7 @@ from cascada.search.safe import proven_safe
 from cascada.search.slices import free_controls, slice_of, with_free
 from cascada.space import Domain
 from cascada.store.trial import Trial
-from cascada.study.advisor import suggest_with_nothing_pending
+from cascada.study.advisor import named, suggest_with_nothing_pending
 from cascada.study.model import Model
 from cascada.study.settings import Settings
 from cascada.study.state import State
@@ -95,6 +95,12 @@ class Batch:
     def _domain(self) -> Domain:
         return self.state.network.domain
 
+    @property
+    def is_listed(self) -> bool:
+        """Whether a bound over all settings holds for the plan, too: one of the user's choice may be no candidate."""
+        listed = self.settings.listed
+        return listed is None or self._domain.row(self.trial.controls) in listed
+
     @cached_property
     def _free(self) -> BoolArray:
         return free_controls(self._domain, self.fixed)
@@ -125,7 +131,11 @@ class Batch:
 
     def is_safe(self, point: Array) -> bool:
         """Whether going on at a point (d,) is proven to satisfy the limits."""
-        return bool(proven_safe(self.given(self.model.judging), point[None])[0])
+        return bool(proven_safe(self.given(self.model.judging), self._as_set(point)[None])[0])
+
+    def _as_set(self, point: Array) -> Array:
+        """The coordinates (d,) of the controls of a point: the centre of a cell need not be a whole number."""
+        return self._domain.encode(self._domain.row(self.controls(point))[None])[0]
 
     # ---- what can still become of it
 
@@ -171,7 +181,8 @@ class Batch:
             return None
         point = suggest_with_nothing_pending(self.model, self.state, self.settings).point
         if point is not None:
-            bound = min(bound, float(_at(self._bounds(self.model.judging), self._around(point[None]))[0]))
+            run = self._domain.encode(self._domain.row(named(point, self.state.network, self.settings))[None])
+            bound = min(bound, float(_at(self._bounds(self.model.judging), self._around(run))[0]))
         return difference_up(bound, best)
 
     def _bounds(self, beliefs: Beliefs) -> CellBounds:
