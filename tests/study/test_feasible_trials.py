@@ -287,6 +287,7 @@ def test_with_several_limits_the_distance_of_each_is_in_units_of_its_output() ->
     certificate = study.certificate()
     sentence = r"every setting misses at least one of them: a ≥ 1.9 by at least (\S+), or b ≥ 1900 by at least (\S+)\. "
     found = re.search(sentence, str(certificate))
-    assert found is not None and certificate.margin is not None
+    assert found is not None
+    assert certificate.margin is not None
     assert 0 < float(found[1]) <= -2.0 * certificate.margin < 1.8
     assert float(found[2]) == pytest.approx(1e3 * float(found[1]), rel=1e-2)

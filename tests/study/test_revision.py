@@ -320,7 +320,7 @@ def test_costs_are_positive_and_of_stages(costs: Any, message: str) -> None:
 
 
 def test_a_plan_that_is_no_candidate_is_not_bounded_by_the_candidates() -> None:
-    near = {"kernel": SquaredExponential(1.0), "norm_bound": 1.0}
+    near: Any = {"kernel": SquaredExponential(1.0), "norm_bound": 1.0}
     network = chain(
         Stage("a", {"x": Real(0, 1)}, **near),
         Stage("b", {"z": Real(0, 1)}, kernel=SquaredExponential((1.0, 0.2)), norm_bound=1.5),
@@ -335,7 +335,8 @@ def test_a_plan_that_is_no_candidate_is_not_bounded_by_the_candidates() -> None:
     study.tell_stage(trial, "a", 0.2)
     revision = study.revise(trial)
     assert revision.decision == "continue"
-    assert revision.bound is not None and revision.bound > 1.0  # the plan may give it
+    assert revision.bound is not None
+    assert revision.bound > 1.0  # the plan may give it
 
 
 def test_the_best_value_in_a_theorem_is_not_rounded() -> None:

@@ -1,5 +1,7 @@
 """Safe mode proves the settings that are run, also where the search suggests what cannot be set."""
 
+from typing import Any
+
 import numpy as np
 
 import cascada as cd
@@ -9,7 +11,7 @@ from cascada.study import Study
 from cascada.study.batch import Batch
 
 # With a norm of 2 and the value −1 at 3, the output is at most −0.07 at 3.5, and up to 0.77 at 4.
-LIMITED = {
+LIMITED: Any = {
     "kernel": cd.SquaredExponential(1.0),
     "norm_bound": 2.0,
     "limits": {"m": (None, 0.2)},
