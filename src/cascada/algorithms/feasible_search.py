@@ -15,10 +15,10 @@ import numpy as np
 
 from cascada.algorithms.algorithm import Situation, Suggestion
 from cascada.arrays import Array
-from cascada.confidence import Boxes
 from cascada.network import Beliefs
 from cascada.network.feasibility import enclose_feasible
 from cascada.network.limits import margins, satisfied
+from cascada.network.slack import around_setting
 from cascada.search import Leaves, SearchBudget, largest, search
 from cascada.search.feasible import FeasibleBounds, MarginBounds, margin_scales, tightened
 
@@ -111,7 +111,7 @@ def candidate_bounds(beliefs: Beliefs, candidates: Array, scales: Array) -> tupl
     network = beliefs.network
     upper, margin = [], []
     for i in range(0, len(candidates), _BLOCK):
-        points = Boxes(candidates[i : i + _BLOCK], candidates[i : i + _BLOCK])
+        points = around_setting(beliefs, candidates[i : i + _BLOCK])
         found = enclose_feasible(beliefs, points, network.limits)
         upper.append(found.above(network.objective_column, network.sign))
         margin.append(MarginBounds(beliefs, scales)(points)[0])
