@@ -80,8 +80,8 @@ def test_a_description_contains_the_whole_study_and_omits_defaults() -> None:
     expected = {
         "objective": {"stage": "g", "output": "g", "sense": "minimise"},
         "stages": [
-            f | {"norm_bound": [2.0], "lipschitz": None, "offset": [0.5]},
-            g | {"norm_bound": [2.0], "lipschitz": [4.0], "offset": [0.0]},
+            f | {"norm_bound": [2.0], "lipschitz": None, "offset": [0.5], "error": None, "forwards": "value"},
+            g | {"norm_bound": [2.0], "lipschitz": [4.0], "offset": [0.0], "error": None, "forwards": "value"},
         ],
         "settings": dict(SETTINGS_OF_A_STUDY)
         | {"algorithm": {"type": "GPNUCB", "search": "auto", "cells": 6000}, "seed": 7},
@@ -482,7 +482,7 @@ def test_a_change_of_any_value_is_named_by_its_path(network: Network) -> None:
         assert ".".join(map(str, where)).startswith(named)
         assert named.count(".") >= min(len(path) - 1, 2 if path[0] == "stages" else 1)
         assert amendable(original, other) == (
-            path[0] == "stages" and path[2] in ("kernel", "norm_bound", "lipschitz", "offset")
+            path[0] == "stages" and path[2] in ("kernel", "norm_bound", "lipschitz", "offset", "error")
         )
 
 

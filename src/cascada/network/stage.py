@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from cascada.arrays import LARGEST_SCALE, MOST_SDS, SMALLEST_SCALE, Array, check_scale
 from cascada.errors import ArgumentError
 from cascada.kernels import OperatorKernel, Separable, Stationary
+from cascada.network.error import Bounded, Forwards, as_error
 from cascada.space import Control, Integer, Real
 
 
@@ -30,6 +31,9 @@ class Stage:
     * `known`: the function is a cheap formula, evaluated and never modelled; bounds come from its values and
       `lipschitz`, or from `interval`, called with (low, high) pairs and returning such a pair (or a list of pairs).
     * `function`: called with the inputs by name; may be passed to `maximise` instead.
+    * `error`: how far a reading may be from the value: `Bounded(0.01)`, or 0.01 for the same; one number, or one per
+      modelled output. By default readings are exact.
+    * `forwards`: what the next stages are set to: the stage's true "value", or its "reading".
     * `timeout`: seconds after which a call of the function fails; `retries`: how often a failed call is repeated before
       the run fails.
     """
@@ -48,6 +52,8 @@ class Stage:
     interval: Callable[..., Any] | None
     timeout: float | None
     retries: int
+    error: Bounded | None
+    forwards: Forwards
 
     def __init__(
         self,
@@ -65,6 +71,8 @@ class Stage:
         interval: Callable[..., Any] | None = None,
         timeout: float | None = None,
         retries: int = 0,
+        error: Bounded | ArrayLike | None = None,
+        forwards: Forwards = "value",
     ) -> None:
         def fail(text: str) -> ArgumentError:
             return ArgumentError(f"stage {name!r}: {text}")
@@ -138,6 +146,17 @@ class Stage:
             raise fail(f"timeout must be a number of seconds above 0, or None; got {timeout!r}.")
         if not _number(retries) or not isinstance(retries, int) or retries < 0:
             raise fail(f"retries must be a whole number, 0 or more; got {retries!r}.")
+        if forwards not in ("value", "reading"):
+            raise fail(f"forwards must be 'value' or 'reading'; got {forwards!r}.")
+        try:
+            errors = as_error(error, modelled)
+        except ArgumentError as found:
+            raise fail(str(found)) from None
+        if errors is not None and isinstance(kernel, OperatorKernel) and not isinstance(kernel, Separable):
+            raise fail(
+                f"error= is not supported with the kernel {kernel!r}; use Separable(...) or a kernel with one norm per "
+                f"output, or leave error= out."
+            )
         bounds, slopes = constants(norm_bound, "norm_bound"), constants(lipschitz, "lipschitz")
         check(np.abs(offsets).max(initial=SMALLEST_SCALE), "offset", 0.0, LARGEST_SCALE)
         if slopes is not None:
@@ -162,6 +181,8 @@ class Stage:
             "interval": interval,
             "timeout": None if timeout is None else float(timeout),
             "retries": retries,
+            "error": errors,
+            "forwards": forwards,
         }
         for field, value in values.items():
             object.__setattr__(self, field, value)
@@ -183,6 +204,7 @@ class Stage:
             "offset": self.offset[:0] if j is None else self.offset[j : j + 1],
             "norm_bound": None if j is None or self.norm_bound is None else self.norm_bound[j : j + 1],
             "lipschitz": None if j is None or self.lipschitz is None else self.lipschitz[j : j + 1],
+            "error": None if j is None else as_error(self.error_bound[j], 1),
         }
         for field, value in values.items():
             object.__setattr__(stage, field, value)
@@ -199,6 +221,12 @@ class Stage:
     def estimated(self) -> bool:
         """Whether its kernel or its norm bound has to be estimated from data."""
         return bool(self.modelled) and (self.kernel is None or self.norm_bound is None)
+
+    @property
+    def error_bound(self) -> Array:
+        """How far a reading may be from the value, for every modelled output, (p,); 0 for exact readings."""
+        modelled = len(self.modelled)
+        return np.zeros(modelled) if self.error is None else np.array(self.error.per_output(modelled))
 
     @property
     def modelled(self) -> tuple[str, ...]:

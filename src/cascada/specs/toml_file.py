@@ -12,6 +12,7 @@ from cascada.space import Control, Integer, Real
 from cascada.specs.toml_tables import (
     KERNELS,
     ControlTable,
+    ErrorTable,
     FileTable,
     MaternTable,
     Problems,
@@ -58,6 +59,7 @@ def _stage(content: Any, path: str, folder: Path, problems: Problems) -> Stage |
             control = _control(name, one, f"{path}.controls.{as_key(name)}", problems)
             controls |= {} if control is None else {name: control}
     kernel = _kernel(inner["kernel"], f"{path}.kernel", problems) if isinstance(inner.get("kernel"), dict) else None
+    error = None if table is None else _error(table.error, f"{path}.error", problems)
     if table is None or len(problems.found) > before:
         return None
     try:
@@ -74,10 +76,22 @@ def _stage(content: Any, path: str, folder: Path, problems: Problems) -> Stage |
             function=Command(table.command, folder, table.timeout),
             timeout=table.timeout,
             retries=table.retries,
+            error=error,
+            forwards=table.forwards,
         )
     except ArgumentError as error:
         problems.add(path, f"is wrong: {str(error).removeprefix(f'stage {table.name!r}: ')}")
         return None
+
+
+def _error(
+    content: float | list[float] | dict[str, Any] | None, path: str, problems: Problems
+) -> float | list[float] | None:
+    """The sizes of a bounded error, as a number, a list or a table."""
+    if not isinstance(content, dict):
+        return content
+    table = problems.read(ErrorTable, content, path)
+    return None if table is None else table.bounded
 
 
 def _control(name: str, content: Any, path: str, problems: Problems) -> Control | None:

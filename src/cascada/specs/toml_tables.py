@@ -50,6 +50,16 @@ class StageTable(Table):
     norm_bound: float | list[float] | None = Field(None, description=_PER_OUTPUT)
     lipschitz: float | list[float] | None = Field(None, description=_PER_OUTPUT)
     offset: float | list[float] = Field(0.0, description=_PER_OUTPUT)
+    error: float | list[float] | dict[str, Any] | None = Field(
+        None, description="a number, a list with one for every output, or a table such as { bounded = 0.01 }"
+    )
+    forwards: Literal["value", "reading"] = Field("value", description='"value" or "reading"')
+
+
+class ErrorTable(Table):
+    """`error = { bounded = … }`."""
+
+    bounded: float | list[float] = Field(description=_PER_OUTPUT)
 
 
 class ControlTable(Table):

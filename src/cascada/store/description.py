@@ -31,7 +31,7 @@ from cascada.network import Network, Stage
 from cascada.space import Control, Integer, Real
 
 #: Fields of a stage that may change in a stored study.
-AMENDABLE = ("kernel", "norm_bound", "lipschitz", "offset")
+AMENDABLE = ("kernel", "norm_bound", "lipschitz", "offset", "error")
 #: Defaults of a study's settings.
 SETTINGS: Mapping[str, Any] = {
     "algorithm": "auto",
@@ -51,6 +51,8 @@ _STAGE: Mapping[str, Any] = {
     "norm_bound": None,
     "lipschitz": None,
     "offset": [0.0],
+    "error": None,
+    "forwards": "value",
 }
 _CONTROL: Mapping[str, Any] = {"type": "real", "log": False}
 _OBJECTIVE: Mapping[str, Any] = {"sense": "maximise"}
@@ -235,6 +237,8 @@ def _stage(stage: Stage, parents: list[str]) -> dict[str, Any]:
         "norm_bound": _constants(stage.norm_bound),
         "lipschitz": _constants(stage.lipschitz),
         "offset": _constants(stage.offset) if stage.offset.any() else _STAGE["offset"],
+        "error": None if stage.error is None else {"bounded": _constants(stage.error_bound)},
+        "forwards": stage.forwards,
     }
 
 
@@ -325,6 +329,8 @@ def _stage_from(stage: Mapping[str, Any]) -> Stage:
         lipschitz=_constants_from(stage["lipschitz"]),
         offset=_constants_from(stage["offset"]),
         passes=stage["passes"],
+        error=None if stage["error"] is None else _constants_from(stage["error"]["bounded"]),
+        forwards=stage["forwards"],
     )
 
 

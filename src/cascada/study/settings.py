@@ -73,6 +73,7 @@ class Settings:
     ) -> "Settings":
         """From the options of a study; `ArgumentError` names the one that is invalid."""
         _check(on_violation, tolerance, seed, horizon)
+        _check_exact(network)
         return cls(
             algorithm=resolved(algorithm, network),
             listed=None if candidates is None else Listed.of(as_candidates(candidates, network.domain), network.domain),
@@ -143,6 +144,19 @@ def _check(on_violation: Any, tolerance: Any, seed: Any, horizon: Any) -> None:
         raise ArgumentError(f"seed must be a whole number of at least 0; got {seed!r}.")
     if horizon is not None and (not _whole(horizon) or horizon < 1):
         raise ArgumentError(f"horizon must be a whole number of runs, at least 1, or None; got {horizon!r}.")
+
+
+def _check_exact(network: Network) -> None:
+    """Raise `ArgumentError` if readings have errors: a study would take them as exact, and its proofs would be false.
+
+    Exact readings that are handed on are the values, so `forwards` makes no difference then.
+    """
+    for stage in network.stages:
+        if stage.error is not None:
+            raise ArgumentError(
+                f"studies do not support measurement errors yet; got error={stage.error.size} at stage {stage.name!r}. "
+                f"Learn with cascada.network.prior_beliefs(network).append(...), or leave error= out."
+            )
 
 
 def _whole(value: Any) -> bool:
