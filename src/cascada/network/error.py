@@ -33,7 +33,7 @@ class Bounded:
             raise ArgumentError(f"the size of a bounded error must be a number; got {size!r}.") from None
         if isinstance(size, bool) or sizes.ndim > 1 or not sizes.size or not np.all(np.isfinite(sizes)):
             raise ArgumentError(
-                f"the size of a bounded error must be a finite number, or one per output; got {size!r}."
+                f"the size of a bounded error must be finite numbers, one or one per output; got {size!r}."
             )
         if np.any(sizes < 0) or np.any(sizes > LARGEST_SCALE):
             raise ArgumentError(f"the size of a bounded error must be between 0 and {LARGEST_SCALE:g}; got {size!r}.")
