@@ -12,6 +12,7 @@ from cascada.arrays import Array
 from cascada.errors import RefutedError
 from cascada.network import Network
 from cascada.store.trial import Trial
+from cascada.study.incumbent import best_known
 from cascada.study.model import Model
 from cascada.study.settings import Settings
 from cascada.study.state import State
@@ -62,7 +63,7 @@ def _suggest(model: Model, state: State, settings: Settings, pending: Sequence[T
 
 def situation(model: Model, state: State, settings: Settings, pending: Sequence[Trial] = ()) -> Situation:
     """What an algorithm is given."""
-    best = state.best_value
+    best = best_known(model, state, settings)
     # A gap that may not stop the study, or is judged by other beliefs, is no reason to stop searching. Nor may the
     # points of a shared study depend on the tolerance of one process.
     blind = settings.shared or state.network.estimated or (model.estimated and not settings.stop_on_estimated)

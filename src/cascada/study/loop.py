@@ -121,7 +121,7 @@ def _run(
         if study.refuted:
             return "refuted"
         if study.within_tolerance:
-            return "tolerance"
+            return _enough(study)
     # Where points are known in advance, trials are told in the order of their numbers: the same process gives the same
     # result. Other processes of a store tell theirs at any time.
     in_order = not study.adaptive and not study.shared
@@ -158,6 +158,8 @@ def run_trials(
             if not under_way:
                 if len(study.trials) >= budget:
                     return "budget"
+                if _infeasible(study):
+                    return "infeasible"
                 return "tolerance" if study.within_tolerance else "exhausted"
             finished |= {run.trial.number: run for run in pace.waited(workers.wait)}
             while (number := min(under_way if in_order else finished, default=None)) in finished:
@@ -171,7 +173,7 @@ def run_trials(
                 if _refuted(study, looking=workers.capacity == 1):
                     return "refuted"
                 if study.within_tolerance:
-                    return "tolerance"
+                    return _enough(study)
                 if any(answers):
                     return "stopped"
                 if (under_way or len(study.trials) < budget) and _only_failures(study):
@@ -259,6 +261,16 @@ def _refuted(study: Study, *, looking: bool) -> bool:
     return study.refuted
 
 
+def _infeasible(study: Study) -> bool:
+    """Whether it is proven that no setting satisfies the limits."""
+    return bool(study.network.limits) and study.best_trial is None and study.certificate().answer == "infeasible"
+
+
+def _enough(study: Study) -> Status:
+    """Why a study ends that needs no further run."""
+    return "infeasible" if _infeasible(study) else "tolerance"
+
+
 def _only_failures(study: Study) -> bool:
     states = [trial.state for trial in study.trials]
     return states.count("failed") >= _FAILURES_IN_A_ROW and "complete" not in states
@@ -275,6 +287,8 @@ def _concluded(study: Study, status: Status) -> Result:
         status, certificate = "interrupted", study.certificate(cells=_QUICK_CELLS)
     if certificate.kind == "refuted" and status in ("budget", "exhausted"):
         status = "refuted"
+    if certificate.answer == "infeasible" and status == "budget":
+        status = "infeasible"
     recommendation = _recommendation(study, certificate)
     if study.refuted and certificate.kind != "refuted":
         certificate = study.certificate()  # the recommended point showed a contradiction

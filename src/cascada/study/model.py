@@ -9,15 +9,17 @@ from typing import Any, Literal
 import numpy as np
 
 from cascada.algorithms import Suggestion
+from cascada.algorithms.algorithm import best_row
 from cascada.algorithms.probe import is_probe
 from cascada.arrays import Array
 from cascada.calibration import Calibrated, calibrate
 from cascada.calibration.probation import Probation, agrees
 from cascada.errors import CascadaError, ContradictionError, RefutedError
 from cascada.network import Beliefs, Network, enlarged, prior_beliefs, run_values
-from cascada.network.consistency import formula_evidence, impossible, shows_only_own_evidence
+from cascada.network.consistency import formula_evidence, impossible, range_evidence, shows_only_own_evidence
 from cascada.network.outputs import StageError
 from cascada.search import Leaves
+from cascada.search.incumbent import Incumbent
 from cascada.store.trial import Trial
 from cascada.study.certificate import Certificate, refutations
 from cascada.study.selection import Progress, most_runs, selected, selection_size
@@ -59,6 +61,8 @@ class Model:
         # Caches for the present data: the suggestion with nothing pending, and the certificate.
         self.suggestion: Suggestion | None = None
         self.certificate: Certificate | None = None
+        self.incumbent: Incumbent | None = None  # with limits: the best setting that is proven to satisfy them,
+        self.earlier_incumbent: Incumbent | None = None  # and the last one, where trees are kept
         # Search trees, kept where the next point need not follow from the log alone: of the algorithm's last
         # suggestion, and of the certificate.
         self.tree: Any = None
@@ -101,14 +105,14 @@ class Model:
 
     @property
     def best_run(self) -> Array | None:
-        """The row with the best value (V,); None before the first complete run."""
-        values = self._network.sign * self.data[:, self._network.objective_column]
-        return self.data[int(np.nanargmax(values))] if np.isfinite(values).any() else None
+        """The row with the best value (V,) among those that satisfy the limits; None if there is none."""
+        return best_row(self._network, self.data)
 
     def evidence(self) -> tuple[str, ...]:
         """Everything that speaks against the assumptions, in words."""
         beliefs, rows = self.judging, (self.data, self._trials)
         formulas = [text for stage in beliefs.stages for text in formula_evidence(stage, *rows)]
+        formulas += range_evidence(self._network, *rows)
         # Evidence that was recorded before a selection may be found again.
         return tuple(dict.fromkeys((*self.contradictions, *formulas, *refutations(beliefs, *rows))))
 
@@ -196,7 +200,7 @@ class Model:
         """Learn observations in this order; bit for bit what learning them one by one gives."""
         if not trials:
             return
-        self.suggestion = self.certificate = None
+        self.suggestion = self.certificate = self.incumbent = None
         values = self._rows(trials)
         # What is judged after every observation is what only `_learn` finds: other bounds, or impossible outputs.
         judged = self.calibrated is not None or self._settings.on_violation == "enlarge"
@@ -212,7 +216,7 @@ class Model:
         for trial in trials:
             try:
                 if self._learn(trial):
-                    self.tree = self.leaves = None  # their bounds rest on other assumptions
+                    self.tree = self.leaves = self.earlier_incumbent = None  # they rest on other assumptions
             except ContradictionError as error:  # the observation is kept, and the contradiction is reported
                 self.refute(str(error))
 

@@ -6,7 +6,15 @@ from typing import Any, Literal
 
 import numpy as np
 
-from cascada.algorithms import Algorithm, by_name
+from cascada.algorithms import (
+    CUCB,
+    GPUCB,
+    Algorithm,
+    ExpectedImprovement,
+    NonAdaptive,
+    OptimisticImprovement,
+    by_name,
+)
 from cascada.arrays import Array
 from cascada.calibration import Calibration
 from cascada.errors import ArgumentError
@@ -16,6 +24,9 @@ from cascada.space import CandidatesLike, Domain, as_candidates
 from cascada.study.certificate import Certificate
 
 OnViolation = Literal["stop", "enlarge"]
+
+# Algorithms that choose points by the objective alone.
+_WITHOUT_LIMITS = (GPUCB, ExpectedImprovement, NonAdaptive, CUCB, OptimisticImprovement)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,9 +84,11 @@ class Settings:
     ) -> "Settings":
         """From the options of a study; `ArgumentError` names the one that is invalid."""
         _check(on_violation, tolerance, seed, horizon)
+        chosen = resolved(algorithm, network)
+        _check_combination(network, chosen, on_violation)
         _check_exact(network)
         return cls(
-            algorithm=resolved(algorithm, network),
+            algorithm=chosen,
             listed=None if candidates is None else Listed.of(as_candidates(candidates, network.domain), network.domain),
             tolerance=tolerance,
             stop_on_estimated=stop_on_estimated,
@@ -89,6 +102,8 @@ class Settings:
 
     def is_met_by(self, certificate: Certificate) -> bool:
         """Whether the gap is within the tolerance: a proven one, or an estimated one if that may stop the study."""
+        if certificate.answer == "infeasible":
+            return True
         enough = certificate.kind == "proven" or (certificate.kind == "estimated" and self.stop_on_estimated)
         small = certificate.gap is not None and self.tolerance is not None and certificate.gap <= self.tolerance
         return enough and small
@@ -132,6 +147,20 @@ AUTOMATIC = ("auto", "gpn_mixed", "gpn_ucb", "gpn_ei")
 def resolved(algorithm: str | Algorithm, network: Network) -> Algorithm:
     """The algorithm itself, from its name, from "module:Class", or as it is given."""
     return by_name(resolved_name(algorithm, network) if isinstance(algorithm, str) else algorithm)
+
+
+def _check_combination(network: Network, algorithm: Algorithm, on_violation: OnViolation) -> None:
+    """Raise `ArgumentError` for options that do not work together."""
+    if network.limits and isinstance(algorithm, _WITHOUT_LIMITS):
+        raise ArgumentError(
+            f"limits do not work with the algorithm {type(algorithm).__name__}, which ignores them; leave algorithm= "
+            f"out, or use 'gpn_mixed', 'gpn_ucb', 'gpn_ei' or 'random_search'."
+        )
+    if on_violation == "enlarge" and any(stage.ranges for stage in network.stages):
+        raise ArgumentError(
+            "ranges do not work with on_violation='enlarge', because a wrong range cannot be enlarged by data; leave "
+            "on_violation= out, and amend the range if a run leaves it."
+        )
 
 
 def _check(on_violation: Any, tolerance: Any, seed: Any, horizon: Any) -> None:

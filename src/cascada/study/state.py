@@ -6,6 +6,7 @@ runs. Nothing here learns from the trials, so that a log of ten thousand of them
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -91,10 +92,13 @@ class State:
         """The trials under way."""
         return [trial for trial in self.trials if trial.state == "running"]
 
-    @property
+    @cached_property
     def best(self) -> Trial | None:
-        """The complete trial with the best objective; the earliest where several are equal."""
-        return best_of(self.trials, self.network.sign)
+        """The complete trial with the best objective that satisfies the limits; the earliest if several are equal."""
+        trials: Iterable[Trial] = self.trials
+        if self.network.limits:
+            trials = (trial for trial in trials if trial.value is not None and self.network.is_feasible(trial.outputs))
+        return best_of(trials, self.network.sign)
 
     @property
     def best_value(self) -> float:

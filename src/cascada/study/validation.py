@@ -100,7 +100,7 @@ class Rules:
             known[name] = values
         known = self._settled(before, known, following)
         value = self._network.objective_of(known)
-        if value is None:
+        if value is None or not self._network.completes(known):
             return replace(before, outputs=known)
         return replace(before, outputs=known, value=value, state="complete", reason=None)
 
