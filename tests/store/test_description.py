@@ -77,11 +77,12 @@ def test_a_description_contains_the_whole_study_and_omits_defaults() -> None:
     g = {"name": "g", "outputs": ["g"], "parents": ["f.u", "f.n"], "passes": [], "known": False, "control_order": ["t"]}
     g["kernel"] = {"type": "Matern", "nu": 2.5, "lengthscale": [1.0, 2.0, 3.0], "variance": 1.0}
     g["controls"] = {"t": {"type": "real", "low": 1.0, "high": 8.0, "log": True}}
+    rest = {"limits": {}, "ranges": {}, "failure": "fail", "error": None, "forwards": "value"}
     expected = {
         "objective": {"stage": "g", "output": "g", "sense": "minimise"},
         "stages": [
-            f | {"norm_bound": [2.0], "lipschitz": None, "offset": [0.5], "error": None, "forwards": "value"},
-            g | {"norm_bound": [2.0], "lipschitz": [4.0], "offset": [0.0], "error": None, "forwards": "value"},
+            f | {"norm_bound": [2.0], "lipschitz": None, "offset": [0.5]} | rest,
+            g | {"norm_bound": [2.0], "lipschitz": [4.0], "offset": [0.0]} | rest,
         ],
         "settings": dict(SETTINGS_OF_A_STUDY)
         | {"algorithm": {"type": "GPNUCB", "search": "auto", "cells": 6000}, "seed": 7},
