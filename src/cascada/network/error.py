@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from cascada.errors import ArgumentError
 
 #: What a stage hands on to the stages after it: its true value, or what was read of it.
 Forwards = Literal["value", "reading"]
+
+#: The word for errors of unknown size: their noise is estimated together with the kernel.
+ESTIMATE: Final = "estimate"
 
 
 @dataclass(frozen=True, init=False)
@@ -54,9 +57,10 @@ class Bounded:
 def as_error(error: Any, outputs: int) -> Bounded | None:
     """The error of a stage with this many modelled outputs, one size for each; None if all its readings are exact.
 
-    Raises `ArgumentError` for anything but a `Bounded`, a number, or a list with a number per output.
+    None also if the noise is to be estimated. Raises `ArgumentError` for anything but a `Bounded`, a number, a list
+    with a number per output, or "estimate".
     """
-    if error is None:
+    if error is None or is_estimate(error):
         return None
     given = error if isinstance(error, Bounded) else Bounded(error)
     if not np.any(given.size):
@@ -67,3 +71,10 @@ def as_error(error: Any, outputs: int) -> Bounded | None:
             f"inputs); got {given.size}. Leave it out."
         )
     return Bounded(given.per_output(outputs))
+
+
+def is_estimate(error: Any) -> bool:
+    """Whether an error is the word "estimate"; `ArgumentError` for another word."""
+    if isinstance(error, str) and error != ESTIMATE:
+        raise ArgumentError(f"error must be a number, one per modelled output, or {ESTIMATE!r}; got {error!r:.100}.")
+    return isinstance(error, str)

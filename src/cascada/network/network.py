@@ -137,6 +137,11 @@ class Network:
         """Whether readings of some stage may differ from its values."""
         return any(stage.error is not None for stage in self.stages)
 
+    @property
+    def noisy(self) -> bool:
+        """Whether the noise of some stage is estimated."""
+        return any(stage.noisy for stage in self.stages)
+
     @cached_property
     def width(self) -> int:
         """The number of columns: controls and all outputs."""

@@ -2,7 +2,7 @@
 
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from cascada.errors import ArgumentError
 from cascada.kernels import Additive, Matern, Radial, SquaredExponential, Stationary
@@ -90,9 +90,9 @@ def _stage(content: Any, path: str, folder: Path, problems: Problems) -> Stage |
 
 
 def _error(
-    content: float | list[float] | dict[str, Any] | None, path: str, problems: Problems
-) -> float | list[float] | None:
-    """The sizes of a bounded error, as a number, a list or a table."""
+    content: float | list[float] | dict[str, Any] | Literal["estimate"] | None, path: str, problems: Problems
+) -> float | list[float] | Literal["estimate"] | None:
+    """The sizes of a bounded error, as a number, a list or a table; or "estimate"."""
     if not isinstance(content, dict):
         return content
     table = problems.read(ErrorTable, content, path)

@@ -54,8 +54,9 @@ class StageTable(Table):
     limits: dict[str, Any] = Field({}, description=_INTERVALS)
     ranges: dict[str, Any] = Field({}, description=_INTERVALS)
     failure: Literal["fail", "infeasible"] = Field("fail", description='"fail" or "infeasible"')
-    error: float | list[float] | dict[str, Any] | None = Field(
-        None, description="a number, a list with one for every output, or a table such as { bounded = 0.01 }"
+    error: float | list[float] | dict[str, Any] | Literal["estimate"] | None = Field(
+        None,
+        description='a number, a list with one for every output, a table such as { bounded = 0.01 }, or "estimate"',
     )
     forwards: Literal["value", "reading"] = Field("value", description='"value" or "reading"')
 

@@ -76,7 +76,7 @@ def situation(model: Model, state: State, settings: Settings, pending: Sequence[
         trial=len(state.trials),
         tolerance=0.0 if blind else settings.tolerance or 0.0,
         cache=model.tree,
-        taken=state.taken,
+        taken=frozenset() if model.noisy else state.taken,
         horizon=settings.horizon,
         untested=model.to_probe(pending, best),
     )

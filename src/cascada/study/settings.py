@@ -20,6 +20,7 @@ from cascada.calibration import Calibration
 from cascada.errors import ArgumentError
 from cascada.gp.rounding import SMALLEST_JITTER
 from cascada.network import Network
+from cascada.network.noise import with_noise
 from cascada.space import CandidatesLike, Domain, as_candidates
 from cascada.study.certificate import Certificate
 
@@ -87,6 +88,7 @@ class Settings:
         chosen = resolved(algorithm, network)
         _check_combination(network, chosen, on_violation)
         _check_exact(network)
+        with_noise(network)  # raises if the noise of a stage cannot be estimated
         return cls(
             algorithm=chosen,
             listed=None if candidates is None else Listed.of(as_candidates(candidates, network.domain), network.domain),

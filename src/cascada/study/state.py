@@ -17,20 +17,10 @@ from cascada.network import Network
 from cascada.store.event import Event
 from cascada.store.lease import checked_lease
 from cascada.store.trial import Trial, TrialState, best_of, trial_at
+from cascada.study.refutation import Refutation
 from cascada.study.validation import Rules
 
 _ENDS: Mapping[str, TrialState] = {"failed": "failed", "abandoned": "abandoned"}
-
-
-@dataclass(frozen=True)
-class Refutation:
-    """A statement that an assumption is wrong."""
-
-    reason: str
-    #: The event that says what was assumed, if a bound showed it: it speaks against nothing else.
-    assumed: int | None = None
-    #: The trials whose observations contradict each other, if that is the reason: correcting one of them ends it.
-    trials: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +42,8 @@ class State:
     fits: Mapping[str, Any] = field(default_factory=dict)  #: the last calibration
     changes: int = 0  #: events so far that may change what is known of the process
     notes: Mapping[int, tuple[str, ...]] = field(default_factory=dict)  #: corrections by trial, in words
+    #: Two runs that show that readings scatter although no stage says so, if their noise can be estimated.
+    scatter: Refutation | None = None
 
     @classmethod
     def empty(cls, network: Network) -> "State":
@@ -141,6 +133,7 @@ class Draft:
         self.count, self._revision, self._ended = before.count, before.revision, before.ended
         self._changes, self._last = before.changes, before.last
         self._described, self._fits = before.described, before.fits
+        self._scatter = before.scatter
 
     def observed(self, number: int, outputs: Any) -> Trial:
         """The trial with these outputs too, validated; `ContradictionError` if they contradict other observations."""
@@ -164,6 +157,7 @@ class Draft:
             fits=self._fits,
             changes=self._changes,
             notes=self._notes,
+            scatter=self._scatter,
         )
 
     def apply(self, event: Event, validated: Trial | None = None) -> None:
@@ -232,6 +226,7 @@ class Draft:
             raise StoreError(f"what it says of trial {trial.number} is {'nothing new' if old else 'not all'}.")
         self.trials[trial.number] = after
         self._lessons.append(after)
+        self._scatter = self._scatter or self.rules.scatter(after, self.trials)
         self.rules.remember(after)
 
     def _correct(self, after: Trial, event: Event) -> None:
@@ -241,6 +236,9 @@ class Draft:
         self.trials[after.number] = after
         self._lessons = list(_relearned(self._lessons, after, self._network))
         self.rules.remember(after)
+        changed = (after,) if self._scatter is None else self.trials
+        found = (self.rules.scatter(trial, self.trials) for trial in changed)
+        self._scatter = next((scatter for scatter in found if scatter is not None), None)
         if after.controls != before.controls:
             self._taken = {key for trial in self.trials for key in self.rules.point_keys(trial)}
         said = self._notes.get(after.number, ())
