@@ -123,15 +123,10 @@ def _maximised(likelihood: Likelihood, before: Array | None) -> Array:
         value, gradient = likelihood(theta)
         return -value, -gradient
 
+    low, high = np.array(bounds).T
+    clipped = [np.clip(start, low, high) for start in starts]
     found = [
-        minimize(
-            negated,
-            np.clip(start, *zip(*bounds, strict=True)),
-            jac=True,
-            method="L-BFGS-B",
-            bounds=bounds,
-            options={"maxiter": 50},
-        )
-        for start in starts
+        minimize(negated, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 50})
+        for start in clipped
     ]
     return min(found, key=lambda result: float(result.fun)).x

@@ -26,14 +26,16 @@ def summary(result: Result) -> str:
     counts = {state: sum(trial.state == state for trial in result.trials) for state in others}
     incomplete = ", ".join(f"{count} {state}" for state, count in counts.items() if count)
     assert result.best.value is not None, "the best run is complete"
-    lines = [SENTENCES[result.status], f"best value  {number_text(result.best.value)}", "best settings"]
+    noisy = result.certificate.best_reading is not None
+    what = "best reading" if noisy else "best value"
+    lines = [SENTENCES[result.status], f"{what:<11} {number_text(result.best.value)}", "best settings"]
     lines += [f"  {name:<12} {value:.8g}" for name, value in result.best.controls.items()]
     lines += [f"runs        {len(result.trials)}" + (f" ({incomplete})" if incomplete else "")]
     shown = result.certificate.shown
     if shown is not None:
         lines += [f"gap         {shown.gap} ({result.gap_kind})"]
     lines += ["", str(result.certificate)]
-    if result.recommendation is not None:
+    if result.recommendation is not None and (shown is None or not noisy):
         lines += ["", result.recommendation.summary]
     return "\n".join(lines)
 

@@ -163,8 +163,8 @@ class Stage:
             raise fail(f"failure must be 'fail' or 'infeasible'; got {failure!r:.100}.")
         try:
             wanted, possible = as_intervals(limits, "limits", names), as_intervals(ranges, "ranges", names)
-        except ArgumentError as error:
-            raise fail(str(error)) from None
+        except ArgumentError as mistake:
+            raise fail(str(mistake)) from None
         _check_intervals(fail, wanted, possible, passes)
         if forwards not in ("value", "reading"):
             raise fail(f"forwards must be 'value' or 'reading'; got {forwards!r}.")

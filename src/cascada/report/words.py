@@ -22,6 +22,8 @@ def summary(study: Reader, certificate: Certificate, contributions: dict[str, fl
     shown = certificate.shown
     value = number(best.value) if shown is None or best.value != certificate.best else shown.best
     found = f"The best of {runs} complete runs{others} gave {name} = {value}, at {settings}."
+    if study.noisy:
+        found = f"The best reading in {runs} complete runs{others} was {name} = {value}, at {settings}."
     return [found, _gap(study, certificate), _next(study, certificate, contributions)]
 
 
@@ -43,8 +45,14 @@ def _gap(study: Reader, certificate: Certificate) -> str:
     if certificate.kind == "proven":
         sure = f"It is proven that no setting in {certificate.over} gives {word} than {shown.bound}"
         return f"{sure}: the best run is within {shown.gap} of the best possible."
+    run = "so the best run"
+    if certificate.best_reading is not None and certificate.recommended is not None:
+        controls = certificate.recommended.controls.items()
+        setting = ", ".join(f"{control} = {number(value)}" for control, value in controls)
+        least = "at least" if study.network.sign > 0 else "at most"
+        run = f"and the run with the best mean, at {setting}, gives {least} {shown.best}: it"
     return (
-        f"By estimate, no setting in {certificate.over} gives {word} than {shown.bound}, so the best run "
+        f"By estimate, no setting in {certificate.over} gives {word} than {shown.bound}, {run} "
         f"is within {shown.gap} of the best possible. This is not proven: kernels or norms were "
         f"estimated from the runs. Such gaps are wide at first; whether the best still improves says more."
     )

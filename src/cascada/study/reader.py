@@ -77,8 +77,17 @@ class Reader:
 
     @property
     def best_trial(self) -> Trial | None:
-        """The complete trial with the best objective; the earliest where several are equal."""
+        """The complete trial with the best objective; the earliest where several are equal.
+
+        With noise that is the best reading. It says little: see `recommended`.
+        """
         return self.state.best
+
+    @property
+    def noisy(self) -> bool:
+        """Whether runs are not exact: a stage has noise that is estimated, or two runs show that stages have."""
+        state = self.state
+        return state.network.noisy or state.scatter is not None
 
     def trials_dataframe(self) -> Any:
         """All trials as a pandas DataFrame."""
