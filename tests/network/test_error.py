@@ -43,7 +43,7 @@ def test_an_error_is_one_number_or_one_per_output(error: Any, sizes: list[float]
         ({"error": -0.1}, r"stage 'f': the size of a bounded error must be between 0 and .*; got -0.1"),
         ({"error": np.nan}, "must be finite numbers, one or one per output; got nan"),
         ({"error": True}, "must be finite numbers, one or one per output; got True"),
-        ({"error": "small"}, "must be a number; got 'small'"),
+        ({"error": "small"}, "must be a number, one per modelled output, or 'estimate'; got 'small'"),
         ({"error": [0.1, 0.1, 0.1]}, r"one number or one per modelled output \(2\); got 3 numbers"),
         ({"error": [[0.1]]}, "must be finite numbers, one or one per output"),
         ({"error": 1e120}, "must be between 0 and"),
@@ -99,7 +99,7 @@ def test_a_file_declares_an_error_as_a_number_or_a_table(tmp_path: Path, error: 
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ('error = "small"', r"error \(stage 'f'\) must be a number, a list with one for every output, or a table"),
+        ('error = "small"', r"error \(stage 'f'\) must be a number, a list with one for every output, a table"),
         ("error = { bound = 0.1 }", r"error.bound \(stage 'f'\) is not known \(did you mean bounded\?\)"),
         ("error = -1", "the size of a bounded error must be between"),
         ('forwards = "both"', r'forwards \(stage \'f\'\) must be "value" or "reading"; got "both"'),

@@ -51,6 +51,10 @@ def _suggest(model: Model, state: State, settings: Settings, pending: Sequence[T
     started, now = time.monotonic(), situation(model, state, settings, pending)
     try:
         suggestion = _chooser(state, settings).suggest(now, generator(state, settings))
+        if (
+            suggestion.point is None and model.noisy
+        ):  # a design of all candidates is complete, and they may be run again
+            suggestion = settings.algorithm.suggest(now, generator(state, settings))
     except RefutedError:
         if not state.network.estimated:
             raise
