@@ -305,7 +305,7 @@ def noisy_problem(name: str, level: float) -> tuple[Network, Callable[..., Any]]
 def test_a_little_noise_left_in_a_built_in_problem_is_estimated() -> None:
     """At the edge of the box the first stages of alpine2 get the same input in several runs."""
     network, evaluate = noisy_problem("alpine2", 1e-2)
-    with pytest.warns(RuntimeWarning, match=r"^Stage 's\d' gave s\d = .* and .* for the same inputs in trials") as seen:
+    with pytest.warns(RuntimeWarning, match=r"^Stage 's\d' gave s\d = .* and .* for the same inputs in trial") as seen:
         result = cd.maximise(network, evaluate, budget=24, progress=False)
     assert len(seen) == 1
     assert result.status == "budget"
@@ -324,7 +324,7 @@ def test_a_mistake_that_is_corrected_ends_the_noise(opened: Open) -> None:
         study.add_trial({"x": x, "y": 0.0}, outputs({"x": x, "y": 0.0}, np.random.default_rng(0), 0.0))
     before = study.branch()
     with pytest.warns(
-        RuntimeWarning, match=r"f = 0.3 and 0.0 for the same inputs in trials 4 and 1: runs are not exact"
+        RuntimeWarning, match=r"f = 0.3 and 0.0 for the same inputs in trial 4 and trial 1: runs are not exact"
     ):
         study.add_trial({"x": 0.0, "y": 0.0}, {"f": 0.3, "g": -0.25})
     assert isinstance(study.state.scatter, Refutation)

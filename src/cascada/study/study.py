@@ -141,7 +141,7 @@ class Study(Reader):
                 log.lease(number, worker, LONGEST_LEASE)
 
         journal.change(fill)
-        other = Study.over(journal, self._state, self._settings, name=self.name, worker=self.worker)
+        other = type(self).over(journal, self._state, self._settings, name=self.name, worker=self.worker)
         other._model, other._assumed = self._model.copy(), self._assumed
         return other
 
@@ -352,8 +352,12 @@ class Study(Reader):
         exact = self._state.scatter is None
         made, self._state = self._journal.change(attempt, self._lease or 0.0)
         if exact and self._state.scatter is not None:
-            warnings.warn(one_line(self._state.scatter.reason), RuntimeWarning, stacklevel=3)
+            self._warn(one_line(self._state.scatter.reason))
         return made
+
+    def _warn(self, text: str) -> None:
+        """Issue a warning about the runs."""
+        warnings.warn(text, RuntimeWarning, stacklevel=4)
 
     @on_one_thread
     def _asked(self, change: Change, wanted: int, lease: float | None, limit: int | None) -> list[Trial]:

@@ -269,8 +269,8 @@ class Rules:
         names = self._network.node(name).stage.outputs
         values = [f"{o} = {a!r} and {b!r}" for o, a, b in zip(names, outputs, before, strict=True) if a != b]
         return Refutation(
-            f"Stage {name!r} gave {', '.join(values)} for the same inputs in trials {trial.number} and {number}: runs "
-            f"are not exact. The noise of every stage is estimated from now on. Say so from the beginning with "
+            f"Stage {name!r} gave {', '.join(values)} for the same inputs in trial {trial.number} and trial {number}: "
+            f"runs are not exact. The noise of every stage is estimated from now on. Say so from the beginning with "
             f"error='estimate' at the stages, or make the process deterministic (fix its seed, tighten its solver's "
             f"tolerance).",
             trials=(trial.number, number),
