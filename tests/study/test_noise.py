@@ -346,3 +346,31 @@ def test_proven_bounds_still_refuse_two_values_at_one_point() -> None:
     study.add_trial({"x": 0.0, "y": 0.0}, {"f": 0.1, "g": 0.2})
     with pytest.raises(ContradictionError, match="Runs have to be free of noise"):
         study.add_trial({"x": 0.0, "y": 0.0}, {"f": 0.2, "g": 0.2})
+
+
+# ---- with limits, and in reports
+
+
+def test_limits_count_by_the_mean() -> None:
+    network = cd.chain(cd.Stage("f", controls=BOX, error="estimate", limits={"f": (None, 0.4)}), NOISY.stages[1])
+    study = ran(Study(network, calibration=SHORT), 14)
+    assert not study.refuted
+    recommended = study.recommended()
+    assert recommended is not None
+    assert math.sin(2 * recommended["x"]) + recommended["y"] <= 0.45
+    assert study.certificate().best is None
+
+
+@pytest.mark.parametrize("network", [NOISY, EXACT], ids=["declared", "found"])
+def test_a_report_says_what_was_read_and_what_is_recommended(network: Network) -> None:
+    pytest.importorskip("plotly")
+    from cascada.report.payload import payload
+
+    study = Study(network, calibration=SHORT)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        for value in (0.1, 0.12):
+            study.add_trial({"x": 0.0, "y": 0.0}, {"f": value, "g": -value})
+    ran(study, 8)
+    words = payload(study, "noise")["words"]
+    assert words[0].startswith("The best reading in 10 complete runs was g = ")

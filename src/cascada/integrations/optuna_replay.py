@@ -15,6 +15,7 @@ from cascada.errors import ContradictionError
 from cascada.integrations.optuna_runs import Run, read
 from cascada.network import Network
 from cascada.study import Study
+from cascada.study.silent import SilentStudy
 
 if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
@@ -36,13 +37,6 @@ class Snapshot:
             return f"{found[1]} {self.numbers[own] if own < len(self.numbers) else own}"
 
         return re.sub(r"\b([Tt]rial) (\d+)\b", number, text)
-
-
-class _SilentStudy(Study):
-    """A study whose warnings, with its own trial numbers, are left to `Replay`."""
-
-    def _warn(self, text: str) -> None:
-        pass
 
 
 class Replay:
@@ -78,7 +72,8 @@ class Replay:
         kept = self._study is not None and self._study.network.sign == network.sign
         if not kept or runs[: len(self._learned)] != self._learned:
             self._study, self._learned = None, []
-        study = _SilentStudy(network, **self._options, replayable=True) if self._study is None else self._study
+        # Its warnings would have its own trial numbers; `snapshot` issues them with Optuna's.
+        study = SilentStudy(network, **self._options, replayable=True) if self._study is None else self._study
         self._study = None  # incomplete if the loop is interrupted
         for run in runs[len(self._learned) :]:
             _add(study, run)

@@ -1,6 +1,5 @@
 """A study: ask for points, tell what was observed, see how good the best can still be."""
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, TypeVar, overload
@@ -12,7 +11,6 @@ from cascada.errors import ArgumentError, ContradictionError, RefutedError, Stor
 from cascada.execution.blas import on_one_thread
 from cascada.gp.rounding import SMALLEST_JITTER
 from cascada.network import Network
-from cascada.printable import one_line
 from cascada.space import CandidatesLike
 from cascada.store.description import described_fits
 from cascada.store.journal import Journal, MemoryJournal, Transaction
@@ -349,15 +347,9 @@ class Study(Reader):
             change = Change(log, self._followed(log.since))
             return act(change), change.state
 
-        exact = self._state.scatter is None
-        made, self._state = self._journal.change(attempt, self._lease or 0.0)
-        if exact and self._state.scatter is not None:
-            self._warn(one_line(self._state.scatter.reason))
+        made, after = self._journal.change(attempt, self._lease or 0.0)
+        self._advance(after)
         return made
-
-    def _warn(self, text: str) -> None:
-        """Issue a warning about the runs."""
-        warnings.warn(text, RuntimeWarning, stacklevel=4)
 
     @on_one_thread
     def _asked(self, change: Change, wanted: int, lease: float | None, limit: int | None) -> list[Trial]:
