@@ -111,8 +111,8 @@ def candidate_bounds(beliefs: Beliefs, candidates: Array, scales: Array) -> tupl
     network = beliefs.network
     upper, margin = [], []
     for i in range(0, len(candidates), _BLOCK):
-        settings = around_setting(beliefs, candidates[i : i + _BLOCK])
-        found = enclose_feasible(beliefs, settings, network.limits)
+        points = around_setting(beliefs, candidates[i : i + _BLOCK])
+        found = enclose_feasible(beliefs, points, network.limits)
         upper.append(found.above(network.objective_column, network.sign))
-        margin.append(MarginBounds(beliefs, scales)(settings)[0])
+        margin.append(MarginBounds(beliefs, scales)(points)[0])
     return np.concatenate(upper), np.concatenate(margin)

@@ -17,6 +17,7 @@ from cascada.network.beliefs import Beliefs
 from cascada.network.enclosure import Enclosure, enclose_network, possible_values
 from cascada.network.limits import Limit, satisfied
 from cascada.network.mean import composite_mean
+from cascada.network.slack import around_setting
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +75,11 @@ def enclose_feasible(beliefs: Beliefs, cells: Boxes, limits: Sequence[Limit]) ->
     return _spread_out(n, d, beliefs.network.width, rows, certain, enclosure)
 
 
+def enclose_settings(beliefs: Beliefs, points: Array) -> Feasibility:
+    """The feasibility of single settings, given by their coordinates (n, d), which may be rounded."""
+    return enclose_feasible(beliefs, around_setting(beliefs, points), beliefs.network.limits)
+
+
 def _spread_out(n: int, d: int, width: int, rows: IntArray, certain: BoolArray, enclosure: Enclosure) -> Feasibility:
     """The feasibility of all n cells from the enclosure of those, `rows`, that may contain a feasible point."""
     assert enclosure.affine is not None, "the enclosure has affine forms"
@@ -88,9 +94,10 @@ def _spread_out(n: int, d: int, width: int, rows: IntArray, certain: BoolArray, 
 def feasible_mean(beliefs: Beliefs, points: Array) -> Array:
     """The composite mean of what is maximised at points (n, d), (n,).
 
-    It is −∞ where a formula is not defined, and where the mean of a limited output breaks its limit.
+    It is −∞ where a formula is not defined, and where the mean of a limited output breaks its limit. The objective is
+    not clipped to its range, because points are chosen by it.
     """
     network = beliefs.network
-    means = composite_mean(beliefs, points)
+    means = composite_mean(beliefs, points, clip_objective=False)
     mean = np.nan_to_num(network.sign * means[:, network.objective_column], nan=-np.inf)
     return np.where(satisfied(network.limits, means), mean, -np.inf) if network.limits else mean

@@ -23,20 +23,20 @@ class FeasibleBounds(ObjectiveBounds):
     def __init__(self, beliefs: Beliefs, best_run: Array | None = None, limits: Sequence[Limit] | None = None) -> None:
         super().__init__(beliefs, best_run)
         self._limits = beliefs.network.limits if limits is None else tuple(limits)
+        # What a step of a limited output counts for in units of the objective: they may have different units.
+        whole = prior_range(beliefs, self._column)
+        self._rates = [whole / prior_range(beliefs, limit.column) for limit in self._limits]
 
     def __call__(self, cells: Boxes) -> tuple[Array, Array]:
         network = self._beliefs.network
         column, found = network.objective_column, enclose_feasible(self._beliefs, cells, self._limits)
         upper = found.above(column, network.sign)
         self._check(cells, upper)
-        # Where a cell is undecided, a side also matters by what it does to the limited outputs, in units of their
-        # intervals.
-        slope, width = found.slope[:, column].copy(), found.boxes.upper - found.boxes.lower
-        undecided = found.possible & ~found.certain
-        for limit in self._limits:
-            if limit.column != column and undecided.any():
-                share = found.slope[undecided, limit.column] / _positive(width[undecided, limit.column])[:, None]
-                slope[undecided] += share * width[undecided, column, None]
+        # Where a cell is undecided, a side also matters by what it does to the limited outputs.
+        slope, undecided = found.slope[:, column].copy(), found.possible & ~found.certain
+        for limit, rate in zip(self._limits, self._rates, strict=True):
+            if limit.column != column:
+                slope[undecided] += rate * found.slope[undecided, limit.column]
         return upper, slope
 
 
@@ -84,16 +84,21 @@ def margin_scales(beliefs: Beliefs) -> Array:
 
 
 def _unit(beliefs: Beliefs, limit: Limit) -> float:
-    if np.isfinite(limit.high - limit.low):
-        return limit.high - limit.low
-    stage = next(stage for stage in beliefs.stages if limit.column in stage.node.columns)
-    if limit.column in stage.node.modelled_columns:
+    width = limit.high - limit.low
+    return width if np.isfinite(width) else prior_range(beliefs, limit.column)
+
+
+def prior_range(beliefs: Beliefs, column: int) -> float:
+    """How far the output in a column can lie from its offset by the assumptions alone; 1 if they do not say."""
+    stage = next(stage for stage in beliefs.stages if column in stage.node.columns)
+    if column in stage.node.modelled_columns:
         assert stage.belief is not None, "a modelled output has a belief"
-        return float(stage.belief.largest_values[stage.node.modelled_columns.index(limit.column)])
+        return float(stage.belief.largest_values[stage.node.modelled_columns.index(column)])
     if stage.span is None:
         return 1.0
-    boxes, position = enclose_stage(stage, stage.span, None)[0], stage.node.columns.index(limit.column)
-    return float(_positive(boxes.upper[0, [position]] - boxes.lower[0, [position]])[0])
+    boxes, position = enclose_stage(stage, stage.span, None)[0], stage.node.columns.index(column)
+    width = float(boxes.upper[0, position] - boxes.lower[0, position])
+    return width if width > 0 else 1.0
 
 
 def tightened(limits: Sequence[Limit], amounts: Array) -> tuple[Limit, ...]:
@@ -103,7 +108,3 @@ def tightened(limits: Sequence[Limit], amounts: Array) -> tuple[Limit, ...]:
         most = min(float(amount), (limit.high - limit.low) / 4)
         found.append(replace(limit, low=limit.low + most, high=limit.high - most))
     return tuple(found)
-
-
-def _positive(values: Array) -> Array:
-    return np.where(values > 0, values, 1.0)

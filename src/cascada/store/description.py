@@ -41,6 +41,7 @@ SETTINGS: Mapping[str, Any] = {
     "on_violation": "stop",
     "calibration": None,
     "horizon": None,
+    "safe": False,
 }
 _STAGE: Mapping[str, Any] = {
     "controls": {},

@@ -49,16 +49,19 @@ def suggest_with_nothing_pending(model: Model, state: State, settings: Settings)
 
 def _suggest(model: Model, state: State, settings: Settings, pending: Sequence[Trial]) -> Suggestion:
     started, now = time.monotonic(), situation(model, state, settings, pending)
+    suggestion: Suggestion | None
     try:
         suggestion = _chooser(state, settings).suggest(now, generator(state, settings))
-        if (
-            suggestion.point is None and model.noisy
-        ):  # a design of all candidates is complete, and they may be run again
+        # A design of all candidates is complete, and with noise they may be run again.
+        if suggestion.point is None and model.noisy:
             suggestion = settings.algorithm.suggest(now, generator(state, settings))
+        if state.network.estimated and suggestion.margin is not None and suggestion.margin < 0:
+            suggestion = None  # estimated bounds do not show that no setting satisfies the limits
     except RefutedError:
         if not state.network.estimated:
             raise
-        # An estimate contradicts the data; this algorithm does not rest on bounds.
+        suggestion = None  # an estimate contradicts the data
+    if suggestion is None:  # this algorithm does not rest on bounds
         suggestion = GPNEI().suggest(replace(now, cache=None), generator(state, settings))
     model.cells += suggestion.cells
     model.seconds += time.monotonic() - started
@@ -83,6 +86,7 @@ def situation(model: Model, state: State, settings: Settings, pending: Sequence[
         taken=frozenset() if model.noisy else state.taken,
         horizon=settings.horizon,
         untested=model.to_probe(pending, best),
+        failed=model.failed(state.trials),
     )
 
 

@@ -4,9 +4,8 @@ import numpy as np
 
 from cascada.arrays import Array
 from cascada.network import Beliefs
-from cascada.network.feasibility import enclose_feasible, feasible_mean
+from cascada.network.feasibility import enclose_settings, feasible_mean
 from cascada.network.limits import margins, satisfied
-from cascada.network.slack import around_setting
 from cascada.search import best_in_box
 from cascada.search.incumbent import Incumbent, proven_incumbent
 from cascada.study.model import Model
@@ -26,13 +25,12 @@ def incumbent(model: Model, state: State, settings: Settings) -> Incumbent | Non
     """
     if not state.network.limits or state.network.estimated or model.evidence():
         return None
-    if model.incumbent is None:
-        found, earlier = _found(model, settings), model.earlier_incumbent
-        # What was proven from fewer data stays proven, and cells were dropped because they are no better.
-        if earlier is not None and (found is None or found.value < earlier.value):
-            found = earlier
-        model.incumbent = found
-        model.earlier_incumbent = None if settings.shared else found
+    if not model.incumbent_known:
+        found, earlier = _found(model, settings), None if settings.shared else model.incumbent
+        # What was proven once stays true, even if later data give a lower bound there. And a tree that was pruned by a
+        # value says nothing about lower ones.
+        lost = earlier is not None and (found is None or found.value < earlier.value)
+        model.incumbent, model.incumbent_known = earlier if lost else found, True
     return model.incumbent
 
 
@@ -55,8 +53,8 @@ def _found(model: Model, settings: Settings) -> Incumbent | None:
         return None  # without data, bounds rarely exclude anything
     rng = np.random.default_rng([_STREAM, settings.seed, len(data)])
     starts = _starts(beliefs, data, rng)
-    if not settings.shared and model.earlier_incumbent is not None:
-        starts = np.concatenate([starts, model.earlier_incumbent.point[None]])
+    if not settings.shared and model.incumbent is not None:
+        starts = np.concatenate([starts, model.incumbent.point[None]])
     return proven_incumbent(beliefs, starts, rng)
 
 
@@ -77,8 +75,7 @@ def _among(beliefs: Beliefs, candidates: Array) -> Incumbent | None:
     """The candidate (n, d) with the largest proven value."""
     network, values = beliefs.network, []
     for i in range(0, len(candidates), _BLOCK):
-        settings = around_setting(beliefs, candidates[i : i + _BLOCK])
-        found = enclose_feasible(beliefs, settings, network.limits)
+        found = enclose_settings(beliefs, candidates[i : i + _BLOCK])
         values.append(found.below(network.objective_column, network.sign))
     value = np.concatenate(values)
     i = int(value.argmax())

@@ -17,6 +17,7 @@ from cascada.calibration.probation import Probation, agrees
 from cascada.errors import CascadaError, ContradictionError, RefutedError
 from cascada.network import Beliefs, Network, enlarged, prior_beliefs, run_values
 from cascada.network.consistency import formula_evidence, impossible, range_evidence, shows_only_own_evidence
+from cascada.network.failures import counts_as_infeasible
 from cascada.network.noise import with_noise
 from cascada.network.outputs import StageError
 from cascada.search import Leaves
@@ -65,8 +66,9 @@ class Model:
         # Caches for the present data: the suggestion with nothing pending, and the certificate.
         self.suggestion: Suggestion | None = None
         self.certificate: Certificate | None = None
-        self.incumbent: Incumbent | None = None  # with limits: the best setting that is proven to satisfy them,
-        self.earlier_incumbent: Incumbent | None = None  # and the last one, where trees are kept
+        # With limits: the best setting that is proven to satisfy them, and whether it is that of the present data.
+        self.incumbent: Incumbent | None = None
+        self.incumbent_known = False
         # Search trees, kept where the next point need not follow from the log alone: of the algorithm's last
         # suggestion, and of the certificate.
         self.tree: Any = None
@@ -222,7 +224,8 @@ class Model:
         """Learn observations in this order; bit for bit what learning them one by one gives."""
         if not trials:
             return
-        self.suggestion = self.certificate = self.incumbent = None
+        self.suggestion = self.certificate = None
+        self.incumbent_known = False
         values = self._rows(trials)
         # What is judged after every observation is what only `_learn` finds: other bounds, or impossible outputs.
         judged = self.calibrated is not None or self._settings.on_violation == "enlarge"
@@ -238,7 +241,7 @@ class Model:
         for trial in trials:
             try:
                 if self._learn(trial):
-                    self.tree = self.leaves = self.earlier_incumbent = None  # they rest on other assumptions
+                    self.tree = self.leaves = self.incumbent = None  # they rest on other assumptions
             except ContradictionError as error:  # the observation is kept, and the contradiction is reported
                 self.refute(str(error))
 
@@ -292,7 +295,8 @@ class Model:
         point, after = values[:, :d], self.probation
         # A second run of a point tests nothing.
         if not np.any(np.all(self.data[:, :d] == point, axis=1)):
-            best = float(np.max(self._network.sign * self.data[seen, self._network.objective_column]))
+            run = self.best_run  # with limits, the best feasible one
+            best = -np.inf if run is None else float(self._network.sign * run[self._network.objective_column])
             if self.noisy:
                 best = -np.inf if self.noisy_best is None else self.noisy_best[1]
             after = after.begun(trial.number, bool(is_probe(self.judging, point, best, self.data[:, :d])[0]))
@@ -307,11 +311,19 @@ class Model:
         except StageError:  # a formula is not defined at some of the possible inputs, which the run need not have
             return ()
 
-    # ---- pending trials
+    # ---- pending and failed trials
 
     def pending(self, trials: Sequence[Trial]) -> Array:
         """Rows (n, V) of trials under way, as far as they were observed."""
         return self._rows(trials)
+
+    def failed(self, trials: Sequence[Trial]) -> Array | None:
+        """Rows (n, V) of failed trials that count as infeasible; None if no stage says that its failures do."""
+        network = self._network
+        if all(stage.failure == "fail" for stage in network.stages):
+            return None
+        counted = [t for t in trials if t.state == "failed" and counts_as_infeasible(network, t.outputs)]
+        return self._rows(counted)
 
     def to_probe(self, pending: Sequence[Trial], best: float) -> Beliefs | None:
         """The estimated bounds, if the next run should probe them and no pending run does; else None."""
