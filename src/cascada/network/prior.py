@@ -72,7 +72,7 @@ def stage_prior(node: Node, jitter: float, tight: bool = True) -> Belief | BallB
 def empty_posterior(node: Node, jitter: float) -> Posterior | OperatorPosterior:
     """The posterior of a stage's modelled outputs before any data, of the kind that its kernel needs."""
     kernel, d, p = node.stage.kernel, len(node.inputs), len(node.stage.modelled)
-    rounded = bool(logarithmic_inputs(node))
+    rounded = bool(logarithmic_inputs(node)) or node.stage.noisy  # the same input may have several outputs
     if isinstance(kernel, Stationary):
         return Posterior.empty(kernel, d, p, jitter, rounded)
     if isinstance(kernel, Separable):
