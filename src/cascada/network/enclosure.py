@@ -51,8 +51,14 @@ class Enclosure:
 def enclose_network(beliefs: Beliefs, cells: Boxes, form: Form = "union") -> Enclosure:
     """The enclosure of every value over every cell of controls (coordinates, (n, d))."""
     enclosure = Enclosure(cells, Affine.of_cells(cells) if form == "union" else None)
+    near = beliefs.from_runs(cells) if form == "union" else None
     for stage in beliefs.stages:
-        enclosure = enclosure.joined(*enclose_stage(stage, *enclosure.columns(stage.node.inputs)))
+        boxes, affine = enclose_stage(stage, *enclosure.columns(stage.node.inputs))
+        if near is not None:
+            columns = list(stage.node.columns)
+            boxes = boxes.intersect(Boxes(near.lower[:, columns], near.upper[:, columns]))
+            _check_possible(stage, boxes)
+        enclosure = enclosure.joined(boxes, affine)
     return enclosure
 
 
@@ -75,12 +81,18 @@ def enclose_stage(stage: StageBelief, cells: Boxes, inputs: Affine | None) -> tu
     if modelled is None or stage.node.stage.passes:
         modelled = _with_passed(stage, cells, inputs, modelled)
     boxes, affine = modelled
+    _check_possible(stage, boxes)
+    return boxes, affine
+
+
+def _check_possible(stage: StageBelief, boxes: Boxes) -> None:
+    """Raise `RefutedError` if the bounds of a stage are empty somewhere."""
     if (boxes.lower > boxes.upper).any():
+        error = "" if stage.node.stage.error is None else ", or its error,"
         raise RefutedError(
             f"stage {stage.node.stage.name!r}: its data leave no possible value at some inputs, so its norm_bound or "
-            f"lipschitz is too small."
+            f"lipschitz{error} is too small."
         )
-    return boxes, affine
 
 
 def _with_passed(
