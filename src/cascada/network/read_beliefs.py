@@ -14,19 +14,20 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from cascada.arrays import UNIT_ROUNDOFF, Array, BoolArray, IntArray
-from cascada.confidence import Boxes, cell_bounds
+from cascada.arrays import UNIT_ROUNDOFF, Array, IntArray
+from cascada.confidence import Boxes, Evidence, cell_bounds
 from cascada.confidence.bounded_belief import BoundedBelief
 from cascada.confidence.read_rows import ReadRows
-from cascada.errors import ArgumentError
+from cascada.errors import ArgumentError, RefutedError
 from cascada.network.beliefs import Beliefs, StageBelief
 from cascada.network.enclosure import enclose_network
-from cascada.network.formula import in_user_units, known_bounds
 from cascada.network.latent import Latent, forwarded_error
-from cascada.network.network import Network
+from cascada.network.network import Network, Node
 from cascada.network.outputs import StageError
+from cascada.network.reading_evidence import conflict, raw_latent, stage_evidence
 from cascada.network.run_anchors import bounds_from_runs
 from cascada.network.slack import around_setting
+from cascada.network.stage_values import bounded, computed, copied
 
 _ROUNDS = 2
 # Points over the inputs of a stage at which its common weights are judged.
@@ -58,10 +59,12 @@ class ReadBeliefs(Beliefs):
             return after
         if not len(values):
             return self
-        latent = self.latent.joined(values, self._before_reading(values))
-        if self.evidence:  # nothing more can be learned: no function is left
-            return replace(self, latent=latent)
-        return _learned(replace(self, latent=latent))
+        try:
+            before = self._before_reading(values)
+        except RefutedError:  # the bounds of two fits are disjoint there
+            return _in_conflict(self, self.stages[-1]).append(values)
+        grown = replace(self, latent=self.latent.joined(values, before))
+        return grown if self.evidence else _learned(grown)  # with evidence against them, no function is left
 
     def refined(self, point: Array) -> "ReadBeliefs":
         """The beliefs with fits whose weights are chosen along the path of a point (d,), coordinates."""
@@ -71,7 +74,11 @@ class ReadBeliefs(Beliefs):
             if isinstance(stage.belief, BoundedBelief):
                 stage = replace(stage, belief=stage.belief.refined(boxes[list(stage.node.inputs)]))
             stages.append(stage)
-        return replace(self, stages=tuple(stages))
+        after = replace(self, stages=tuple(stages))
+        for stage in stages:
+            if isinstance(stage.belief, BoundedBelief) and stage.belief.contradictory:
+                return _in_conflict(after, stage)
+        return after
 
     def from_runs(self, cells: Boxes) -> Boxes | None:
         """What the nearest runs say of all values over cells (n, d); None without runs."""
@@ -104,40 +111,72 @@ def _spread(stage: StageBelief) -> StageBelief:
 
 
 def _learned(beliefs: ReadBeliefs) -> ReadBeliefs:
-    """The beliefs after a few rounds over the stages."""
+    """The beliefs after a few rounds over the stages, or with evidence against their assumptions."""
     latent, groups = beliefs.latent, beliefs.latent.groups()
     stages = list(beliefs.stages)
+    raw = raw_latent(latent, stages)
+    for stage in stages:
+        evidence = stage_evidence(stage, raw, groups[stage.node.stage.name])
+        if evidence:
+            return _refuted(beliefs, stage, evidence)
     for _ in range(_ROUNDS):
         for i, stage in enumerate(stages):
-            node = stage.node
-            stages[i], latent = _stage_learned(stage, latent, groups[node.stage.name])
-            latent = latent.shared(node, groups[node.stage.name])
-            belief = stages[i].belief
-            if belief is not None and belief.evidence:
-                return replace(beliefs, stages=tuple(stages), latent=latent)
+            of_stage = groups[stage.node.stage.name]
+            try:
+                stages[i], latent = _stage_learned(stage, latent, of_stage)
+            except RefutedError:
+                return _in_conflict(beliefs, stage)
     return replace(beliefs, stages=tuple(stages), latent=latent)
 
 
+def _in_conflict(beliefs: ReadBeliefs, at: StageBelief) -> ReadBeliefs:
+    """The beliefs with evidence against the assumptions of a stage and of all its ancestors together."""
+    return _refuted(beliefs, at, (conflict(beliefs.network, at.node),))
+
+
+def _refuted(beliefs: ReadBeliefs, at: StageBelief, evidence: tuple[Evidence, ...]) -> ReadBeliefs:
+    """The beliefs with evidence at a stage; that of a formula is reported at the stage with a belief before it."""
+    position = next(i for i, stage in enumerate(beliefs.stages) if stage.node is at.node)
+    modelled = [i for i, stage in enumerate(beliefs.stages) if isinstance(stage.belief, BoundedBelief)]
+    place = max((i for i in modelled if i <= position), default=modelled[0])
+    stages = list(beliefs.stages)
+    belief = stages[place].belief
+    assert isinstance(belief, BoundedBelief), "chosen above"
+    stages[place] = replace(stages[place], belief=belief.refuted_by(*evidence))
+    return replace(beliefs, stages=tuple(stages))
+
+
 def _stage_learned(stage: StageBelief, latent: Latent, groups: IntArray) -> tuple[StageBelief, Latent]:
-    """A stage after one visit, and narrower boxes of its outputs."""
+    """A stage after one visit, and narrower boxes of its outputs; raises `RefutedError` if no value is left."""
     node, inputs = stage.node, latent.inputs(stage.node)
-    latent = _copied(stage, latent, inputs)
+    latent = copied(stage, latent, inputs)
     belief = stage.belief
     if not isinstance(belief, BoundedBelief):
-        return stage, _computed(stage, latent, inputs) if node.stage.known else latent
+        return stage, _possible(node, computed(stage, latent, inputs) if node.stage.known else latent, groups)
     columns, offset = node.modelled_columns, node.stage.offset
     latent = latent.intersected(columns, latent.read(node))
-    latent = latent.intersected(columns, _image(belief, inputs, offset)).shared(node, groups)
+    latent = _possible(node, latent.intersected(columns, _image(belief, inputs, offset)), groups)
     belief = belief.learned(_rows(belief, latent, stage, inputs, groups))
-    latent = latent.intersected(columns, _image(belief, inputs, offset))
-    return replace(stage, belief=belief), latent
+    if belief.contradictory:
+        raise RefutedError("no function agrees with the rows of the stage.")
+    return replace(stage, belief=belief), _possible(
+        node, latent.intersected(columns, _image(belief, inputs, offset)), groups
+    )
+
+
+def _possible(node: Node, latent: Latent, groups: IntArray) -> Latent:
+    """The boxes, shared by repeats; raises `RefutedError` if one of a stage's outputs is empty."""
+    shared = latent.shared(node, groups)
+    if shared.column(list(node.columns)).empty.any():
+        raise RefutedError("no value agrees with the readings of the stage.")
+    return shared
 
 
 def _rows(belief: BoundedBelief, latent: Latent, stage: StageBelief, inputs: Boxes, groups: IntArray) -> ReadRows:
     """The rows of a stage: one for all repeats of a run that was read."""
     node, offset = stage.node, stage.node.stage.offset
     read = np.isfinite(latent.readings[:, node.modelled_columns]).all(axis=1)
-    usable = read & _bounded(inputs)
+    usable = read & bounded(inputs)
     _, first = np.unique(np.where(usable, groups, -1), return_index=True)
     chosen = np.sort(first[usable[first]])
     box, values = Boxes(inputs.lower[chosen], inputs.upper[chosen]), latent.column(node.modelled_columns)
@@ -150,7 +189,7 @@ def _rows(belief: BoundedBelief, latent: Latent, stage: StageBelief, inputs: Box
 
 def _image(belief: BoundedBelief, inputs: Boxes, offset: Array) -> Boxes:
     """Boxes (n, p) of a stage's modelled outputs over boxes of its inputs; infinite where these are."""
-    known = _bounded(inputs)
+    known = bounded(inputs)
     unknown = np.full((len(known), len(offset)), np.inf)
     found = Boxes(-unknown, unknown)
     if known.any():
@@ -158,32 +197,3 @@ def _image(belief: BoundedBelief, inputs: Boxes, offset: Array) -> Boxes:
         shifted = Boxes(bounds.lower + offset, bounds.upper + offset).widened()
         found.lower[known], found.upper[known] = shifted.lower, shifted.upper
     return found
-
-
-def _bounded(boxes: Boxes) -> BoolArray:
-    """Which boxes are finite, (n,)."""
-    return np.asarray((np.isfinite(boxes.lower) & np.isfinite(boxes.upper)).all(axis=1))
-
-
-def _copied(stage: StageBelief, latent: Latent, inputs: Boxes) -> Latent:
-    """With the boxes of inputs that a stage passes on."""
-    if not stage.node.stage.passes:
-        return latent
-    user = in_user_units(stage, inputs)
-    for output in stage.node.stage.passes:
-        j = stage.node.input_names.index(output)
-        column = stage.node.columns[stage.node.stage.outputs.index(output)]
-        latent = latent.intersected([column], Boxes(user.lower[:, [j]], user.upper[:, [j]]))
-    return latent
-
-
-def _computed(stage: StageBelief, latent: Latent, inputs: Boxes) -> Latent:
-    """With the boxes of a formula over the boxes of its inputs, where it is defined."""
-    user, columns = in_user_units(stage, inputs), list(stage.node.columns)
-    unknown = np.full((len(user.lower), len(columns)), np.inf)
-    found = Boxes(-unknown, unknown)
-    for i in np.flatnonzero(_bounded(user)):
-        with suppress(StageError, ArgumentError):
-            bounds = known_bounds(stage, Boxes(user.lower[[i]], user.upper[[i]]))
-            found.lower[i], found.upper[i] = bounds.lower[0], bounds.upper[0]
-    return latent.intersected(columns, found)
