@@ -26,7 +26,7 @@ _LIGHTEST = 1e-10
 # The alternation: steps at most, and the relative improvement below which it ends.
 _STEPS, _ENOUGH = 30, 1e-3
 # The common weights that are tried.
-_COMMON = 10.0 ** np.arange(-7, 3)
+_COMMON = 10.0 ** np.arange(-10, 3)
 
 
 def relative_errors(rows: "ReadRows", norm_bound: Array, variance: float) -> Array:
