@@ -16,11 +16,13 @@ from tests.soundness import (
     matrices,
     neighbours,
     networks,
+    readings,
     refusals,
     scales,
     subsets,
 )
 from tests.soundness.broken import BROKEN, Broken, table
+from tests.soundness.broken_readings import BROKEN_READINGS
 from tests.soundness.harness import Ledger, Tally
 
 TEXT = """# Soundness
@@ -108,6 +110,14 @@ are made all the time.
 
 {subsets}
 
+## Readings with errors
+
+Every structure, one with a nearly singular joint norm, and one with copies, offsets and a logarithmic control. Errors
+are uniform, at the extremes, or constant; some stages are exact, some forward their reading, some runs are read in
+part; crowds and repeats.
+
+{readings}
+
 ## Broken on purpose
 
 What the harness reports when one part of the library is wrong.
@@ -127,7 +137,10 @@ PARTS: dict[str, tuple[Callable[[int], Ledger], int]] = {
     "crowds": (lambda seed: crowds.run(500, seed), 60),
     "histories": (lambda seed: histories.run(30, seed), 20),
     "subsets": (lambda seed: subsets.run(20, seed), 10),
+    "readings": (lambda seed: readings.run(40, seed), 20),
 }
+
+EVERY_BROKEN = (*BROKEN, *BROKEN_READINGS)
 
 # Rounds between two counts of the checks; the result must not depend on the number of processes.
 _CHUNK = 2
@@ -142,7 +155,7 @@ def one_round(part: str, seed: int) -> Ledger:
 def one_broken(number: int) -> Ledger:
     """The violations that the harness reports for one broken version."""
     warnings.simplefilter("error", RuntimeWarning)
-    return BROKEN[number].caught()
+    return EVERY_BROKEN[number].caught()
 
 
 class Rounds:
@@ -202,7 +215,9 @@ def main() -> int:
     for part, (_, usual) in PARTS.items():
         if part not in ledgers:
             ledgers[part] = rounds.fixed(part, max(1, round(options.rounds * usual)))
-    broken: list[tuple[Broken, Ledger]] = list(zip(BROKEN, rounds.map(one_broken, range(len(BROKEN))), strict=True))
+    broken: list[tuple[Broken, Ledger]] = list(
+        zip(EVERY_BROKEN, rounds.map(one_broken, range(len(EVERY_BROKEN))), strict=True)
+    )
     caught = sum(ledger.violations > 0 for _, ledger in broken)
     violations = sum(ledger.violations for ledger in ledgers.values())
     text = TEXT.format(
