@@ -17,7 +17,7 @@ from cascada.confidence.steepness import steepness
 from cascada.errors import ArgumentError
 from cascada.gp.rounding import CARRIED_ROUNDING
 from cascada.network.beliefs import StageBelief, logarithmic_inputs
-from cascada.network.enclosure import Enclosure, enclose_stage
+from cascada.network.enclosure import Enclosure, enclose_any_inputs
 from cascada.network.formula import in_user_units
 from cascada.network.latent import of_readings
 from cascada.network.outputs import StageError
@@ -64,7 +64,7 @@ def slopes(beliefs: "ReadBeliefs", cells: Boxes) -> Array:
     for stage in beliefs.stages:
         boxes, affine = enclosure.columns(stage.node.inputs)
         total[:, list(stage.node.columns)] = _of_stage(stage, boxes, total[:, list(stage.node.inputs)])
-        enclosure = enclosure.joined(*enclose_stage(stage, boxes, affine))
+        enclosure = enclosure.joined(*enclose_any_inputs(stage, boxes, affine))
     return total
 
 
