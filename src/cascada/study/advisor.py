@@ -54,6 +54,9 @@ def _suggest(model: Model, state: State, settings: Settings, pending: Sequence[T
     try:
         chooser = _chooser(state, settings)
         suggestion = chooser.suggest(now, generator(state, settings))
+        # A design of all candidates is complete, and with noise they may be run again.
+        if suggestion.point is None and model.noisy:
+            suggestion = settings.algorithm.suggest(now, generator(state, settings))
         unreached = bool(state.network.limits) and not np.isfinite(now.best)
         if model.estimated and unreached and suggestion.point is None and bound_certifies(chooser):
             suggestion = None  # estimated or enlarged bounds do not show that no setting satisfies the limits
@@ -83,7 +86,7 @@ def situation(model: Model, state: State, settings: Settings, pending: Sequence[
         trial=len(state.trials),
         tolerance=0.0 if blind else settings.tolerance or 0.0,
         cache=model.tree,
-        taken=state.taken,
+        taken=frozenset() if model.noisy else state.taken,
         horizon=settings.horizon,
         untested=model.to_probe(pending, best),
         failed=model.failed(state.trials),
