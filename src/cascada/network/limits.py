@@ -54,10 +54,13 @@ def _interval(value: Any, what: str) -> Interval:
             f"{what} must be a pair (low, high) of numbers, with None where there is no limit; got {value!r:.100}."
         )
     low, high = -np.inf if pair[0] is None else float(pair[0]), np.inf if pair[1] is None else float(pair[1])
-    if np.isnan(low) or np.isnan(high) or low == np.inf or high == -np.inf or np.isinf([low, high]).all():
+    if np.isnan(low) or np.isnan(high):
+        raise ArgumentError(f"{what} must not be NaN; got {value!r:.100}. Give None where there is no limit.")
+    if low == np.inf or high == -np.inf or np.isinf([low, high]).all():
         raise ArgumentError(f"{what} must have at least one finite end; got {value!r:.100}.")
     if not low < high:
-        raise ArgumentError(f"{what}: the low end must be below the high end; got {value!r:.100}. Give a narrow band.")
+        advice = "Give a narrow band." if low == high else "Exchange the ends."
+        raise ArgumentError(f"{what}: the low end must be below the high end; got {value!r:.100}. {advice}")
     return low + 0.0, high + 0.0
 
 
