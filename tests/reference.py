@@ -239,13 +239,14 @@ class Factor:
 class Posterior:
     """μ_t and σ_t of one output."""
 
-    def __init__(self, kernel: Kernel, X: Matrix, y: Vector, jitter: float, K: Any = None) -> None:
-        """`K` saves the time to compute `gram(kernel, X, X)` again."""
+    def __init__(self, kernel: Kernel, X: Matrix, y: Vector, jitter: float | Vector, K: Any = None) -> None:
+        """`jitter` is one λ, or one for every row. `K` saves the time to compute `gram(kernel, X, X)` again."""
         self.kernel, self.X, self.y = kernel, X, y
         self.K = gram(kernel, X, X) if K is None else K
         with mpmath.workdps(DIGITS):
-            noise = mpf(jitter) * mpf(kernel.variance)
-            self.factor = Factor([[k + noise * (i == j) for j, k in enumerate(row)] for i, row in enumerate(self.K)])
+            each = [jitter] * len(y) if isinstance(jitter, float) else jitter
+            noise = [mpf(lam) * mpf(kernel.variance) for lam in each]
+            self.factor = Factor([[k + noise[i] * (i == j) for j, k in enumerate(row)] for i, row in enumerate(self.K)])
         self._white = self.factor.whiten(y)
 
     @precise

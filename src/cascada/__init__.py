@@ -9,7 +9,7 @@ from cascada.confidence import Belief, Boxes
 from cascada.errors import ArgumentError, CascadaError, ContradictionError, NumericalError, RefutedError, StoreError
 from cascada.gp import Posterior
 from cascada.kernels import Additive, BlockKernel, Matern, Separable, SquaredExponential
-from cascada.network import Network, Stage, StageError, chain, feed_forward, multi_output_chain
+from cascada.network import Bounded, Network, Stage, StageError, chain, feed_forward, multi_output_chain
 from cascada.space import Grid, Integer, Real
 from cascada.store.trial import Trial
 from cascada.study import Recommendation, Result, Revision, Study, maximise, minimise
@@ -43,6 +43,7 @@ __all__ = [
     "ArgumentError",
     "Belief",
     "BlockKernel",
+    "Bounded",
     "Boxes",
     "Calibration",
     "CascadaError",

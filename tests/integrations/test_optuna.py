@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.missing import need_module
@@ -21,6 +22,7 @@ from cascada.algorithms import RandomSearch
 from cascada.integrations.optuna import CascadaSampler
 from cascada.integrations.optuna_replay import Replay
 from cascada.network import Stage, StageError, chain
+from cascada.network.noise import with_noise
 from cascada.process import Process
 from cascada.space import Integer
 from cascada.study import Study
@@ -28,6 +30,7 @@ from tests.integrations.optuna_cases import (
     CONTROLS,
     FUNCTIONS,
     created,
+    cure,
     finished,
     fragile,
     mix,
@@ -347,3 +350,27 @@ def test_the_code_in_the_documentation_runs(tmp_path, monkeypatch):
         exec(compile(block, str(PAGE), "exec"), names)
     assert len(names["study"].trials) >= 20
     names["study"]._storage._backend.engine.dispose()
+
+
+@pytest.mark.parametrize("declared", [True, False])
+def test_a_sampler_estimates_noise(declared):
+    process = with_noise(network(norms=False), everywhere=True) if declared else network(norms=False)
+    sampler = CascadaSampler(process)
+    study = created(sampler)
+    study.enqueue_trial({"dose": 0.5, "heat": 1.0, "turns": 2})
+    study.enqueue_trial({"dose": 0.5, "heat": 1.0, "turns": 2})
+    noise = iter(np.random.default_rng(0).standard_normal(100))
+
+    def scattered(**inputs):
+        return (mix if "dose" in inputs else cure)(**inputs) + 0.01 * next(noise)
+
+    objective = sampler.objective([scattered, scattered])
+    if declared:
+        study.optimize(objective, n_trials=6)
+    else:
+        with pytest.warns(UserWarning, match="for the same inputs in trial 1 and trial 0: runs are not exact"):
+            study.optimize(objective, n_trials=6)
+    certificate = sampler.certificate(study)
+    assert (certificate.kind, certificate.best) == ("estimated", None)
+    assert certificate.best_reading == study.best_value
+    assert not certificate.evidence

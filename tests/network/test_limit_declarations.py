@@ -154,8 +154,9 @@ def test_predictions_stay_within_ranges() -> None:
         assert one["g"].upper[0] <= 0.5
         assert one["g"].mean[0] <= 0.5
     assert any(one["f"].upper[0] == 100 for one in found)
-    assert study.beliefs.stages[0].belief is not None
-    bare = study.beliefs.stages[0].belief.bounds(np.array([[-0.5]]))
+    belief = study.beliefs.stages[0].per_output
+    assert belief is not None
+    bare = belief.bounds(np.array([[-0.5]]))
     assert bare.upper[0, 0] + 60 > 100  # the range cuts something off
 
 

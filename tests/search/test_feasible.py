@@ -29,7 +29,7 @@ def grid(network: Network, parts: int) -> Boxes:
     return Boxes(low, high)
 
 
-def learned(problem: LimitedProblem, runs: int, seed: int = 0):  # noqa: ANN201
+def learned(problem: LimitedProblem, runs: int, seed: int = 0):
     """Beliefs after random runs, and the runs."""
     domain = problem.network.domain
     rows = problem.problem.values(

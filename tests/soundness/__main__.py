@@ -18,12 +18,14 @@ from tests.soundness import (
     neighbours,
     networks,
     ranges,
+    readings,
     refusals,
     safe,
     scales,
     subsets,
 )
 from tests.soundness.broken import BROKEN, Broken, table
+from tests.soundness.broken_readings import BROKEN_READINGS
 from tests.soundness.harness import Ledger, Tally
 
 TEXT = """# Soundness
@@ -133,6 +135,14 @@ Searches with the ranges of all outputs, which hold at all settings but not at i
 
 {ranges}
 
+## Readings with errors
+
+Every structure, one with a nearly singular joint norm, and one with copies, offsets and a logarithmic control. Errors
+are uniform, at the extremes, or constant; some stages are exact, some forward their reading, some runs are read in
+part; crowds and repeats.
+
+{readings}
+
 ## Broken on purpose
 
 What the harness reports when one part of the library is wrong.
@@ -155,7 +165,10 @@ PARTS: dict[str, tuple[Callable[[int], Ledger], int]] = {
     "limits": (lambda seed: limits.run(40, seed), 10),
     "safe": (lambda seed: safe.run(40, seed), 10),
     "ranges": (lambda seed: ranges.run(20, seed), 10),
+    "readings": (lambda seed: readings.run(40, seed), 20),
 }
+
+EVERY_BROKEN = (*BROKEN, *BROKEN_READINGS)
 
 # Rounds between two counts of the checks; the result must not depend on the number of processes.
 _CHUNK = 2
@@ -170,7 +183,7 @@ def one_round(part: str, seed: int) -> Ledger:
 def one_broken(number: int) -> Ledger:
     """The violations that the harness reports for one broken version."""
     warnings.simplefilter("error", RuntimeWarning)
-    return BROKEN[number].caught()
+    return EVERY_BROKEN[number].caught()
 
 
 class Rounds:
@@ -230,7 +243,9 @@ def main() -> int:
     for part, (_, usual) in PARTS.items():
         if part not in ledgers:
             ledgers[part] = rounds.fixed(part, max(1, round(options.rounds * usual)))
-    broken: list[tuple[Broken, Ledger]] = list(zip(BROKEN, rounds.map(one_broken, range(len(BROKEN))), strict=True))
+    broken: list[tuple[Broken, Ledger]] = list(
+        zip(EVERY_BROKEN, rounds.map(one_broken, range(len(EVERY_BROKEN))), strict=True)
+    )
     caught = sum(ledger.violations > 0 for _, ledger in broken)
     violations = sum(ledger.violations for ledger in ledgers.values())
     text = TEXT.format(

@@ -77,12 +77,12 @@ def test_a_description_contains_the_whole_study_and_omits_defaults() -> None:
     g = {"name": "g", "outputs": ["g"], "parents": ["f.u", "f.n"], "passes": [], "known": False, "control_order": ["t"]}
     g["kernel"] = {"type": "Matern", "nu": 2.5, "lengthscale": [1.0, 2.0, 3.0], "variance": 1.0}
     g["controls"] = {"t": {"type": "real", "low": 1.0, "high": 8.0, "log": True}}
-    unlimited = {"limits": {}, "ranges": {}, "failure": "fail"}
+    rest: dict[str, Any] = {"limits": {}, "ranges": {}, "failure": "fail", "error": None, "forwards": "value"}
     expected = {
         "objective": {"stage": "g", "output": "g", "sense": "minimise"},
         "stages": [
-            f | {"norm_bound": [2.0], "lipschitz": None, "offset": [0.5]} | unlimited,
-            g | {"norm_bound": [2.0], "lipschitz": [4.0], "offset": [0.0]} | unlimited,
+            f | {"norm_bound": [2.0], "lipschitz": None, "offset": [0.5]} | rest,
+            g | {"norm_bound": [2.0], "lipschitz": [4.0], "offset": [0.0]} | rest,
         ],
         "settings": dict(SETTINGS_OF_A_STUDY)
         | {"algorithm": {"type": "GPNUCB", "search": "auto", "cells": 6000}, "seed": 7},
@@ -498,7 +498,8 @@ def test_a_change_of_any_value_is_named_by_its_path(network: Network) -> None:
         assert ".".join(map(str, where)).startswith(named)
         assert named.count(".") >= min(len(path) - 1, 2 if path[0] == "stages" else 1)
         assert amendable(original, other) == (
-            path[0] == "stages" and path[2] in ("kernel", "norm_bound", "lipschitz", "offset", "limits", "ranges")
+            path[0] == "stages"
+            and path[2] in ("kernel", "norm_bound", "lipschitz", "offset", "limits", "ranges", "error")
         )
 
 

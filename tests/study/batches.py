@@ -100,4 +100,4 @@ def value(network: Network, outputs: Outputs) -> float:
     """What is maximised, −∞ if a limit is broken."""
     found = network.objective_of(outputs)
     assert found is not None
-    return network.sign * found if network.is_feasible(outputs) else -np.inf
+    return -np.inf if network.is_feasible(outputs) is False else network.sign * found

@@ -425,3 +425,18 @@ def test_a_revision_in_words() -> None:
     assert str(revision) == "Set force 28.5 instead of 35.0 (at most 44.125; at least 31 with force 30.0).\nWhy."
     discarded = Revision({"x": 1.0}, -math.inf, None, None, "discard", "Why.", planned={"x": 1.0})
     assert str(discarded) == "Discard this batch. Why.\nTo go on with it nevertheless: Go on as planned."
+
+
+def test_a_safe_study_revises_to_settings_that_are_proven_to_be_safe() -> None:
+    network = chain(stage("f", controls=X), stage("g", controls=Y, limits={"g": (0.0, None)}))
+    process = Process(network, truth(network, 1))
+    grid = [{"x": x, "y": y} for x in (-1.0, 0.0, 1.0) for y in (-1.0, 0.0, 1.0)]
+    start = max(grid, key=lambda controls: process(controls)["g"][0])
+    study = Study(network, safe=True)
+    study.add_trial(start, process(start))
+    found = list(revisions(study, process, 8))
+    assert found
+    for revised in found:
+        if revised.revision.decision == "continue":
+            assert process(revised.revision.controls)["g"][0] >= 0.0
+    assert all(trial.outputs["g"][0] >= 0.0 for trial in study.trials if "g" in trial.outputs)

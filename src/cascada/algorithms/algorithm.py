@@ -6,12 +6,13 @@
 """
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from cascada.arrays import Array
-from cascada.network import Beliefs, Network
+from cascada.network import Beliefs, Network, composite_mean
 from cascada.network.limits import satisfied
 from cascada.space import Domain
 
@@ -28,22 +29,26 @@ class Situation:
     pending: Array  #: (k, V): pending runs, like `data`; (k, d) if no output of them was observed
     candidates: Array | None  #: (n, d), or None for the whole box
     #: the best value of what is maximised so far; −∞ before the first complete run. With limits, of what is known to
-    #: satisfy them: a run, or a setting that is proven to.
+    #: satisfy them: a run, or a setting that is proven to. With noise, the best composite mean at a run.
     best: float
     trial: int  #: the number of the trial that is asked for
     tolerance: float = 0.0  #: the gap that is small enough
     cache: Any = None  #: `Suggestion.cache` of the algorithm's last suggestion; it affects speed only
-    taken: frozenset[bytes] = field(default_factory=frozenset)  #: completed and pending points, as `point_key`
+    #: completed and pending points, as `point_key`; none with noise, where another run of a point is of use
+    taken: frozenset[bytes] = field(default_factory=frozenset)
     horizon: int | None = None  #: the total number of runs, if known
     #: estimated bounds that a run should test where they rule out a better value; None if no test is needed
     untested: Beliefs | None = None
     #: (k, V), like `data`: failed runs that count as infeasible; None if no stage has `failure="infeasible"`
     failed: Array | None = None
 
-    @property
+    @cached_property
     def best_run(self) -> Array | None:
-        """The run with the best value (V,) among those that satisfy the limits; None if there is none."""
-        return best_row(self.beliefs.network, self.data)
+        """The run with the best value (V,) among those that satisfy the limits; None if there is none.
+
+        With noise, the means at the run with the best mean.
+        """
+        return best_run(self.beliefs, self.data)
 
     @property
     def best_point(self) -> Array | None:
@@ -116,6 +121,17 @@ def bound_certifies(algorithm: Algorithm) -> bool:
     # then computes a bound of its own.
     kind = type(algorithm)
     return vars(kind).get("certifies") is True and kind.__module__.partition(".")[0] == "cascada"
+
+
+def best_run(beliefs: Beliefs, data: Array) -> Array | None:
+    """The values (V,) of the best of the runs `data` (t, V): as observed, or with noise the composite means there."""
+    network = beliefs.network
+    if not network.noisy:
+        return best_row(network, data)
+    complete = np.isfinite(data[:, network.objective_column])
+    if not complete.any():
+        return None
+    return best_row(network, composite_mean(beliefs, data[complete, : network.domain.dimension]))
 
 
 def best_row(network: Network, data: Array) -> Array | None:

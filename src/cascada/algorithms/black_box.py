@@ -45,7 +45,7 @@ class BlackBox:
         if isinstance(kept, BlackBox) and kept._leads_to(data, chosen, offset):
             posterior = kept.posterior
         else:
-            kept, posterior = None, Posterior.empty(chosen, d, jitter=_jitter(situation))
+            kept, posterior = None, Posterior.empty(chosen, d, 1, _jitter(situation), rounded_inputs=network.noisy)
         known = 0 if kept is None else len(kept.data)
         for row in data[known:, None]:  # one by one, so that the cache does not change any digit
             posterior = posterior.append(row[:, :-1], row[:, -1])

@@ -9,14 +9,15 @@ Data do not determine B. It is chosen through the radius ρ = sqrt(B² − ‖w�
 earlier ones: the part of B² that it uses up is the square of that residual.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from cascada.arrays import Array
+from cascada.arrays import Array, IntArray
 from cascada.calibration.fit import Fit
 from cascada.calibration.kept import kept_fit
+from cascada.calibration.noise import noise_sd
 from cascada.calibration.settings import Calibration
 from cascada.confidence import BallBelief, Belief, Boxes
 from cascada.errors import RefutedError
@@ -38,6 +39,8 @@ _LEAST_WIDTH = 2.0
 _FEW = 20
 # An additive model that misses a run by more than this part of the outputs' spread is rejected.
 _MISSED = 1e-3
+# With noise, one whose noise has an sd this many times that of the general model is rejected.
+_NOISIER = 1.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,47 +62,74 @@ def calibrate(
     before: Calibrated | None = None,
     *,
     enlarge: bool = False,
+    trials: Sequence[int] | None = None,
 ) -> Calibrated:
     """Beliefs from runs (t, V); `before` are those from an initial part of the runs.
 
-    `enlarge` raises declared bounds that the runs refute.
+    `enlarge` raises declared bounds that the runs refute. `trials` (t,) are the numbers of the runs' trials, by which
+    stages with noise tell a second run from another report of the same one; without them every row is a run.
     """
-    found = _calibrated(network if before is None else before.network, data, settings, jitter, before)
+    numbers = np.arange(len(data)) if trials is None else np.array(trials, dtype=np.int64)
+    runs = _Runs(data, numbers)
+    found = _calibrated(network if before is None else before.network, runs, settings, jitter, before)
     changes = list(found.changes)
     while enlarge and found.judging.evidence:
         assumed, more = raised(found.network, found.judging)
         changes += more
-        found = _calibrated(assumed, data, settings, jitter, found)
+        found = _calibrated(assumed, runs, settings, jitter, found)
     return replace(found, changes=tuple(changes))
 
 
+@dataclass(frozen=True, eq=False)
+class _Runs:
+    """Rows of runs (t, V) and the numbers of their trials (t,): a run that is reported stage by stage has several."""
+
+    data: Array
+    trials: IntArray
+
+    def of(self, part: Node) -> tuple[Array, Array]:
+        """The inputs (n, d) and modelled outputs (n, p) of the runs in which all of them were observed, each once.
+
+        Without noise, a second run with the same inputs and outputs is left out as well.
+        """
+        X, Y = self.data[:, list(part.inputs)], self.data[:, part.modelled_columns]
+        seen = np.isfinite(X).all(axis=1) & np.isfinite(Y).all(axis=1)
+        X, Y = X[seen], Y[seen]
+        same = self.trials[seen] if part.stage.noisy else np.hstack([X, Y])
+        once = np.sort(np.unique(same, axis=0, return_index=True)[1])
+        return X[once], Y[once]
+
+
 def _calibrated(
-    network: Network, data: Array, settings: Calibration, jitter: float, before: Calibrated | None
+    network: Network, runs: _Runs, settings: Calibration, jitter: float, before: Calibrated | None
 ) -> Calibrated:
     acting: list[StageBelief] = []
     judging: list[StageBelief] = []
     fits: dict[tuple[str, str], Fit] = {}
     for node in network.nodes:
         for part in _parts(node):
-            inputs, outputs = _data(part, data)
+            inputs, outputs = runs.of(part)
             likely = cautious = part
+            ridge = careful = jitter  # λ of the posteriors
             if part.stage.modelled and part.stage.kernel is None:
                 key = node.stage.name, part.stage.outputs[0]
                 known = None if before is None else before.fits.get(key)
-                fit = _fitted(inputs, outputs[:, 0], _ranges(network, part, data), settings, known)
+                ranges = _ranges(network, part, runs.data)
+                fit = _fitted(inputs, outputs[:, 0], ranges, settings, known, part.stage.noisy)
                 fits[key] = fit = _without_wrong_sum(fit, part, inputs, outputs, jitter)
                 likely, cautious = (
                     replace(part, stage=part.stage.fitted(m.kernel, m.offset)) for m in (fit.likely, fit.cautious)
                 )
+                ridge, careful = (max(jitter, m.noise**2 / m.kernel.variance) for m in (fit.likely, fit.cautious))
             if not likely.stage.estimated:  # nothing to estimate: the same belief as in any other network
-                declared = StageBelief(likely, stage_prior(likely, jitter)).append(data)
+                declared = StageBelief(likely, stage_prior(likely, jitter)).append(runs.data)
                 acting.append(declared)
                 judging.append(declared)
                 continue
-            posterior = _posterior(likely, inputs, outputs, jitter)
+            posterior = _posterior(likely, inputs, outputs, ridge)
             acting.append(StageBelief(likely, _believed(likely, posterior, settings, judging=False)))
             if cautious.stage.kernel is not likely.stage.kernel:
-                posterior = _posterior(cautious, inputs, outputs, jitter)
+                posterior = _posterior(cautious, inputs, outputs, careful)
             judging.append(StageBelief(cautious, _believed(cautious, posterior, settings, judging=True)))
     changes = () if before is None else _changes(before.judging, judging)
     return Calibrated(network, _spanned(network, acting), _spanned(network, judging), fits, changes)
@@ -130,18 +160,6 @@ def _parts(node: Node) -> list[Node]:
     ]
 
 
-def _data(part: Node, data: Array) -> tuple[Array, Array]:
-    """The inputs (n, d) and modelled outputs (n, p) of the runs in which all of them were observed, each once.
-
-    A run that is reported stage by stage has several rows in `data`.
-    """
-    X, Y = data[:, list(part.inputs)], data[:, part.modelled_columns]
-    seen = np.isfinite(X).all(axis=1) & np.isfinite(Y).all(axis=1)
-    X, Y = X[seen], Y[seen]
-    once = np.sort(np.unique(np.hstack([X, Y]), axis=0, return_index=True)[1])
-    return X[once], Y[once]
-
-
 def _ranges(network: Network, part: Node, data: Array) -> Array:
     """The unit of each input (d,): a control's range, or the observed range of a parent's output."""
     domain = network.domain
@@ -157,22 +175,27 @@ def _ranges(network: Network, part: Node, data: Array) -> Array:
     return np.array(ranges)
 
 
-def _fitted(inputs: Array, outputs: Array, ranges: Array, settings: Calibration, before: Fit | None) -> Fit:
+def _fitted(
+    inputs: Array, outputs: Array, ranges: Array, settings: Calibration, before: Fit | None, noisy: bool
+) -> Fit:
     if before is not None:
         same = 0 < len(inputs) == before.count  # the new observations are of other stages
         if same or _ALWAYS <= len(inputs) < _GROWTH * before.count:
             return before
-    return kept_fit(inputs, outputs, ranges, settings, before)
+    return kept_fit(inputs, outputs, ranges, settings, before, noisy)
 
 
 def _without_wrong_sum(fit: Fit, part: Node, inputs: Array, outputs: Array, jitter: float) -> Fit:
     """The fit without an additive likely kernel that does not reproduce the data.
 
     Where inputs interact slightly, an additive model with some noise explains the data well. But there is no noise, and
-    a model that misses the runs cannot find the last digits of the best point.
+    a model that misses the runs cannot find the last digits of the best point. With noise, the sum is wrong if it needs
+    much more noise than a model in which all inputs interact.
     """
     if not isinstance(fit.likely.kernel, Additive):
         return fit
+    if part.stage.noisy:
+        return replace(fit, likely=fit.general) if fit.likely.noise > _NOISIER * fit.general.noise else fit
     model = replace(part, stage=part.stage.fitted(fit.likely.kernel, fit.likely.offset))
     missed = np.abs(_misfit(_posterior(model, inputs, outputs, jitter))).max(initial=0.0)
     return replace(fit, likely=fit.general) if missed > _MISSED * outputs.std() else fit
@@ -180,7 +203,12 @@ def _without_wrong_sum(fit: Fit, part: Node, inputs: Array, outputs: Array, jitt
 
 def _posterior(node: Node, inputs: Array, outputs: Array, jitter: float) -> Posterior | OperatorPosterior:
     posterior = empty_posterior(node, jitter)
-    return posterior.append(inputs, outputs - node.stage.offset) if len(inputs) else posterior
+    if not len(inputs):
+        return posterior
+    if node.stage.noisy and isinstance(posterior, Posterior):  # repeated runs are kept
+        noise = np.full(len(inputs), jitter)
+        return Posterior.weighted(posterior.kernel, inputs, outputs - node.stage.offset, noise)
+    return posterior.append(inputs, outputs - node.stage.offset)
 
 
 def _believed(
@@ -195,6 +223,9 @@ def _believed(
         radius = np.full(posterior.output_count, float(settings.width))
     misfit = _misfit(posterior)
     most = 1.01 * np.abs(misfit).max(axis=0, initial=0.0)
+    if stage.noisy and posterior.count:  # a reading may be farther from f than from its mean
+        sd = posterior.predict(posterior.inputs).sd
+        most = 1.01 * (np.abs(misfit) + radius * sd.reshape(len(misfit), -1)).max(axis=0)
     if isinstance(posterior, Posterior):
         # spent = ‖μ‖² + Σ_i ε_i²/(λs²) with the misfits ε of the mean. B² is ‖μ‖² + ρ²; the errors account for the
         # rest.
@@ -261,7 +292,10 @@ def _changes(before: Beliefs, now: list[StageBelief]) -> tuple[str, ...]:
             continue  # an estimate from so few observations means little
         prediction = earlier.posterior.predict(posterior.inputs[fresh])
         seen = posterior.outputs[fresh] + new.node.stage.offset - old.node.stage.offset
-        away = np.abs(seen - prediction.mean) / np.maximum(earlier.sd_above(prediction.sd), 1e-300)[:, None]
+        sd = earlier.sd_above(prediction.sd)
+        if new.node.stage.noisy:
+            sd = np.hypot(sd, noise_sd(old))
+        away = np.abs(seen - prediction.mean) / np.maximum(sd, 1e-300)[:, None]
         found += [
             f"norm_bound of {new.node.stage.name!r}, estimated as {earlier.norm_bound[j]:.4g}, was refuted by a run "
             f"{away[:, j].max():.1f} sds away; with the kernel estimated after that run, {later.norm_bound[j]:.4g}"

@@ -14,6 +14,8 @@ from cascada.kernels.radial import STEEPNESS
 
 # Starts in addition to the last fit, as shifts of the prior's mode in log ℓ.
 _STARTS = (0.0, -1.5, 1.5)
+# The shifts in log λ that belong to them: a rough function with little noise, and a smooth one with much.
+_NOISE_STARTS = (0.0, -4.6, 4.6)
 # For the gap a smoother kernel is chosen only if it is this much more likely, in log density: a factor of 20. A smooth
 # model of a function with a kink gives narrow and wrong bounds. An additive kernel is chosen only if it is as much more
 # likely, and never for the gap.
@@ -24,21 +26,25 @@ _ENOUGH = 30
 _HOPELESS = 20.0
 # Lengthscales stay within these factors of the range of an input.
 _BOUNDS = (np.log(5e-3), np.log(50.0))
+# The variance of the noise over that of the function stays within these.
+_NOISE_BOUNDS = (np.log(1e-9), np.log(10.0))
 
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A kernel in the units of inputs and output, and a constant prior mean."""
+    """A kernel in the units of inputs and output, a constant prior mean, and the sd of the noise of the output."""
 
     kernel: Stationary
     offset: float
+    noise: float = 0.0  # 0 without noise
 
 
 @dataclass(frozen=True, eq=False)
 class Fit:
     """The fitted models of one output, and the number of observations."""
 
-    log_scales: Mapping[Shape, Array]  # θ of every shape that is still possible, for inputs in units of `ranges`
+    log_scales: Mapping[Shape, Array]  # log ℓ of every shape that is still possible, for inputs in units of `ranges`,
+    # and with noise log λ
     ranges: Array  # (d,)
     likely: Model  # the most likely model, for choosing points
     general: Model  # the most likely model in which all inputs interact
@@ -46,16 +52,22 @@ class Fit:
     count: int
 
 
-def fit_output(inputs: Array, outputs: Array, ranges: Array, settings: Calibration, before: Fit | None) -> Fit:
-    """The maximum a posteriori fit of inputs (n, d) and outputs (n,), from the last fit and a few other starts."""
-    inputs, first = np.unique(inputs, axis=0, return_index=True)
-    outputs = outputs[first]
+def fit_output(
+    inputs: Array, outputs: Array, ranges: Array, settings: Calibration, before: Fit | None, noisy: bool = False
+) -> Fit:
+    """The maximum a posteriori fit of inputs (n, d) and outputs (n,), from the last fit and a few other starts.
+
+    `noisy`: the noise of the outputs is fitted as well, and `before` is such a fit.
+    """
+    if not noisy:
+        inputs, first = np.unique(inputs, axis=0, return_index=True)
+        outputs = outputs[first]
     offset, scale = _centre(outputs)
     scales: dict[Shape, Array] = {}
     density: dict[Shape, float] = {}
 
     def likelihood(shape: Shape) -> Likelihood:
-        return Likelihood(inputs / ranges, (outputs - offset) / scale, shape)
+        return Likelihood(inputs / ranges, (outputs - offset) / scale, shape, noisy)
 
     def model(shape: Shape) -> Model:
         mean, variance = likelihood(shape).mean_and_variance(scales[shape])
@@ -63,11 +75,14 @@ def fit_output(inputs: Array, outputs: Array, ranges: Array, settings: Calibrati
         variance = float(np.clip(scale**2 * variance, 1e-200, 1e200))
         shortest = max(SMALLEST_SCALE, 2 * np.sqrt(variance) / STEEPNESS[1])
         longest = min(LARGEST_SCALE, 0.5 * np.sqrt(variance) / STEEPNESS[0])
-        lengthscales = tuple(np.clip(np.exp(scales[shape]) * ranges, shortest, longest).tolist())
-        return Model(shape.kernel(lengthscales, variance), offset + scale * mean)
+        lengthscales = tuple(np.clip(np.exp(scales[shape][: len(ranges)]) * ranges, shortest, longest).tolist())
+        noise = float(np.sqrt(likelihood(shape).noise(scales[shape]) * variance)) if noisy else 0.0
+        return Model(shape.kernel(lengthscales, variance), offset + scale * mean, noise)
 
     for shape in settings.shapes(inputs.shape[1]) if before is None else before.log_scales:
-        start = None if before is None else before.log_scales[shape] + np.log(before.ranges / ranges)
+        start = None if before is None else before.log_scales[shape].copy()
+        if before is not None and start is not None:
+            start[: len(ranges)] += np.log(before.ranges / ranges)
         scales[shape] = likelihood(shape).prior_mode if len(outputs) < 2 else _maximised(likelihood(shape), start)
         density[shape] = likelihood(shape)(scales[shape])[0]
     # Of equals the first: the rougher one, and one in which the inputs interact.
@@ -96,6 +111,11 @@ def _maximised(likelihood: Likelihood, before: Array | None) -> Array:
 
     mode = likelihood.prior_mode
     starts = [mode + shift for shift in _STARTS]
+    bounds = [_BOUNDS] * len(mode)
+    if likelihood.noisy:
+        for start, shift in zip(starts, _NOISE_STARTS, strict=True):
+            start[-1] = mode[-1] + shift
+        bounds[-1] = _NOISE_BOUNDS
     if before is not None:
         starts = [before, mode]
 
@@ -103,9 +123,10 @@ def _maximised(likelihood: Likelihood, before: Array | None) -> Array:
         value, gradient = likelihood(theta)
         return -value, -gradient
 
-    bounds = [_BOUNDS] * len(mode)
+    low, high = np.array(bounds).T
+    clipped = [np.clip(start, low, high) for start in starts]
     found = [
-        minimize(negated, np.clip(start, *_BOUNDS), jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 50})
-        for start in starts
+        minimize(negated, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 50})
+        for start in clipped
     ]
     return min(found, key=lambda result: float(result.fun)).x

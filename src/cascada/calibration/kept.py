@@ -24,14 +24,16 @@ class _Call:
     arguments: tuple[Any, ...] = field(compare=False)
 
 
-def kept_fit(inputs: Array, outputs: Array, ranges: Array, settings: Calibration, before: Fit | None) -> Fit:
+def kept_fit(
+    inputs: Array, outputs: Array, ranges: Array, settings: Calibration, before: Fit | None, noisy: bool = False
+) -> Fit:
     """The result of `fit_output`, computed if it is not among the last ones."""
     data = inputs.shape, inputs.tobytes(), outputs.tobytes(), ranges.tobytes()
     # A fit depends on the shapes to choose from and on where it starts; the order of the shapes decides between equals.
     start: tuple[Any, ...] = settings.shapes(inputs.shape[1])
     if before is not None:
         start = before.ranges.tobytes(), *((shape, theta.tobytes()) for shape, theta in before.log_scales.items())
-    return _computed(_Call((*data, start), (inputs, outputs, ranges, settings, before)))
+    return _computed(_Call((*data, noisy, start), (inputs, outputs, ranges, settings, before, noisy)))
 
 
 @lru_cache(maxsize=_MOST)

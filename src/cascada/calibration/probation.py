@@ -12,12 +12,15 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from cascada.arrays import Array
+from cascada.calibration.noise import noise_sds
 from cascada.confidence import Boxes
 from cascada.errors import CascadaError
 from cascada.network import Beliefs, enclose_network
 
 # Numbers that are told may have lost their last digits: a part of them, so that units do not matter.
 _SLACK = 1e-9
+# A reading may be so many sds of its noise away from a value within the bounds.
+_NOISE_WIDTH = 3.0
 
 
 def agrees(beliefs: Beliefs, values: Array) -> bool:
@@ -28,7 +31,8 @@ def agrees(beliefs: Beliefs, values: Array) -> bool:
     except CascadaError:  # no value is possible there, or a formula has none
         return False
     seen = np.isfinite(values)
-    value, slack = values[seen], _SLACK * np.abs(values[seen])
+    value = values[seen]
+    slack = _SLACK * np.abs(value) + _NOISE_WIDTH * noise_sds(beliefs)[seen[0]]
     return bool(np.all((boxes.lower[seen] - slack <= value) & (value <= boxes.upper[seen] + slack)))
 
 

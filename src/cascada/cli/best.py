@@ -28,7 +28,7 @@ def best(study: StudyName, storage: Storage = None, spec: Spec = None, json_outp
     names = [stage.name for stage in stored.network.stages if stage.name in found.outputs]
     outputs = {name: ", ".join(map(number_text, found.outputs[name])) for name in names}
     lines = [
-        f"best value  {found.value!r} (trial {found.number})",
+        f"{'best reading' if stored.noisy else 'best value':<11} {found.value!r} (trial {found.number})",
         "best settings",
         settings(found.controls),
         "outputs",

@@ -32,7 +32,7 @@ Dask = Annotated[str | None, typer.Option(metavar="ADDRESS", help="Run on a Dask
 
 
 @contextmanager
-def execution_options(jobs: int | None, dask: str | None, revise: bool) -> Iterator[dict[str, Any]]:
+def execution_options(jobs: int | None, dask: str | None, *, revise: bool) -> Iterator[dict[str, Any]]:
     """Yield the options of `optimise` that say where and how the trials run; signals end the run like Ctrl-C."""
     if revise and dask is not None:
         raise ArgumentError(

@@ -28,12 +28,13 @@ def summary(result: Result) -> str:
     counts = {state: sum(trial.state == state for trial in result.trials) for state in others}
     counts["infeasible"] = sum(trial.feasible is False for trial in result.trials)
     remarks = ", ".join(f"{count} {state}" for state, count in counts.items() if count)
-    lines = [SENTENCES[result.status]]
+    lines, noisy = [SENTENCES[result.status]], certificate.best_reading is not None
     if result.best is None:
         lines += [f"best value  none: no run satisfied {' and '.join(certificate.limits)}"]
     else:
         assert result.best.value is not None, "the best run is complete"
-        lines += [f"best value  {number_text(result.best.value)}", "best settings"]
+        what = "best reading" if noisy else "best value"
+        lines += [f"{what:<11} {number_text(result.best.value)}", "best settings"]
         lines += [f"  {name:<12} {value:.8g}" for name, value in result.best.controls.items()]
     lines += recommended_lines(certificate)
     lines += [f"runs        {len(result.trials)}" + (f" ({remarks})" if remarks else "")]
@@ -41,18 +42,21 @@ def summary(result: Result) -> str:
     if shown is not None:
         lines += [f"gap         {shown.gap} ({result.gap_kind})"]
     lines += ["", str(certificate)]
-    if result.recommendation is not None:
+    if result.recommendation is not None and (shown is None or not noisy):
         lines += ["", result.recommendation.summary]
     return "\n".join(lines)
 
 
 def recommended_lines(certificate: Certificate) -> list[str]:
-    """Return the setting that is proven to be better than the best run, with all digits; empty if there is none."""
+    """Return the recommended setting of a certificate, with all digits; empty if there is none."""
     found, shown = certificate.recommended, certificate.shown
     if found is None or shown is None:
         return []
     least = "at least" if certificate.maximised else "at most"
-    return [f"recommended (proven to satisfy the limits and to give {least} {shown.best})", settings(found.controls)]
+    why = f"proven to satisfy the limits and to give {least} {shown.best}"
+    if found.estimate is not None:
+        why = f"the run with the best mean, {number_text(found.estimate)}; estimated to give {least} {shown.best}"
+    return [f"recommended ({why})", settings(found.controls)]
 
 
 def certificate_json(certificate: Certificate) -> dict[str, Any]:

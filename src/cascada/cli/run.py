@@ -82,7 +82,7 @@ def run(
     if serve and storage is None:
         raise ArgumentError("--serve needs a store, and got none; give --storage URL, as in sqlite:///alloy.db.")
     first = None if start is None else controls_from(start)
-    with execution_options(jobs, dask, revise) as execution, ExitStack() as stack:
+    with execution_options(jobs, dask, revise=revise) as execution, ExitStack() as stack:
         options = execution | {"budget": budget, "progress": not json_output}
         if storage is None:
             if study is not None:

@@ -112,8 +112,9 @@ def _text(study: "Reader", content: Mapping[str, Any], certificate: "Certificate
     lines += [f"limits      {', '.join(certificate.limits)}"] if certificate.limits else []
     best, shown = content["best"], certificate.shown
     if best is not None:
+        what = "best value" if certificate.best_reading is None else "best reading"
         lines += [
-            f"best value  {best['value']!r} (trial {best['number']})",
+            f"{what:<11} {best['value']!r} (trial {best['number']})",
             "best settings",
             settings(best["controls"]),
         ]

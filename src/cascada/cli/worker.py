@@ -57,6 +57,6 @@ def worker(
         any_sense=True,
         planned=budget or _BUDGET,
     )
-    with execution_options(jobs, dask, revise) as options:
+    with execution_options(jobs, dask, revise=revise) as options:
         budget = budget or found.horizon or _BUDGET
         print_result(found.optimise(process, budget=budget, progress=not json_output, **options), study, json_output)

@@ -139,6 +139,16 @@ class Belief(BeliefBase[Prediction]):
         outputs = self.posterior.outputs
         return Boxes(outputs - self.output_error, outputs + self.output_error)
 
+    @property
+    def anchors(self) -> tuple[Array, Boxes]:
+        """Inputs (a, d), and boxes that contain f there: the data."""
+        return self.posterior.inputs, self.observed
+
+    @property
+    def fits(self) -> "tuple[Belief, ...]":
+        """The fits whose bounds hold together; a belief of exact data is its only one."""
+        return (self,)
+
     @cached_property
     def evidence(self) -> tuple[Evidence, ...]:
         """Evidence of the data against B and L; empty if they are consistent with both."""

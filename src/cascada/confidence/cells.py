@@ -10,6 +10,9 @@ smallest of three slacks:
 R(r) is the kernel's first-order remainder: ≤ ½·M₂·r², and defined for every kernel with a derivative. With h = 0 this
 is the pointwise confidence bound. 2 and 3 hold with ∇μ(c)·(z − c) in place of |∇μ(c)|ᵀh as well; `enclose` uses this if
 it knows how z depends on the coordinates of a cell.
+
+A belief from readings with errors has several fits. The bounds of values and slopes at c are then the intersections of
+those of all fits (`jet_bounds`), with slacks 1 and 3; slack 2 belongs to the mean of a single fit.
 """
 
 from dataclasses import dataclass
@@ -21,6 +24,7 @@ import numpy as np
 from cascada.arrays import UNIT_ROUNDOFF, Array, IntArray
 from cascada.confidence.affine import Affine
 from cascada.confidence.envelope import anchor_bounds
+from cascada.confidence.jet_bounds import jet_bounds
 from cascada.confidence.regions import Boxes
 from cascada.errors import ArgumentError
 from cascada.gp.posterior import Jet
@@ -73,7 +77,7 @@ def enclose(
         bounds = Boxes(lower[:n], upper[:n])
     if inputs is None:
         return bounds, None
-    if about.jet is None:
+    if about.slope is None:
         return bounds, Affine.of_boxes(bounds, inputs.slope.shape[2])
     affine = about.affine(inputs)
     return bounds.intersect(affine.hull()), affine
@@ -86,15 +90,16 @@ class _AroundCentres:
     bounds: Boxes
     centre: Array  # (n, d)
     half: Array  # (n, d)
-    jet: Jet | None  # None for kernels without a derivative, and for cells that are points
+    mean: Array  # μ, (n, p)
+    slope: Array | None  # ∇μ, (n, p, d); None for kernels without a derivative, and for cells that are points
     width: Array  # ρσ, (n, p)
     remainder: Array  # slacks 2 and 3 without ∇μ, (n, p)
 
     def affine(self, inputs: Affine) -> Affine:
         """The outputs over the first cells, whose points are `inputs`, as affine forms of the same coordinates."""
-        assert self.jet is not None, "asked only where slopes are known"
+        assert self.slope is not None, "asked only where slopes are known"
         n, d = inputs.centre.shape
-        slope, mean = self.jet.derivative_mean[:n], self.jet.mean[:n]
+        slope, mean = self.slope[:n], self.mean[:n]
         shift, steepness = inputs.centre - self.centre[:n], _sum_rounding(d)
         # |∇μ| times the errors of the inputs, and times all that it is multiplied with, in one product.
         factors = np.stack([inputs.error, np.abs(shift) + self.half[:n]], axis=2)
@@ -113,7 +118,10 @@ def _around_centres(belief: "Belief", cells: Boxes) -> _AroundCentres:
     r = kernel.scaled_norm(half)
     distance, remainder = kernel.distance_and_remainder(r)
     # Slopes matter only for cells of positive width.
-    jet = posterior.jet(centre) if kernel.curvature is not None and half.any() else None
+    sloped = kernel.curvature is not None and bool(half.any())
+    if len(belief.fits) > 1:
+        return _from_fits(belief, centre, half, sloped, distance, remainder)
+    jet = posterior.jet(centre) if sloped else None
     known = posterior.predict(centre) if jet is None else jet
     width = belief.radius * belief.sd_above(known.sd)[:, None] + belief.mean_error
     # For any kernel: the bound at c with the modulus; the data as anchors; |f(z)| ≤ B·s.
@@ -129,9 +137,29 @@ def _around_centres(belief: "Belief", cells: Boxes) -> _AroundCentres:
     rows = _anchored(belief, r, known.sd)
     if rows is None or len(rows):
         some = slice(None) if rows is None else rows
-        anchors = anchor_bounds(belief, posterior.inputs, belief.observed, centre[some], half[some])
+        anchors = anchor_bounds(belief, *belief.anchors, centre[some], half[some])
         lower[some], upper[some] = np.maximum(lower[some], anchors.lower), np.minimum(upper[some], anchors.upper)
-    return _AroundCentres(Boxes(lower, upper), centre, half, jet, width, rest)
+    slope = None if jet is None else jet.derivative_mean
+    return _AroundCentres(Boxes(lower, upper), centre, half, known.mean, slope, width, rest)
+
+
+def _from_fits(
+    belief: "Belief", centre: Array, half: Array, sloped: bool, distance: Array, remainder: Array | None
+) -> _AroundCentres:
+    """The same from the intersected bounds of several fits, (n, d) cells with d_k(r) and R(r), (n,)."""
+    jet = jet_bounds(belief.fits, centre, sloped)
+    rest = jet.width
+    about = Boxes.around(jet.mean, jet.width + belief.modulus_at(half, distance)).widened()
+    if jet.slope is not None and jet.slope_width is not None:
+        assert remainder is not None, "the kernel has a derivative"
+        rounding = _sum_rounding(half.shape[1])
+        rest = np.einsum("npd,nd->np", jet.slope_width, half) + belief.norm_bound * remainder[:, None]
+        slack = np.einsum("npd,nd->np", np.abs(jet.slope), half) + rest
+        about = about.intersect(Boxes.around(jet.mean, (jet.width + slack) * rounding).widened())
+    about = about.intersect(anchor_bounds(belief, *belief.anchors, centre, half))
+    limit = np.tile(belief.largest_values * (1 + 8 * UNIT_ROUNDOFF), (len(centre), 1))
+    about = about.intersect(Boxes(-limit, limit))
+    return _AroundCentres(about, centre, half, jet.mean, jet.slope, jet.width, rest)
 
 
 def _anchored(belief: "Belief", r: Array, sd: Array) -> IntArray | None:

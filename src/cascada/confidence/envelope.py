@@ -23,8 +23,7 @@ def envelope(belief: "Belief", Z: ArrayLike, anchors: ArrayLike | None = None) -
     """Lower and upper bounds of every output at the rows of Z, boxes in ℝ^p."""
     points = as_points(Z, "Z", belief.posterior.dimension)
     own = belief.bounds(points)  # z' = z
-    values = belief.observed  # exact, where σ would be up to sqrt(λ)
-    places = belief.posterior.inputs
+    places, values = belief.anchors  # exact, where σ would be up to sqrt(λ)
     if anchors is not None:
         further = as_points(anchors, "anchors", belief.posterior.dimension)
         extra = belief.bounds(further)

@@ -43,13 +43,13 @@ class Evidence:
         more = rounded_down(self.smallest, 6)
         others = f", and all {noun}s together only with more than {more}" if float(more) > float(needed) else ""
         return (
-            f"The {self.assumption}{of_output} is given as {given}, but {_listed(noun, numbers)} possible only with "
+            f"The {self.assumption}{of_output} is given as {given}, but {listed(noun, numbers)} possible only with "
             f"more than {needed}{others}. Raise it well above that, as other runs may need more, or check those "
             f"{noun}s.{self.hint}"
         )
 
 
-def _listed(noun: str, numbers: Sequence[int]) -> str:
+def listed(noun: str, numbers: Sequence[int]) -> str:
     """A subject: "trial 3 is", "trials 3 and 7 are", "trials 0 to 5 are", "6 of the trials 0 to 9 are"."""
     first, last = numbers[0], numbers[-1]
     if len(numbers) == 1:

@@ -114,15 +114,8 @@ class BoTorchPeer:
 
     def ask(self) -> Array:
         torch = self._torch
-        acquisition, models = import_module("botorch.acquisition"), import_module("botorch.models")
-        points = torch.tensor(self._points, dtype=torch.float64)  # (n, d)
-        values = torch.tensor(self._values, dtype=torch.float64)  # (n, 1)
-        standardize = import_module("botorch.models.transforms").Standardize(m=1)
-        model = models.SingleTaskGP(points, values, outcome_transform=standardize)
-        likelihood = import_module("gpytorch.mlls").ExactMarginalLogLikelihood(model.likelihood, model)
-        import_module("botorch.fit").fit_gpytorch_mll(likelihood)
         sampler = import_module("botorch.sampling").SobolQMCNormalSampler(torch.Size([512]), seed=self._seed)
-        score = acquisition.qLogExpectedImprovement(model, best_f=max(self._values)[0], sampler=sampler)
+        score = self._score(self._model(), sampler)
         bounds = torch.tensor([[0.0] * self._domain.dimension, [1.0] * self._domain.dimension], dtype=torch.float64)
         optimize = import_module("botorch.optim").optimize_acqf
         found, _ = optimize(score, bounds=bounds, q=1, num_restarts=10, raw_samples=512)
@@ -131,6 +124,22 @@ class BoTorchPeer:
     def tell(self, point: Array, value: float) -> None:
         self._points.append(to_unit(self._domain, point).tolist())
         self._values.append([value])
+
+    def _model(self) -> Any:
+        """The model fitted to all runs."""
+        torch, models = self._torch, import_module("botorch.models")
+        points = torch.tensor(self._points, dtype=torch.float64)  # (n, d)
+        values = torch.tensor(self._values, dtype=torch.float64)  # (n, 1)
+        standardize = import_module("botorch.models.transforms").Standardize(m=1)
+        model = models.SingleTaskGP(points, values, outcome_transform=standardize)
+        likelihood = import_module("gpytorch.mlls").ExactMarginalLogLikelihood(model.likelihood, model)
+        import_module("botorch.fit").fit_gpytorch_mll(likelihood)
+        return model
+
+    def _score(self, model: Any, sampler: Any) -> Any:
+        """The acquisition function, which is maximised."""
+        module = import_module("botorch.acquisition")
+        return module.qLogExpectedImprovement(model, best_f=max(self._values)[0], sampler=sampler)
 
 
 def to_unit(domain: Domain, point: Array) -> Array:

@@ -1,7 +1,8 @@
 """The posterior of independent outputs that share a kernel, inputs and hence one Cholesky factor.
 
 Letters: X (t, d) inputs, Y (t, p) outputs, L the lower Cholesky factor of K_t + λs²I, W = L⁻¹Y (t, p),
-V = L⁻¹k_t(z) (t, n), Z (n, d) queries. λ is relative to the kernel's variance s².
+V = L⁻¹k_t(z) (t, n), Z (n, d) queries. λ is relative to the kernel's variance s². It is the jitter if data are exact.
+If outputs have errors, every row has its own λ (`Posterior.weighted`).
 """
 
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ from cascada.arrays import Array, IntArray, as_outputs, as_points
 from cascada.errors import ArgumentError
 from cascada.gp.factor import Factor, extend_solution
 from cascada.gp.history import new_rows
-from cascada.gp.rounding import SMALLEST_JITTER, as_jitter, inflation, jitters
+from cascada.gp.rounding import SMALLEST_JITTER, as_jitter, inflation, jitters, smallest_noise
 from cascada.kernels.stationary import Stationary
 
 # Queries are processed in blocks whose t×n matrices have about this many entries (8 MB, which fits into a cache).
@@ -62,8 +63,9 @@ class Posterior:
     """
 
     kernel: Stationary
-    jitter: float
-    inputs: Array  # X without repeats
+    jitter: float  # the smallest λ
+    noise: Array  # λ of every row, (t,)
+    inputs: Array  # X, without repeats if data are exact
     outputs: Array  # Y
     rows: IntArray  # the position of each kept observation among all received ones
     received: int  # number of observations received, repeats included
@@ -85,6 +87,7 @@ class Posterior:
         return cls(
             kernel=kernel,
             jitter=as_jitter(jitter),
+            noise=np.empty(0),
             inputs=np.empty((0, dimension)),
             outputs=np.empty((0, outputs)),
             rows=np.empty(0, dtype=np.int64),
@@ -101,6 +104,37 @@ class Posterior:
         outputs = as_outputs(Y, "Y", len(inputs))
         return cls.empty(kernel, inputs.shape[1], outputs.shape[1], jitter).append(inputs, outputs)
 
+    @classmethod
+    def weighted(cls, kernel: Stationary, X: ArrayLike, Y: ArrayLike, noise: ArrayLike) -> "Posterior":
+        """The posterior given inputs X (t, d) and outputs Y (t, p) with errors, with λ = noise (t,) for every row.
+
+        Inputs may repeat. A λ that is too small for the number of rows is raised; how large it should be follows from
+        the errors (`confidence.errors`).
+        """
+        inputs = as_points(X, "X")
+        outputs = as_outputs(Y, "Y", len(inputs))
+        kernel.lengthscales(inputs.shape[1])
+        t = len(inputs)
+        lam = np.asarray(noise, dtype=np.float64)
+        if lam.shape != (t,) or not np.all(np.isfinite(lam)) or not np.all(lam > 0):
+            raise ArgumentError(f"noise must be one finite number above 0 for each of the {t} rows; got {noise!r}.")
+        lam = np.maximum(lam, smallest_noise(t, kernel.rounding))
+        gram = kernel(inputs, inputs)
+        gram[np.diag_indices(t)] += kernel.variance * lam
+        factor = Factor.empty().extended(np.empty((t, 0)), gram)
+        return cls(
+            kernel=kernel,
+            jitter=float(lam.min(initial=1.0)),
+            noise=lam,
+            inputs=inputs,
+            outputs=outputs,
+            rows=np.arange(t, dtype=np.int64),
+            received=t,
+            rounded_inputs=True,
+            _factor=factor,
+            whitened=extend_solution(factor.array, np.empty((0, outputs.shape[1])), outputs),
+        )
+
     def append(self, X: ArrayLike, Y: ArrayLike, *, each: bool = False) -> "Posterior":
         """The posterior with more rows, in O(t²) per row; exact repeats are dropped.
 
@@ -116,7 +150,8 @@ class Posterior:
         t, b = self.count, len(fresh)
 
         inputs, factor, whitened = np.concatenate([self.inputs, added]), self._factor, self.whitened
-        noise = self.kernel.variance * jitters(t, t + b, self.jitter, self.kernel.rounding)
+        lam = jitters(t, t + b, self.jitter, self.kernel.rounding)
+        noise = self.kernel.variance * lam
         for i in range(t, t + b, 1 if each else max(b, 1)):
             block = slice(i, i + 1 if each else t + b)
             cross, corner = self.kernel(inputs[block], inputs[:i]), self.kernel(inputs[block], inputs[block])
@@ -126,6 +161,7 @@ class Posterior:
         return Posterior(
             kernel=self.kernel,
             jitter=self.jitter,
+            noise=np.concatenate([self.noise, lam]),
             inputs=inputs,
             outputs=np.concatenate([self.outputs, values]),
             rows=rows,
@@ -166,14 +202,13 @@ class Posterior:
     def mean_norm(self) -> Array:
         """‖μ_t‖_k for every output, shape (p,): ‖w‖² − λs²‖(K_t + λI)⁻¹y‖²."""
         weights = self._weights
-        lam = self.kernel.variance * jitters(0, self.count, self.jitter, self.kernel.rounding)
-        noise = np.einsum("t,tp,tp->p", lam, weights, weights)
+        noise = np.einsum("t,tp,tp->p", self.kernel.variance * self.noise, weights, weights)
         return np.sqrt(np.maximum(self.spent - noise, 0.0))
 
     @property
     def inflation(self) -> float:
         """ε of `gp.rounding`: an sd may be s·ε too small, and the error of a mean may be ‖w‖·s·ε."""
-        return inflation(self.count, self.jitter, self.kernel.rounding)
+        return inflation(self.count, min(self.jitter, 1.0), self.kernel.rounding)
 
     # ---- predictions
 

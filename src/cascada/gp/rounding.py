@@ -8,6 +8,12 @@ for every bounded linear functional l, with μ and sd computed from K + Λ. A co
 factor of K + Λ with Λ = λI + E, |E_ij| ≤ (t + c)·u·s², where c counts the roundings in a kernel value. So rounding in
 the factor acts like jitter and is harmless as long as the jitter exceeds it, which `jitters` ensures.
 
+With errors, y = f(X) + e, E = eᵀΛ⁻¹e is added to B². The computed factor is that of Λ + E_r, |(E_r)_ij| at most
+(t + c)·u·sqrt((s² + λ_i)(s² + λ_j)), so eᵀ(Λ + E_r)⁻¹e ≤ E/(1 − θ) with θ = `error_rounding`, the norm of
+Λ^{−1/2}E_rΛ^{−1/2}. There the rows have different λ_i; what is said of λ holds for the smallest of them, or for 1 if
+that is larger: the entry i of a right-hand side has an error of at most (2t + c)·u·s·sqrt(s² + λ_i), and counts with
+its square over λ_i.
+
 The other source is the right-hand side. A computed triangular solve is the exact solution for a right-hand side with an
 error of at most (2t + c)·u·s² in each entry (backward stability; ‖row of L‖·‖v‖ ≤ s²). The smallest eigenvalue of K + Λ
 is at least λs²/2, so this changes the sd by at most s·ε and the mean by at most ‖w‖·s·ε, with ε = `inflation`. The
@@ -56,6 +62,19 @@ def jitters(start: int, stop: int, jitter: float, kernel_rounding: float) -> Arr
 def inflation(t: int, jitter: float, kernel_rounding: float) -> float:
     """ε: the largest deficit of a computed sd in units of s, and the largest error of a mean in units of s·‖w‖."""
     return float(2.0 * np.sqrt(t) * (2.0 * t + kernel_rounding) * UNIT_ROUNDOFF / np.sqrt(jitter))
+
+
+def smallest_noise(t: int, kernel_rounding: float) -> float:
+    """The smallest λ_i, relative to s², that a row of a posterior with t rows may have: the jitter of the last row."""
+    return max(SMALLEST_JITTER, float(4.0 * t * (t + kernel_rounding) * UNIT_ROUNDOFF))
+
+
+def error_rounding(t: int, noise: float, kernel_rounding: float) -> float:
+    """θ: how far rounding in the factor can raise eᵀΛ⁻¹e of t errors, relatively; `noise` is the smallest λ_i.
+
+    At most 0.51 for noise that `smallest_noise` allows; the factor 2 is for the rounding of solves with the factor.
+    """
+    return float(2.0 * t * (t + kernel_rounding) * UNIT_ROUNDOFF * (1.0 + 1.0 / noise))
 
 
 def variance_rounding(t: int) -> float:

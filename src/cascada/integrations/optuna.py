@@ -135,7 +135,9 @@ class CascadaSampler(BaseSampler):
         with self._lock:
             snapshot = self._replay.snapshot(network, study.get_trials(deepcopy=False))
         certificate = snapshot.study.certificate(tolerance=tolerance, cells=cells, seconds=seconds)
-        return replace(certificate, evidence=tuple(map(snapshot.translated, certificate.evidence)))
+        words = (certificate.evidence, certificate.assumptions)
+        evidence, assumptions = (tuple(map(snapshot.translated, texts)) for texts in words)
+        return replace(certificate, evidence=evidence, assumptions=assumptions)
 
     # ---- what Optuna calls
 

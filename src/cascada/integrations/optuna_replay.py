@@ -15,6 +15,7 @@ from cascada.errors import ContradictionError
 from cascada.integrations.optuna_runs import Run, read
 from cascada.network import Network
 from cascada.study import Study
+from cascada.study.silent import SilentStudy
 
 if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
@@ -60,14 +61,19 @@ class Replay:
         # the same trials: it gets the first point. If trials after it have points already, it is dead and is ignored.
         latest = max(numbers, default=-1)
         choosing = [t for t in others if t.state.name == "RUNNING" and t.number not in numbers]
-        return Snapshot(study, numbers, sum(asking is not None and latest < t.number < asking for t in choosing))
+        first = sum(asking is not None and latest < t.number < asking for t in choosing)
+        snapshot = Snapshot(study, numbers, first)
+        if study.state.scatter is not None:
+            self.warn(snapshot.translated(study.state.scatter.reason))
+        return snapshot
 
     def _replayed(self, network: Network, runs: list[Run]) -> Study:
         """Return the study with these runs: the cached one with new runs added, if it contains the first of them."""
         kept = self._study is not None and self._study.network.sign == network.sign
         if not kept or runs[: len(self._learned)] != self._learned:
             self._study, self._learned = None, []
-        study = Study(network, **self._options, replayable=True) if self._study is None else self._study
+        # Its warnings would have its own trial numbers; `snapshot` issues them with Optuna's.
+        study = SilentStudy(network, **self._options, replayable=True) if self._study is None else self._study
         self._study = None  # incomplete if the loop is interrupted
         for run in runs[len(self._learned) :]:
             _add(study, run)

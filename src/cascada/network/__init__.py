@@ -11,6 +11,7 @@ from cascada.network.enclosure import (
     tabulated,
 )
 from cascada.network.enlargement import enlarged
+from cascada.network.error import Bounded
 from cascada.network.mean import StagePrediction, composite_mean, hallucinated, predict
 from cascada.network.network import Network, Node, chain, feed_forward, multi_output_chain
 from cascada.network.outputs import Outputs, StageError
@@ -19,6 +20,7 @@ from cascada.network.stage import Stage
 
 __all__ = [
     "Beliefs",
+    "Bounded",
     "Enclosure",
     "Form",
     "Network",

@@ -74,7 +74,11 @@ class Beliefs:
         """The same beliefs with the range of every stage's inputs, from one box (1, V) that contains every value."""
         spans = [Boxes(values.lower[:, list(s.node.inputs)], values.upper[:, list(s.node.inputs)]) for s in self.stages]
         stages = [replace(stage, span=span) for stage, span in zip(self.stages, spans, strict=True)]
-        return Beliefs(self.network, tuple(stages))
+        return replace(self, stages=tuple(stages))
+
+    def from_runs(self, cells: Boxes) -> Boxes | None:  # noqa: ARG002
+        """Bounds (n, V) of all values over cells (n, d) from whole runs; None: stages learn all that exact runs say."""
+        return None
 
     def append(self, values: Array, *, each: bool = False) -> "Beliefs":
         """The beliefs after more runs: rows (n, V) of `run_values`, NaN where nothing was observed.

@@ -57,8 +57,14 @@ class Enclosure:
 def enclose_network(beliefs: Beliefs, cells: Boxes, form: Form = "union") -> Enclosure:
     """The enclosure of every value over every cell of controls (coordinates, (n, d))."""
     enclosure = Enclosure(cells, Affine.of_cells(cells) if form == "union" else None)
+    near = beliefs.from_runs(cells) if form == "union" else None
     for stage in beliefs.stages:
-        enclosure = enclosure.joined(*enclose_stage(stage, *enclosure.columns(stage.node.inputs)))
+        boxes, affine = enclose_stage(stage, *enclosure.columns(stage.node.inputs))
+        if near is not None:
+            columns = list(stage.node.columns)
+            boxes = boxes.intersect(Boxes(near.lower[:, columns], near.upper[:, columns]))
+            _check_possible(stage, boxes)
+        enclosure = enclosure.joined(boxes, affine)
     return enclosure
 
 
@@ -76,21 +82,37 @@ def enclose_stage(stage: StageBelief, cells: Boxes, inputs: Affine | None) -> tu
     Raises `RefutedError` if the data leave no possible value.
     """
     boxes, affine = possible_values(stage, cells, inputs)
-    if (boxes.lower > boxes.upper).any():
-        raise nothing_possible(stage)
+    _check_possible(stage, boxes)
     return boxes, affine
 
 
 def possible_values(stage: StageBelief, cells: Boxes, inputs: Affine | None) -> tuple[Boxes, Affine | None]:
     """The same, with empty boxes where the data, the assumptions and the inputs leave no possible value."""
-    if stage.node.stage.known:
-        boxes, affine = _known(stage, cells, inputs)
-    else:
-        modelled = _modelled(stage, cells, inputs)
-        if modelled is None or stage.node.stage.passes:
-            modelled = _with_passed(stage, cells, inputs, modelled)
-        boxes, affine = modelled
+    boxes, affine = _all_outputs(stage, cells, inputs)
     return within_ranges(stage, boxes), affine
+
+
+def enclose_any_inputs(stage: StageBelief, cells: Boxes, inputs: Affine | None) -> tuple[Boxes, Affine | None]:
+    """Like `enclose_stage`, also for inputs that no setting reaches: ranges say nothing there."""
+    boxes, affine = _all_outputs(stage, cells, inputs)
+    _check_possible(stage, boxes)
+    return boxes, affine
+
+
+def _all_outputs(stage: StageBelief, cells: Boxes, inputs: Affine | None) -> tuple[Boxes, Affine | None]:
+    """All outputs of a stage over boxes of its inputs, whatever their ranges."""
+    if stage.node.stage.known:
+        return _known(stage, cells, inputs)
+    modelled = _modelled(stage, cells, inputs)
+    if modelled is None or stage.node.stage.passes:
+        modelled = _with_passed(stage, cells, inputs, modelled)
+    return modelled
+
+
+def _check_possible(stage: StageBelief, boxes: Boxes) -> None:
+    """Raise `RefutedError` if the bounds of a stage are empty somewhere."""
+    if (boxes.lower > boxes.upper).any():
+        raise nothing_possible(stage)
 
 
 def within_ranges(stage: StageBelief, boxes: Boxes) -> Boxes:
@@ -108,15 +130,15 @@ def within_ranges(stage: StageBelief, boxes: Boxes) -> Boxes:
 def nothing_possible(stage: StageBelief) -> RefutedError:
     """The error for a stage whose data and assumptions leave no possible value."""
     declared = stage.node.stage
+    small = "its norm_bound or lipschitz" if declared.error is None else "its norm_bound, lipschitz or error"
     if stage.node.ranges is None:
         return RefutedError(
-            f"stage {declared.name!r}: its data leave no possible value at some inputs, so its norm_bound or "
-            f"lipschitz is too small."
+            f"stage {declared.name!r}: its data leave no possible value at some inputs, so {small} is too small."
         )
     ranges = ", ".join(in_words(output, interval) for output, interval in declared.ranges.items())
     return RefutedError(
         f"stage {declared.name!r}: its assumptions and data leave no possible value at some inputs, so its range "
-        f"({ranges}) or its offset is wrong, or its norm_bound or lipschitz is too small."
+        f"({ranges}) or its offset is wrong, or {small} is too small."
     )
 
 

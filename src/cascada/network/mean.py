@@ -75,8 +75,11 @@ def _imagined(stage: StageBelief, values: Array) -> StageBelief:
     """A stage's belief after an imagined row of values (1, V)."""
     if stage.belief is None:
         return stage
-    # At an input that was observed already, the mean differs from the output by the jitter: a contradiction.
-    if np.any((stage.belief.posterior.inputs == values[:, list(stage.node.inputs)]).all(axis=1)):
+    # At an input that was observed already, the mean differs from the output by the jitter: a contradiction. With
+    # noise, another observation there tells more.
+    if not stage.node.stage.noisy and np.any(
+        (stage.belief.posterior.inputs == values[:, list(stage.node.inputs)]).all(axis=1)
+    ):
         return stage
     after = stage.append(values)
     assert after.belief is not None, "the stage had a belief"

@@ -132,6 +132,16 @@ class Network:
         """Whether the kernel or the norm of some stage has to be estimated from data."""
         return any(stage.estimated for stage in self.stages)
 
+    @property
+    def read_with_errors(self) -> bool:
+        """Whether readings of some stage may differ from its values."""
+        return any(stage.error is not None for stage in self.stages)
+
+    @property
+    def noisy(self) -> bool:
+        """Whether the noise of some stage is estimated."""
+        return any(stage.noisy for stage in self.stages)
+
     @cached_property
     def width(self) -> int:
         """The number of columns: controls and all outputs."""

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from cascada.confidence import BallBelief, Belief, Boxes
+from cascada.confidence.bounded_belief import Assumption, BoundedBelief
 from cascada.errors import ArgumentError
 from cascada.gp import BlockPosterior, OperatorPosterior, Posterior, SeparablePosterior
 from cascada.gp.rounding import SMALLEST_JITTER
@@ -12,6 +13,7 @@ from cascada.kernels import OperatorKernel, Separable, Stationary
 from cascada.network.beliefs import Beliefs, StageBelief, logarithmic_inputs, stretch
 from cascada.network.enclosure import enclose_network
 from cascada.network.network import Network, Node
+from cascada.network.read_beliefs import ReadBeliefs
 
 # A range of this many lengthscales is certainly a mistake, and its square times a variance is still a finite float.
 _WIDEST = 1e50
@@ -19,8 +21,13 @@ _WIDEST = 1e50
 
 def prior_beliefs(network: Network, jitter: float = SMALLEST_JITTER, tight: bool = True) -> Beliefs:
     """The beliefs before the first run; raises `ArgumentError` if ranges are too wide for float64."""
-    stages = [StageBelief(node, stage_prior(node, jitter, tight)) for node in network.nodes]
-    beliefs = Beliefs(network, tuple(stages))
+    if network.read_with_errors:
+        beliefs: Beliefs = ReadBeliefs.prior(
+            network, tuple(StageBelief(node, read_prior(node)) for node in network.nodes)
+        )
+    else:
+        stages = [StageBelief(node, stage_prior(node, jitter, tight)) for node in network.nodes]
+        beliefs = Beliefs(network, tuple(stages))
     whole = Boxes(network.domain.lower[None], network.domain.upper[None])
     with np.errstate(over="ignore", invalid="ignore"):  # `_check_span` reports ranges that are too wide
         spanned = beliefs.spanned(enclose_network(beliefs, whole, form="hull").boxes)
@@ -54,25 +61,47 @@ def stage_prior(node: Node, jitter: float, tight: bool = True) -> Belief | BallB
 
     Raises `ArgumentError` if its kernel or norm bound has to be estimated.
     """
-    stage = node.stage
-    if not stage.modelled:
+    if not node.stage.modelled:
         return None
-    if stage.estimated:
-        raise ArgumentError(
-            f"stage {stage.name!r} has no kernel or no norm_bound: give both. Only a study or maximise estimates them."
-        )
-    lipschitz: Any = None if stage.lipschitz is None else stage.lipschitz * stretch(node)
-    bound: Any = stage.norm_bound
+    bound, lipschitz = _constants(node)
     posterior = empty_posterior(node, jitter)
     if isinstance(posterior, Posterior):
         return Belief(posterior, bound, lipschitz, tight)
     return BallBelief(posterior, float(bound), None if lipschitz is None else float(lipschitz), tight)
 
 
+def read_prior(node: Node) -> BoundedBelief | None:
+    """The belief about a stage of a network that is read with errors; see `stage_prior`."""
+    if not node.stage.modelled:
+        return None
+    bound, lipschitz = _constants(node)
+    posterior = empty_posterior(node, SMALLEST_JITTER)
+    if isinstance(posterior, Posterior):
+        return BoundedBelief(Assumption(posterior.kernel, bound, lipschitz, posterior.dimension))
+    if isinstance(posterior, SeparablePosterior):
+        return BoundedBelief(
+            Assumption.of_joint(posterior, float(bound), None if lipschitz is None else float(lipschitz))
+        )
+    raise ArgumentError(
+        f"stage {node.stage.name!r} has the kernel {node.stage.kernel!r}, and some stage has error=: they are not "
+        f"supported together. Use Separable(...) or a kernel with one norm per output."
+    )
+
+
+def _constants(node: Node) -> tuple[Any, Any]:
+    """B and L of a stage; `ArgumentError` if its kernel or norm bound has to be estimated."""
+    stage = node.stage
+    if stage.estimated:
+        raise ArgumentError(
+            f"stage {stage.name!r} has no kernel or no norm_bound: give both. Only a study or maximise estimates them."
+        )
+    return stage.norm_bound, None if stage.lipschitz is None else stage.lipschitz * stretch(node)
+
+
 def empty_posterior(node: Node, jitter: float) -> Posterior | OperatorPosterior:
     """The posterior of a stage's modelled outputs before any data, of the kind that its kernel needs."""
     kernel, d, p = node.stage.kernel, len(node.inputs), len(node.stage.modelled)
-    rounded = bool(logarithmic_inputs(node))
+    rounded = bool(logarithmic_inputs(node)) or node.stage.noisy  # the same input may have several outputs
     if isinstance(kernel, Stationary):
         return Posterior.empty(kernel, d, p, jitter, rounded)
     if isinstance(kernel, Separable):

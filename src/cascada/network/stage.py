@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from cascada.arrays import LARGEST_SCALE, MOST_SDS, SMALLEST_SCALE, Array, check_scale
 from cascada.errors import ArgumentError
 from cascada.kernels import OperatorKernel, Separable, Stationary
+from cascada.network.error import ESTIMATE, Bounded, Forwards, as_error, is_estimate
 from cascada.network.limits import Interval, as_intervals, in_words
 from cascada.space import Control, Integer, Real
 
@@ -35,6 +36,10 @@ class Stage:
     * `ranges`: output → (low, high): what is physically possible, an assumption like B. Bounds are intersected with it.
     * `failure`: "infeasible" counts a run in which the stage fails as one that breaks a limit.
     * `function`: called with the inputs by name; may be passed to `maximise` instead.
+    * `error`: how far a reading may be from the value: `Bounded(0.01)`, or 0.01 for the same; one number, or one per
+      modelled output. "estimate" for stages without a kernel: the noise of every output is estimated with its kernel.
+      By default readings are exact.
+    * `forwards`: what the next stages are set to: the stage's true "value", or its "reading".
     * `timeout`: seconds after which a call of the function fails; `retries`: how often a failed call is repeated before
       the run fails.
     """
@@ -56,6 +61,9 @@ class Stage:
     limits: Mapping[str, Interval]
     ranges: Mapping[str, Interval]
     failure: Literal["fail", "infeasible"]
+    error: Bounded | None
+    noisy: bool  # error="estimate"
+    forwards: Forwards
 
     def __init__(
         self,
@@ -76,6 +84,8 @@ class Stage:
         limits: Mapping[str, tuple[float | None, float | None]] | None = None,
         ranges: Mapping[str, tuple[float | None, float | None]] | None = None,
         failure: Literal["fail", "infeasible"] = "fail",
+        error: Bounded | ArrayLike | Literal["estimate"] | None = None,
+        forwards: Forwards = "value",
     ) -> None:
         def fail(text: str) -> ArgumentError:
             return ArgumentError(f"stage {name!r}: {text}")
@@ -153,9 +163,23 @@ class Stage:
             raise fail(f"failure must be 'fail' or 'infeasible'; got {failure!r:.100}.")
         try:
             wanted, possible = as_intervals(limits, "limits", names), as_intervals(ranges, "ranges", names)
-        except ArgumentError as error:
-            raise fail(str(error)) from None
+        except ArgumentError as mistake:
+            raise fail(str(mistake)) from None
         _check_intervals(fail, wanted, possible, passes)
+        if forwards not in ("value", "reading"):
+            raise fail(f"forwards must be 'value' or 'reading'; got {forwards!r}.")
+        try:
+            errors, noisy = as_error(error, modelled), is_estimate(error)
+        except ArgumentError as found:
+            raise fail(str(found)) from None
+        if errors is not None and isinstance(kernel, OperatorKernel) and not isinstance(kernel, Separable):
+            raise fail(
+                f"error= is not supported with the kernel {kernel!r}; use Separable(...) or a kernel with one norm per "
+                f"output, or leave error= out."
+            )
+        if noisy:
+            given = {"kernel": kernel, "norm_bound": norm_bound, "lipschitz": lipschitz}
+            _check_noise(fail, modelled, [word for word, value in given.items() if value is not None])
         bounds, slopes = constants(norm_bound, "norm_bound"), constants(lipschitz, "lipschitz")
         check(np.abs(offsets).max(initial=SMALLEST_SCALE), "offset", 0.0, LARGEST_SCALE)
         if slopes is not None:
@@ -183,6 +207,9 @@ class Stage:
             "limits": wanted,
             "ranges": possible,
             "failure": failure,
+            "error": errors,
+            "noisy": noisy,
+            "forwards": forwards,
         }
         for field, value in values.items():
             object.__setattr__(self, field, value)
@@ -206,6 +233,8 @@ class Stage:
             "lipschitz": None if j is None or self.lipschitz is None else self.lipschitz[j : j + 1],
             "limits": {o: interval for o, interval in self.limits.items() if o == output},
             "ranges": {o: interval for o, interval in self.ranges.items() if o == output},
+            "error": None if j is None else as_error(self.error_bound[j], 1),
+            "noisy": self.noisy and j is not None,
         }
         for field, value in values.items():
             object.__setattr__(stage, field, value)
@@ -218,10 +247,22 @@ class Stage:
         object.__setattr__(stage, "offset", np.array([offset]))
         return stage
 
+    def with_noise(self) -> "Stage":
+        """The same stage with noise that is estimated."""
+        stage = copy(self)
+        object.__setattr__(stage, "noisy", True)
+        return stage
+
     @property
     def estimated(self) -> bool:
         """Whether its kernel or its norm bound has to be estimated from data."""
         return bool(self.modelled) and (self.kernel is None or self.norm_bound is None)
+
+    @property
+    def error_bound(self) -> Array:
+        """How far a reading may be from the value, for every modelled output, (p,); 0 for exact readings."""
+        modelled = len(self.modelled)
+        return np.zeros(modelled) if self.error is None else np.array(self.error.per_output(modelled))
 
     @property
     def modelled(self) -> tuple[str, ...]:
@@ -265,6 +306,20 @@ def _check_intervals(
                 f"limits: nothing in the range {in_words(output, (low, high))} satisfies "
                 f"{in_words(output, (least, most))}."
             )
+
+
+def _check_noise(fail: Callable[[str], ArgumentError], modelled: int, given: Sequence[str]) -> None:
+    """Raise `ArgumentError` if the noise of a stage cannot be estimated: nothing is modelled, or bounds are given."""
+    if not modelled:
+        raise fail(
+            f"error={ESTIMATE!r} is for modelled outputs, and this stage has none (its outputs are a formula's, or "
+            f"copies of its inputs). Leave it out."
+        )
+    if given:
+        raise fail(
+            f"error={ESTIMATE!r} estimates the noise together with the kernel, and nothing is proven then; got "
+            f"{given[0]}= as well. Leave it out, or give the error as a number."
+        )
 
 
 def _number(value: Any) -> bool:

@@ -12,6 +12,7 @@ from cascada.outwards import rounded_down, rounded_up
 from cascada.report.theme import BLUE, GREEN, GREY, ORANGE, escaped, figure, number, plotly_objects
 from cascada.store.trial import Trial
 from cascada.study.reader import Reader
+from cascada.study.silent import SilentStudy
 from cascada.study.study import Study
 
 # Number of points of the bound's curve. An estimated bound needs all kernels fitted again at every point.
@@ -35,7 +36,7 @@ class BoundHistory:
 
     def __init__(self, network: Network) -> None:
         self.found: list[BoundAfter] = []
-        self._replay: Study | None = Study(network, algorithm="random_search")
+        self._replay: Study | None = SilentStudy(network, algorithm="random_search")
         self._waiting: list[Trial] = []  # added since the last bound
 
     def add(self, trial: Trial, compute: bool) -> None:

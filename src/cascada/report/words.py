@@ -25,7 +25,9 @@ def summary(study: Reader, certificate: Certificate, contributions: dict[str, fl
     which = f"The best of {runs} complete runs{others}"
     if certificate.limits:
         which = f"Of {runs} complete runs{others}, the best that satisfies {' and '.join(certificate.limits)}"
-    found = f"{which} gave {name} = {value}, at {settings}."
+    if study.noisy:
+        which = f"The best reading in {runs} complete runs{others}"
+    found = f"{which} {'was' if study.noisy else 'gave'} {name} = {value}, at {settings}."
     return [found, _gap(study, certificate), _next(study, certificate, contributions)]
 
 
@@ -69,8 +71,14 @@ def _gap(study: Reader, certificate: Certificate) -> str:
             f"{sure}. Recommended: {setting}. This setting was not run; it is proven to satisfy the limits and to "
             f"give {least} {shown.best}, which is within {shown.gap} of the best possible."
         )
+    run = "so the best run"
+    if certificate.best_reading is not None and certificate.recommended is not None:
+        controls = certificate.recommended.controls.items()
+        setting = ", ".join(f"{control} = {number(value)}" for control, value in controls)
+        least = "at least" if study.network.sign > 0 else "at most"
+        run = f"and the run with the best mean, at {setting}, gives {least} {shown.best}: it"
     return (
-        f"By estimate, no setting in {over} gives {word} than {shown.bound}, so the best run "
+        f"By estimate, no setting in {over} gives {word} than {shown.bound}, {run} "
         f"is within {shown.gap} of the best possible. This is not proven: kernels or norms were "
         f"estimated from the runs. Such gaps are wide at first; whether the best still improves says more."
     )

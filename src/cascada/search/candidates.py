@@ -72,7 +72,7 @@ def _from_prediction(stage: StageBelief, prediction: Prediction, cells: Boxes) -
     belief = stage.per_output
     assert belief is not None, "only stages with a belief are tracked"
     bounds = belief.bounds_of(prediction)
-    around = anchor_bounds(belief, belief.posterior.inputs, belief.observed, cells.lower, np.zeros_like(cells.lower))
+    around = anchor_bounds(belief, *belief.anchors, cells.lower, np.zeros_like(cells.lower))
     offset = stage.node.stage.offset
     bounds = bounds.intersect(around)
     return Boxes(bounds.lower + offset, bounds.upper + offset).widened()

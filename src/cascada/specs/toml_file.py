@@ -2,7 +2,7 @@
 
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from cascada.errors import ArgumentError
 from cascada.kernels import Additive, Matern, Radial, SquaredExponential, Stationary
@@ -12,6 +12,7 @@ from cascada.space import Control, Integer, Real
 from cascada.specs.toml_tables import (
     KERNELS,
     ControlTable,
+    ErrorTable,
     FileTable,
     IntervalTable,
     MaternTable,
@@ -60,6 +61,7 @@ def _stage(content: Any, path: str, folder: Path, problems: Problems) -> Stage |
             controls |= {} if control is None else {name: control}
     kernel = _kernel(inner["kernel"], f"{path}.kernel", problems) if isinstance(inner.get("kernel"), dict) else None
     limits, ranges = (_intervals(inner.get(key), f"{path}.{key}", problems) for key in ("limits", "ranges"))
+    error = None if table is None else _error(table.error, f"{path}.error", problems)
     if table is None or len(problems.found) > before:
         return None
     try:
@@ -79,10 +81,22 @@ def _stage(content: Any, path: str, folder: Path, problems: Problems) -> Stage |
             limits=limits,
             ranges=ranges,
             failure=table.failure,
+            error=error,
+            forwards=table.forwards,
         )
     except ArgumentError as error:
         problems.add(path, f"is wrong: {str(error).removeprefix(f'stage {table.name!r}: ')}")
         return None
+
+
+def _error(
+    content: float | list[float] | dict[str, Any] | Literal["estimate"] | None, path: str, problems: Problems
+) -> float | list[float] | Literal["estimate"] | None:
+    """The sizes of a bounded error, as a number, a list or a table; or "estimate"."""
+    if not isinstance(content, dict):
+        return content
+    table = problems.read(ErrorTable, content, path)
+    return None if table is None else table.bounded
 
 
 def _control(name: str, content: Any, path: str, problems: Problems) -> Control | None:

@@ -54,6 +54,11 @@ class StageTable(Table):
     limits: dict[str, Any] = Field({}, description=_INTERVALS)
     ranges: dict[str, Any] = Field({}, description=_INTERVALS)
     failure: Literal["fail", "infeasible"] = Field("fail", description='"fail" or "infeasible"')
+    error: float | list[float] | dict[str, Any] | Literal["estimate"] | None = Field(
+        None,
+        description='a number, a list with one for every output, a table such as { bounded = 0.01 }, or "estimate"',
+    )
+    forwards: Literal["value", "reading"] = Field("value", description='"value" or "reading"')
 
 
 class IntervalTable(Table):
@@ -61,6 +66,12 @@ class IntervalTable(Table):
 
     min: float | None = Field(None, description="a number")
     max: float | None = Field(None, description="a number")
+
+
+class ErrorTable(Table):
+    """`error = { bounded = … }`."""
+
+    bounded: float | list[float] = Field(description=_PER_OUTPUT)
 
 
 class ControlTable(Table):

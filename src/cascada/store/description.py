@@ -28,10 +28,11 @@ from cascada.kernels import (
     Stationary,
 )
 from cascada.network import Network, Stage
+from cascada.network.error import ESTIMATE
 from cascada.space import Control, Integer, Real
 
 #: Fields of a stage that may change in a stored study.
-AMENDABLE = ("kernel", "norm_bound", "lipschitz", "offset", "limits", "ranges")
+AMENDABLE = ("kernel", "norm_bound", "lipschitz", "offset", "limits", "ranges", "error")
 #: Defaults of a study's settings.
 SETTINGS: Mapping[str, Any] = {
     "algorithm": "auto",
@@ -55,6 +56,8 @@ _STAGE: Mapping[str, Any] = {
     "limits": {},
     "ranges": {},
     "failure": "fail",
+    "error": None,
+    "forwards": "value",
 }
 _CONTROL: Mapping[str, Any] = {"type": "real", "log": False}
 _OBJECTIVE: Mapping[str, Any] = {"sense": "maximise"}
@@ -182,11 +185,23 @@ def describe_algorithm(algorithm: str | Algorithm) -> Any:
     return _plain(algorithm, "algorithm", whole=True)
 
 
+def _error(stage: Stage) -> dict[str, Any] | None:
+    return None if stage.error is None else {"bounded": _constants(stage.error_bound)}
+
+
+def _error_from(error: Mapping[str, Any] | None) -> Any:
+    return None if error is None else _constants_from(error["bounded"])
+
+
 def described_fits(fits: Mapping[tuple[str, str], Fit]) -> dict[str, Any]:
-    """The kernel and mean fitted to each output: those by which points are chosen, and those of the gap."""
+    """The kernel and mean fitted to each output: those by which points are chosen, and those of the gap.
+
+    With the sd of the noise, if it was fitted as well.
+    """
     return {
         f"{stage}.{output}": {
             part: {"kernel": _plain(model.kernel, "kernel"), "offset": model.offset, "observations": fit.count}
+            | ({"noise": model.noise} if model.noise else {})
             for part, model in (("acting", fit.likely), ("judging", fit.cautious))
         }
         for (stage, output), fit in fits.items()
@@ -242,6 +257,8 @@ def _stage(stage: Stage, parents: list[str]) -> dict[str, Any]:
         "limits": _intervals(stage.limits),
         "ranges": _intervals(stage.ranges),
         "failure": stage.failure,
+        "error": ESTIMATE if stage.noisy else _error(stage),
+        "forwards": stage.forwards,
     }
 
 
@@ -340,6 +357,8 @@ def _stage_from(stage: Mapping[str, Any]) -> Stage:
         limits=stage["limits"],
         ranges=stage["ranges"],
         failure=stage["failure"],
+        error=ESTIMATE if stage["error"] == ESTIMATE else _error_from(stage["error"]),
+        forwards=stage["forwards"],
     )
 
 

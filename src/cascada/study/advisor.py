@@ -52,6 +52,9 @@ def _suggest(model: Model, state: State, settings: Settings, pending: Sequence[T
     suggestion: Suggestion | None
     try:
         suggestion = _chooser(state, settings).suggest(now, generator(state, settings))
+        # A design of all candidates is complete, and with noise they may be run again.
+        if suggestion.point is None and model.noisy:
+            suggestion = settings.algorithm.suggest(now, generator(state, settings))
         if state.network.estimated and suggestion.margin is not None and suggestion.margin < 0:
             suggestion = None  # estimated bounds do not show that no setting satisfies the limits
     except RefutedError:
@@ -80,7 +83,7 @@ def situation(model: Model, state: State, settings: Settings, pending: Sequence[
         trial=len(state.trials),
         tolerance=0.0 if blind else settings.tolerance or 0.0,
         cache=model.tree,
-        taken=state.taken,
+        taken=frozenset() if model.noisy else state.taken,
         horizon=settings.horizon,
         untested=model.to_probe(pending, best),
         failed=model.failed(state.trials),

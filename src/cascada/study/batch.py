@@ -30,6 +30,7 @@ from cascada.search.feasible import FeasibleBounds, MarginBounds, margin_scales
 from cascada.search.incumbent import Incumbent, best_proven, proven_incumbent
 from cascada.search.safe import proven_safe
 from cascada.search.slices import free_controls, slice_of, with_free
+from cascada.search.starts import snapped
 from cascada.space import Domain
 from cascada.store.trial import Trial
 from cascada.study.advisor import suggest_with_nothing_pending
@@ -38,6 +39,7 @@ from cascada.study.settings import Settings
 from cascada.study.state import State
 
 _CELLS = 1_000  # of each search over a batch
+_STEPS = 17  # on the way from the plan to a point that is not proven to be safe
 _SAMPLES = 128  # of the objective, where norms are estimated
 # Keeps the random numbers of a revision apart from those of the algorithm.
 _STREAM = 0xBA7C4
@@ -123,10 +125,6 @@ class Batch:
     def _breaks(self, limit: Limit, row: Array) -> bool:
         return bool(np.isfinite(row[0, limit.column]) and not satisfied([limit], row)[0])
 
-    def is_safe(self, point: Array) -> bool:
-        """Whether going on at a point (d,) is proven to satisfy the limits."""
-        return bool(proven_safe(self.given(self.model.judging), point[None])[0])
-
     # ---- what can still become of it
 
     def outlook(self, best: float, tolerance: float) -> Outlook:
@@ -150,7 +148,7 @@ class Batch:
             bound, point = (bound, margin.point) if margin.bound >= 0 else (-np.inf, None)
         else:  # before the first complete run every point is informative
             point = None
-        return Outlook(point, bound, surest)
+        return Outlook(self._safe(beliefs, point) if self.settings.safe else point, bound, surest)
 
     def estimated_outlook(self, best: float, tolerance: float) -> Outlook:
         """The same where norms are estimated: the point by expected improvement, the bounds by the estimates."""
@@ -234,6 +232,21 @@ class Batch:
             return None
         upper = _at(bounds, self._around(np.stack([self._inside(point), self.planned])))
         return point if upper[0] > upper[1] else None
+
+    def _safe(self, beliefs: Beliefs, point: Array | None) -> Array | None:
+        """The last setting on the way from the plan to a point that is proven to satisfy the limits; None for the plan.
+
+        The plan was proven when it was asked for.
+        """
+        if point is None:
+            return None
+        steps = np.linspace(0.0, 1.0, _STEPS)[::-1, None]
+        way = self.planned + steps * (self._inside(point) - self.planned)
+        if self._candidates is not None:
+            way = self._inside(point)[None]
+        points = np.where(self._free, snapped(self._domain, way), way)
+        proven = proven_safe(beliefs, points)
+        return points[int(proven.argmax())] if proven.any() else None
 
     def _margin(self, beliefs: Beliefs) -> Outcome:
         """Where the limits may hold by most, and a bound of the margin there."""

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 from cascada.arrays import Array
+from cascada.calibration.noise import noise_sd
 from cascada.network import Beliefs
 from cascada.network.beliefs import observations, stretch
 from cascada.network.limits import in_words
@@ -20,10 +21,14 @@ _DIGITS = 6  # of an assumed bound: enough for a reader
 
 @dataclass(frozen=True)
 class ProvenSetting:
-    """A setting that need not have been run, and what it is proven to give at least (at most, if minimised)."""
+    """A setting that need not have been run, and what it is proven to give at least (at most, if minimised).
+
+    With noise it is the run with the best posterior mean, `estimate`, and `at_least` is estimated as well.
+    """
 
     controls: Mapping[str, float | int]
     at_least: float
+    estimate: float | None = None
 
 
 @dataclass(frozen=True)
@@ -31,7 +36,8 @@ class Certificate:
     """`best` is the best value seen, `bound` what no setting can beat, `gap` the distance between them.
 
     With limits, `best` and `bound` are about settings that satisfy them. If a setting is `recommended`, the gap is that
-    of its proven value, which is better than `best`.
+    of its proven value, which is better than `best`. With noise `best` is None, because no value is known exactly:
+    `best_reading` is the best that was read, and the gap is that of the recommended setting.
 
     *proven* when every kernel and norm bound was given: it holds for every process that satisfies the assumptions and
     agrees with the data. *estimated* when some were not, or were refuted and enlarged. *refuted* (no gap) when the data
@@ -69,6 +75,8 @@ class Certificate:
     #: An upper bound of the margin by which a setting can satisfy the limits, as long as none is known that does: in
     #: units of the output if there is one limit, else each in units of its own. Below 0 no setting satisfies them.
     margin: float | None = None
+    #: With noise, the best value that was read: the one with the luckiest error.
+    best_reading: float | None = None
 
     @property
     def answer(self) -> Literal["optimum", "infeasible"]:
@@ -95,10 +103,11 @@ class Certificate:
             return f"{self.infeasibility} This rests on:\n{rests}"
         shown = self.shown
         if shown is None:
-            why = "No complete run yet" if self.best is None else "The estimated bounds contradict the runs"
-            if self.best is None and self.evaluations:
+            seen = self.best is not None or self.best_reading is not None
+            why = "The estimated bounds contradict the runs" if seen else "No complete run yet"
+            if not seen and self.evaluations:
                 why = f"No setting is known that satisfies {' and '.join(self.limits)}"
-            if self.best is not None and self.missing:
+            if seen and self.missing:
                 why = f"Too few runs yet to trust an estimated bound: {self.missing}"
             return f"{why}. So there is no gap. It would rest on:\n{rests}"
         word = "higher" if self.maximised else "lower"
@@ -110,11 +119,13 @@ class Certificate:
         if self.recommended is not None:
             # With all digits: what is proven of this setting may not hold for one next to it.
             setting = ", ".join(f"{name} = {as_given(value)}" for name, value in self.recommended.controls.items())
+            which = f"The setting {setting} was not run. It satisfies the limits and"
+            if self.recommended.estimate is not None:
+                which = f"The run at {setting} has the best mean, {self.recommended.estimate:.6g}. It"
             least = "at least" if self.maximised else "at most"
-            found = (
-                f"The setting {setting} was not run. It satisfies the limits and gives {least} {shown.best}, which is "
-                f"within {shown.gap} of the best possible."
-            )
+            found = f"{which} gives {least} {shown.best}, which is within {shown.gap} of the best possible."
+            if self.best_reading is not None:
+                found += f" The best reading was {self.best_reading:.6g}."
         return (
             f"{self.kind.capitalize()}: {guess}no setting in {self.over}{that} gives a value {word} than "
             f"{shown.bound}.\n{found} This rests on:\n{rests}\n({self.cells:,} cells, {self.seconds:.2f} s)"
@@ -154,8 +165,17 @@ def assumptions(beliefs: Beliefs) -> tuple[str, ...]:
             lines.append(f"{given.name}: norm{shift} ≤ {_at_most(bound)} under {kernel}{slope}{guess}")
         for output, interval in given.ranges.items():
             lines.append(f"{given.name}: {in_words(output, interval)} at every setting (its range)")
-    lines.append("every run is exact: no noise")
+    lines += noise_assumptions(beliefs)
     return tuple(lines)
+
+
+def noise_assumptions(beliefs: Beliefs) -> list[str]:
+    """What is assumed of the noise of the stages."""
+    parts = [stage for stage in beliefs.stages if stage.node.stage.noisy and stage.belief is not None]
+    if not parts:
+        return ["every run is exact: no noise"]
+    sizes = ", ".join(f"{stage.node.stage.name} {noise_sd(stage):.3g}" for stage in parts)
+    return [f"readings have independent noise with the standard deviations {sizes}, estimated"]
 
 
 def refutations(beliefs: Beliefs, values: Array, trials: Sequence[int]) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ less, and would choose it again and again if its batch were discarded for that.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -82,8 +82,6 @@ def _judged(batch: Batch, certificate: Certificate, costs: Mapping[str, float]) 
     except RefutedError as error:
         model.refuted_by(error)
         raise
-    if settings.safe and outlook.point is not None and not batch.is_safe(outlook.point):
-        outlook = replace(outlook, point=None)  # the plan was proven safe when it was asked for
     bound = None if certificate.missing else outlook.bound
     if bound is None:
         why = f": {certificate.missing}" if certificate.missing else ""

@@ -35,7 +35,12 @@ def incumbent(model: Model, state: State, settings: Settings) -> Incumbent | Non
 
 
 def best_known(model: Model, state: State, settings: Settings) -> float:
-    """The largest value of what is maximised that is known to be reached by a feasible setting; −∞ if none is."""
+    """The largest value of what is maximised that is known to be reached by a feasible setting; −∞ if none is.
+
+    With noise, the largest that a run is estimated to reach: its composite mean.
+    """
+    if model.noisy:
+        return -np.inf if model.noisy_best is None else model.noisy_best[1]
     proven = incumbent(model, state, settings)
     return max(state.best_value, -np.inf if proven is None else proven.value)
 

@@ -18,6 +18,7 @@ from cascada.study.advisor import named, suggest_with_nothing_pending
 from cascada.study.certificate import Certificate, ProvenSetting, assumptions, beaten
 from cascada.study.incumbent import best_known, incumbent
 from cascada.study.model import Model
+from cascada.study.noisy_run import noisy_run
 from cascada.study.settings import Settings
 from cascada.study.state import State
 
@@ -39,10 +40,10 @@ def _certified(model: Model, state: State, settings: Settings, budget: SearchBud
     if model.kind == "refuted" or not state.complete or _untested(model, state, settings):
         return without_bound(model, state, settings)
     try:
-        best = best_known(model, state, settings)
+        best = _reached(model, state, settings)
         if not np.isfinite(best):
             return _without_feasible_setting(model, state, settings, budget)
-        bound, stopped = _bound(model, state, settings, budget)
+        bound, stopped = _bound(model, state, settings, budget, best)
     except RefutedError as error:
         model.refuted_by(error)
         return without_bound(model, state, settings)
@@ -90,12 +91,26 @@ def _untested(model: Model, state: State, settings: Settings) -> bool:
     """Whether the gap would rest on estimated bounds that runs after the design have not tested enough."""
     if not state.network.estimated or model.probation.passed:
         return False
-    return settings.listed is None or not state.covers(settings.listed.rows)  # else nothing is estimated
+    known = settings.listed is not None and not model.noisy and state.covers(settings.listed.rows)
+    return not known  # else nothing is estimated
 
 
-def _bound(model: Model, state: State, settings: Settings, budget: SearchBudget | None) -> tuple[float, str]:
-    """An upper bound of what is maximised over the whole domain, and what stopped the search for it."""
-    best, beliefs = best_known(model, state, settings), model.judging
+def _reached(model: Model, state: State, settings: Settings) -> float:
+    """The value from which the gap is counted, of what is maximised; −∞ if there is none."""
+    if not model.noisy:
+        return best_known(model, state, settings)
+    run = noisy_run(model)
+    return -np.inf if run is None else run.at_least
+
+
+def _bound(
+    model: Model, state: State, settings: Settings, budget: SearchBudget | None, best: float
+) -> tuple[float, str]:
+    """An upper bound of what is maximised over the whole domain, and what stopped the search for it.
+
+    `best`: a value that is reached.
+    """
+    beliefs = model.judging
     # A calibrated network is judged by other beliefs than the algorithm's.
     own = bound_certifies(settings.algorithm) and not state.network.estimated
     if own and budget is None:
@@ -109,7 +124,9 @@ def _bound(model: Model, state: State, settings: Settings, budget: SearchBudget 
         else:
             upper = Candidates.of(settings.candidates).follow(beliefs).upper(beliefs)
         _count(model, len(upper), started)
-        if model.runs is not None and settings.listed is not None:  # the value of a run is known, learned or not
+        if (
+            model.runs is not None and settings.listed is not None and not model.noisy
+        ):  # the value of a run is known, learned or not
             upper = np.fmin(upper, state.network.sign * state.values_at(settings.listed.rows))
         return _checked(float(upper.max()), model, state, settings), "every candidate"
     leaves = _objective_tree(model.tree) if own else None
@@ -157,9 +174,15 @@ def _certificate(
     sign, best, candidates = state.network.sign, state.best_value, settings.candidates
     proven = None if bound is None else incumbent(model, state, settings)
     reached = best if proven is None else max(best, proven.value)
-    setting = None
+    setting, reading = None, None
     if proven is not None and proven.value > best:
         setting = ProvenSetting(named(proven.point, state.network, settings), sign * proven.value)
+    if model.noisy:
+        reading, best = best, -np.inf  # the best reading is the one with the luckiest error
+        run = None if bound is None else noisy_run(model)
+        if run is not None:
+            reached = run.at_least
+            setting = ProvenSetting(named(run.point, state.network, settings), sign * run.at_least, sign * run.mean)
     observed = sum(bool(trial.outputs) for trial in state.trials)
     some = () if model.runs is None else (f"the bounds rest on {model.runs:,} of {observed:,} runs",)
     return Certificate(
@@ -168,7 +191,7 @@ def _certificate(
         bound=None if bound is None else sign * bound,
         gap=None if bound is None else difference_up(bound, reached),
         evaluations=state.complete,
-        assumptions=(*assumptions(model.judging), *model.enlarged, *some),
+        assumptions=(*assumptions(model.judging), *model.scatter, *model.enlarged, *some),
         evidence=model.evidence(),
         cells=model.cells,
         seconds=model.seconds,
@@ -179,6 +202,7 @@ def _certificate(
         corrections=state.revision,
         runs_used=model.runs,
         recommended=setting,
+        best_reading=None if reading is None or not np.isfinite(reading) else sign * reading,
         limits=tuple(map(str, state.network.limits)),
         margin=margin,
     )

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from cascada.algorithms import Suggestion
-from cascada.algorithms.algorithm import best_row
+from cascada.algorithms.algorithm import best_row, best_run
 from cascada.algorithms.probe import is_probe
 from cascada.arrays import Array
 from cascada.calibration import Calibrated, calibrate
@@ -18,14 +18,16 @@ from cascada.errors import CascadaError, ContradictionError, RefutedError
 from cascada.network import Beliefs, Network, enlarged, prior_beliefs, run_values
 from cascada.network.consistency import formula_evidence, impossible, range_evidence, shows_only_own_evidence
 from cascada.network.failures import counts_as_infeasible
+from cascada.network.noise import with_noise
 from cascada.network.outputs import StageError
 from cascada.search import Leaves
 from cascada.search.incumbent import Incumbent
 from cascada.store.trial import Trial
 from cascada.study.certificate import Certificate, refutations
+from cascada.study.refutation import Refutation
 from cascada.study.selection import Progress, most_runs, selected, selection_size
 from cascada.study.settings import Settings
-from cascada.study.state import Refutation, State
+from cascada.study.state import State
 
 # The number of runs of a selection to which kernels are fitted first: the fit to all of them then begins there.
 _FIRST_FIT = 100
@@ -39,12 +41,14 @@ class Model:
     """
 
     def __init__(self, network: Network, settings: Settings) -> None:
-        self._network, self._settings = network, settings
+        self._declared, self._settings = network, settings
+        self.scatter: tuple[str, ...] = ()  # what shows that runs are not exact although no stage says so
         self._begin()
         self.cells, self.seconds = 0, 0.0  # spent on all searches so far
 
     def _begin(self) -> None:
-        network, settings = self._network, self._settings
+        self._network = network = with_noise(self._declared, everywhere=bool(self.scatter))
+        settings = self._settings
         self._revision = 0  # of the state that was learned from
         self._learned = 0  # its lessons so far
         self._progress = Progress()  # of its observations
@@ -107,8 +111,24 @@ class Model:
 
     @property
     def best_run(self) -> Array | None:
-        """The row with the best value (V,) among those that satisfy the limits; None if there is none."""
-        return best_row(self._network, self.data)
+        """The row with the best value (V,) among those that satisfy the limits; None if there is none.
+
+        With noise None: no value is known exactly.
+        """
+        return None if self.noisy else best_row(self._network, self.data)
+
+    @property
+    def noisy(self) -> bool:
+        """Whether runs are not exact: the noise of some stage is estimated."""
+        return self._network.noisy
+
+    @property
+    def noisy_best(self) -> tuple[Array, float] | None:
+        """With noise: the point (d,) of the run with the best composite mean, and that mean of what is maximised."""
+        run, network = best_run(self.acting, self.data), self._network
+        if run is None:
+            return None
+        return run[: network.domain.dimension], network.sign * float(run[network.objective_column])
 
     def evidence(self) -> tuple[str, ...]:
         """Everything that speaks against the assumptions, in words."""
@@ -134,7 +154,9 @@ class Model:
 
     def catch_up(self, state: State) -> None:
         """Learn the lessons of a state that are new; all of them again after a correction."""
-        if state.revision != self._revision:
+        scatter = () if state.scatter is None else (state.scatter.reason,)
+        if state.revision != self._revision or scatter != self.scatter:
+            self.scatter = scatter
             self._begin()
             self._revision = state.revision
         try:
@@ -239,10 +261,11 @@ class Model:
         data = np.concatenate([self.data, values])
         enlarging = settings.on_violation == "enlarge"
         if self.calibrated is not None:
-            after = calibrate(network, data, settings.calibration, settings.jitter, self.calibrated, enlarge=enlarging)
+            trials = (*self._trials, trial.number)
+            given = settings.calibration, settings.jitter, self.calibrated
+            after = calibrate(network, data, *given, enlarge=enlarging, trials=trials)
             self.probation = self._tested(trial, values, bool(after.changes))
-            self.calibrated, self.data = after, data
-            self._trials = (*self._trials, trial.number)
+            self.calibrated, self.data, self._trials = after, data, trials
             self.enlarged = (*self.enlarged, *after.changes)
             return True
         silent = shows_only_own_evidence(self.judging, values) or self.evidence()
@@ -274,6 +297,8 @@ class Model:
         if not np.any(np.all(self.data[:, :d] == point, axis=1)):
             run = self.best_run  # with limits, the best feasible one
             best = -np.inf if run is None else float(self._network.sign * run[self._network.objective_column])
+            if self.noisy:
+                best = -np.inf if self.noisy_best is None else self.noisy_best[1]
             after = after.begun(trial.number, bool(is_probe(self.judging, point, best, self.data[:, :d])[0]))
         return after if trial.value is None else after.completed(trial.number)
 

@@ -1,5 +1,6 @@
 """The read-only part of a study: its trials, the model that they lead to, and the certificate."""
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -9,6 +10,7 @@ from cascada.calibration import stage_predictions
 from cascada.errors import StoreError
 from cascada.execution.blas import on_one_thread
 from cascada.network import Beliefs, StagePrediction
+from cascada.printable import one_line
 from cascada.search import SearchBudget
 from cascada.store.event import Event
 from cascada.store.journal import Journal
@@ -77,8 +79,17 @@ class Reader:
 
     @property
     def best_trial(self) -> Trial | None:
-        """The complete trial with the best objective; the earliest where several are equal."""
+        """The complete trial with the best objective; the earliest where several are equal.
+
+        With noise that is the best reading. It says little: see `recommended`.
+        """
         return self.state.best
+
+    @property
+    def noisy(self) -> bool:
+        """Whether runs are not exact: a stage has noise that is estimated, or two runs show that stages have."""
+        state = self.state
+        return state.network.noisy or state.scatter is not None
 
     def trials_dataframe(self) -> Any:
         """All trials as a pandas DataFrame."""
@@ -175,6 +186,16 @@ class Reader:
                 f"Nothing was written."
             )
         return self._state.replayed(events[last is not None :])
+
+    def _advance(self, after: State) -> None:
+        """Take over the state after a change, with a warning if it shows that runs are not exact."""
+        before, self._state = self._state, after
+        if before.scatter is None and after.scatter is not None:
+            self._warn(one_line(after.scatter.reason))
+
+    def _warn(self, text: str) -> None:
+        """Issue a warning about the runs, at the line that calls the study."""
+        warnings.warn(text, RuntimeWarning, stacklevel=5)
 
     def _learned(self, state: State) -> Model:
         if state.described > self._assumed:

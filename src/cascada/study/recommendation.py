@@ -72,8 +72,14 @@ class Recommendation:
 
 
 def recommended(model: Model, state: State, settings: Settings) -> dict[str, float | int] | None:
-    """The controls that the algorithm recommends, if they are not simply those of the best run."""
+    """The controls that the algorithm recommends, if they are not simply those of the best run.
+
+    With noise the best run is that with the best composite mean. It need not be that with the best reading, so it is
+    recommended unless the algorithm recommends another point.
+    """
     point = recommended_point(settings.algorithm, situation(model, state, settings))
+    if point is None and model.noisy and model.noisy_best is not None:
+        point = model.noisy_best[0]
     return None if point is None else named(point, state.network, settings)
 
 

@@ -41,7 +41,8 @@ class Result:
     """The best trial, how far it can be from the best possible, and why the optimisation ended.
 
     `recommended` are the controls of a point that the algorithm recommends, if that is not simply the best run, and
-    `recommendation` is what can be said of it.
+    `recommendation` is what can be said of it. With noise `best` is the trial with the best reading, and the run with
+    the best mean is recommended.
     """
 
     best: Trial | None
@@ -75,7 +76,9 @@ class Result:
         # With a recommended setting, the value in the certificate is not that of the best run.
         other = shown is None or self.certificate.recommended is not None
         value = f"{self.best.value:.6g}" if shown is None or other else shown.best
-        lines += [f"Best value {value} at {settings}.", str(self.certificate)]
-        if self.recommendation is not None:
+        noisy = self.certificate.best_reading is not None
+        lines += [f"Best {'reading' if noisy else 'value'} {value} at {settings}.", str(self.certificate)]
+        # With noise the certificate says the same of the recommended run, unless there is no gap yet.
+        if self.recommendation is not None and (shown is None or not noisy):
             lines.append(self.recommendation.summary)
         return "\n".join(lines)

@@ -22,6 +22,7 @@ from cascada.calibration import Calibration
 from cascada.errors import ArgumentError
 from cascada.gp.rounding import SMALLEST_JITTER
 from cascada.network import Network
+from cascada.network.noise import with_noise
 from cascada.space import CandidatesLike, Domain, as_candidates
 from cascada.study.certificate import Certificate
 
@@ -93,6 +94,8 @@ class Settings:
         chosen = resolved(algorithm, network)
         _check_combination(network, chosen, on_violation)
         _check_safe(network, safe, on_violation)
+        _check_exact(network)
+        with_noise(network)  # raises if the noise of a stage cannot be estimated
         return cls(
             algorithm=chosen,
             listed=None if candidates is None else Listed.of(as_candidates(candidates, network.domain), network.domain),
@@ -224,6 +227,19 @@ def _check(on_violation: Any, tolerance: Any, seed: Any, horizon: Any) -> None:
         raise ArgumentError(f"seed must be a whole number of at least 0; got {seed!r}.")
     if horizon is not None and (not _whole(horizon) or horizon < 1):
         raise ArgumentError(f"horizon must be a whole number of runs, at least 1, or None; got {horizon!r}.")
+
+
+def _check_exact(network: Network) -> None:
+    """Raise `ArgumentError` if readings have errors: a study would take them as exact, and its proofs would be false.
+
+    Exact readings that are handed on are the values, so `forwards` makes no difference then.
+    """
+    for stage in network.stages:
+        if stage.error is not None:
+            raise ArgumentError(
+                f"studies do not support measurement errors yet; got error={stage.error.size} at stage {stage.name!r}. "
+                f"Learn with cascada.network.prior_beliefs(network).append(...), or leave error= out."
+            )
 
 
 def _whole(value: Any) -> bool:

@@ -18,20 +18,10 @@ from cascada.network.failures import counts_as_infeasible
 from cascada.store.event import Event
 from cascada.store.lease import checked_lease
 from cascada.store.trial import Trial, TrialState, best_of, trial_at
+from cascada.study.refutation import Refutation
 from cascada.study.validation import Rules
 
 _ENDS: Mapping[str, TrialState] = {"failed": "failed", "abandoned": "abandoned"}
-
-
-@dataclass(frozen=True)
-class Refutation:
-    """A statement that an assumption is wrong."""
-
-    reason: str
-    #: The event that says what was assumed, if a bound showed it: it speaks against nothing else.
-    assumed: int | None = None
-    #: The trials whose observations contradict each other, if that is the reason: correcting one of them ends it.
-    trials: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +43,8 @@ class State:
     fits: Mapping[str, Any] = field(default_factory=dict)  #: the last calibration
     changes: int = 0  #: events so far that may change what is known of the process
     notes: Mapping[int, tuple[str, ...]] = field(default_factory=dict)  #: corrections and revisions by trial, in words
+    #: Two runs that show that readings scatter although no stage says so, if their noise can be estimated.
+    scatter: Refutation | None = None
 
     @classmethod
     def empty(cls, network: Network) -> "State":
@@ -140,6 +132,7 @@ class Draft:
         self.count, self._revision, self._ended = before.count, before.revision, before.ended
         self._changes, self._last = before.changes, before.last
         self._described, self._fits = before.described, before.fits
+        self._scatter = before.scatter
 
     def observed(self, number: int, outputs: Any) -> Trial:
         """The trial with these outputs too, validated; `ContradictionError` if they contradict other observations."""
@@ -166,6 +159,7 @@ class Draft:
             fits=self._fits,
             changes=self._changes,
             notes=self._notes,
+            scatter=self._scatter,
         )
 
     def apply(self, event: Event, validated: Trial | None = None) -> None:
@@ -242,6 +236,7 @@ class Draft:
         after = self._as_logged(after, trial, complete=event.kind == "told")
         self.trials[trial.number] = after
         self._lessons.append(after)
+        self._scatter = self._scatter or self.rules.scatter(after, self.trials)
         self.rules.remember(after)
 
     def _as_logged(self, after: Trial, before: Trial, *, complete: bool) -> Trial:
@@ -270,6 +265,9 @@ class Draft:
         self.rules.remember(after)
         self._moved |= after.controls != before.controls
         self._note(before, event)
+        changed = (after,) if self._scatter is None else self.trials
+        found = (self.rules.scatter(trial, self.trials) for trial in changed)
+        self._scatter = next((scatter for scatter in found if scatter is not None), None)
         self._revision += 1
 
     def _revise(self, after: Trial, event: Event) -> None:

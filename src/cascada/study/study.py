@@ -140,7 +140,7 @@ class Study(Writer):
                 log.lease(number, worker, LONGEST_LEASE)
 
         journal.change(fill)
-        other = Study.over(journal, self._state, self._settings, name=self.name, worker=self.worker)
+        other = type(self).over(journal, self._state, self._settings, name=self.name, worker=self.worker)
         other._model, other._assumed = self._model.copy(), self._assumed
         return other
 

@@ -15,9 +15,11 @@ from cascada.errors import ArgumentError, ContradictionError
 from cascada.gp.rounding import SMALLEST_JITTER
 from cascada.network import Beliefs, Network, Node, Outputs, prior_beliefs, run_values
 from cascada.network.formula import known_values
+from cascada.network.noise import can_estimate_noise, scattering
 from cascada.network.outputs import UnusableResult, as_outputs_of
 from cascada.network.slack import output_slack
 from cascada.store.trial import Trial
+from cascada.study.refutation import Refutation
 
 _Key = tuple[str, bytes]  # a stage and its inputs in user units
 _Observation = tuple[str, _Key, tuple[float, ...]]  # a stage, a key that stands for its inputs, and its outputs
@@ -33,6 +35,8 @@ class Rules:
     def __init__(self, network: Network) -> None:
         self._network = network
         self._formulas = _prior(network)
+        self._scattering = scattering(network)  # stages that may give other outputs for the same inputs
+        self._tolerant = can_estimate_noise(network)  # whether all others may turn out to
         self._seen: dict[_Key, dict[tuple[float, ...], list[int]]] = {}  # outputs → trials that observed them
         self._last: tuple[Trial | None, list[_Observation]] = None, []  # a trial, and what was observed of it
 
@@ -230,7 +234,7 @@ class Rules:
         right = known_values(belief, inputs)[0]
         told = right if reported is None else np.array(reported)
         slack = output_slack(belief, Boxes(inputs, inputs), np.maximum(np.abs(right), np.abs(told)))
-        if np.any(np.abs(right - told) > slack):
+        if node.stage.name not in self._scattering and np.any(np.abs(right - told) > slack):
             raise ContradictionError(
                 f"trial {trial.number}: the known stage {node.stage.name!r} was told as {tuple(told.tolist())}, but "
                 f"its formula gives {tuple(right.tolist())}. Leave it out: it follows from its inputs.",
@@ -252,7 +256,7 @@ class Rules:
         for output in node.stage.passes:
             place = self._original(node, output)
             original, slack = known.get(place, named[output]), slacks.get(place, 0.0)
-            if not follows and abs(original - named[output]) > slack:
+            if not follows and place[0] not in self._scattering and abs(original - named[output]) > slack:
                 raise ContradictionError(
                     f"trial {trial.number}: stage {node.stage.name!r} passes on {output!r}, which is "
                     f"{original:.17g}, but was told as {named[output]:.17g}.",
@@ -269,18 +273,50 @@ class Rules:
     # ---- the same inputs with different outputs
 
     def check_repeats(self, trial: Trial, trials: Sequence[Trial]) -> None:
-        """Raise `ContradictionError` if another trial observed other outputs at the same inputs of a stage."""
+        """Raise `ContradictionError` if another trial observed other outputs at the same inputs of a stage.
+
+        Unless the noise of the stages is estimated, or can be: see `repeat`.
+        """
+        found = None if self._tolerant else self.repeat(trial, trials)
+        if found is not None:
+            name, number, outputs, before = found
+            raise ContradictionError(
+                f"trial {trial.number}: stage {name!r} was told as {outputs}, but as {before} for the same inputs in "
+                f"trial {number}. Runs have to be free of noise.",
+                trials=(trial.number, number),
+            )
+
+    def scatter(self, trial: Trial, trials: Sequence[Trial]) -> Refutation | None:
+        """That readings scatter, if another trial shows it and the noise can be estimated; else None."""
+        found = self.repeat(trial, trials) if self._tolerant else None
+        if found is None:
+            return None
+        name, number, outputs, before = found
+        names = self._network.node(name).stage.outputs
+        values = [f"{o} = {a!r} and {b!r}" for o, a, b in zip(names, outputs, before, strict=True) if a != b]
+        return Refutation(
+            f"Stage {name!r} gave {', '.join(values)} for the same inputs in trial {trial.number} and trial {number}: "
+            f"runs are not exact. The noise of every stage is estimated from now on. Say so from the beginning with "
+            f"error='estimate' at the stages, or make the process deterministic (fix its seed, tighten its solver's "
+            f"tolerance).",
+            trials=(trial.number, number),
+        )
+
+    def repeat(
+        self, trial: Trial, trials: Sequence[Trial]
+    ) -> tuple[str, int, tuple[float, ...], tuple[float, ...]] | None:
+        """A stage that gave other outputs for the same inputs in another trial: its name, the number of that trial, and
+        both outputs. None if there is none, or only stages whose noise is estimated anyway."""
         for name, key, outputs in self._observations(trial):
+            if name in self._scattering:
+                continue
             for before, numbers in self._seen.get(key, {}).items():
                 if before == outputs:
                     continue
                 for number in numbers:
                     if number != trial.number and number < len(trials) and self._has(trials[number], key, before):
-                        raise ContradictionError(
-                            f"trial {trial.number}: stage {name!r} was told as {outputs}, but as {before} for the "
-                            f"same inputs in trial {number}. Runs have to be free of noise.",
-                            trials=(trial.number, number),
-                        )
+                        return name, number, outputs, before
+        return None
 
     def remember(self, trial: Trial) -> None:
         """Add the observations of a trial to the index."""

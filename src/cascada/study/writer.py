@@ -90,5 +90,6 @@ class Writer(Reader):
             change = Change(log, self._followed(log.since))
             return act(change), change.state
 
-        made, self._state = self._journal.change(attempt, self._lease or 0.0)
+        made, after = self._journal.change(attempt, self._lease or 0.0)
+        self._advance(after)
         return made

@@ -1,0 +1,219 @@
+"""Number of runs needed for a *proven* gap when every stage is read with a bounded error.
+
+    python -m benchmarks.errors [--seeds 4] [--write docs/performance.md]
+
+Chains of stages of exact norm B = 2, squared exponential kernel of lengthscale 1, two controls in [−2, 2] at the first
+stage. Every reading is too large by the whole error δ: a constant offset is the hardest case. The gap is that between
+the largest upper bound over the box and the largest lower bound at a point, run or not.
+"""
+
+import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from benchmarks.command import print_or_write_seeds
+from benchmarks.environment import description
+from benchmarks.markdown import NONE, table
+from cascada.arrays import Array
+from cascada.confidence import Boxes
+from cascada.network import Network, Stage, enclose_network, prior_beliefs
+from cascada.network.read_beliefs import ReadBeliefs
+from cascada.problems import Problem, certified
+from cascada.problems.certified_problem import StagePlan, Wiring
+from cascada.search import Leaves, ObjectiveBounds, SearchBudget, search
+
+NAME = "benchmarks.errors"
+BUDGET = 40
+GAPS = (0.2, 0.1)
+_CELLS = 1500  # of the search between two runs
+_CENTRES = 32  # cells at whose centres a lower bound is computed
+_REFINED = 2  # points at which weights are chosen between two runs
+
+
+@dataclass(frozen=True)
+class Case:
+    """A number of stages, the error of each, and limits of the medians (None: no limit)."""
+
+    stages: int
+    error: float
+    most_runs: float | None = None  # to a gap of 0.1
+    largest_gap: float | None = None  # after all runs
+
+
+CASES = (
+    Case(2, 0.001),
+    Case(2, 0.01, most_runs=12),
+    Case(2, 0.05, largest_gap=0.30),
+    Case(3, 0.001),
+    Case(3, 0.01, most_runs=12),
+    Case(3, 0.05, largest_gap=0.59),
+)
+
+
+@dataclass(frozen=True)
+class Proof:
+    """The proven gap after every run, the true regret of the recommended setting at the end, and seconds."""
+
+    gaps: tuple[float, ...]
+    regret: float
+    seconds: float
+
+    def runs_to(self, gap: float) -> int | None:
+        """The number of runs after which the gap was at most this; None if it never was."""
+        return next((t for t, found in enumerate(self.gaps, start=1) if found <= gap), None)
+
+
+class Search:
+    """Beliefs about a process that is read with errors, the tree of its bounds, and its proven incumbent."""
+
+    def __init__(self, beliefs: ReadBeliefs) -> None:
+        self.beliefs, self._version = beliefs, 0
+        self._leaves = Leaves.root(beliefs.network.domain)
+        self.best, self.point = -np.inf, np.empty(0)  # the largest proven lower bound, and its setting
+
+    def learn(self, readings: Array) -> None:
+        """Learn a run (V,)."""
+        self.beliefs = self.beliefs.append(readings[None])
+        self.beliefs.check()
+        self._version += 1
+        self._improve(self._runs)
+
+    def next_point(self, tolerance: float) -> Array | None:
+        """The next point to run; None once the gap is within the tolerance."""
+        used, refined = 0, 0
+        while True:
+            budget = SearchBudget(tolerance, cells=max(1, _CELLS - used))
+            bounds = ObjectiveBounds(self.beliefs)
+            outcome = search(bounds, self._leaves, self.best, self._version, budget, taken=self._taken)
+            self._leaves, used = outcome.leaves, used + outcome.cells
+            top = np.argsort(-self._leaves.bound, kind="stable")[:_CENTRES]
+            centres = self._leaves.centre[top]
+            points = centres if outcome.point is None else np.vstack([outcome.point, centres])
+            if len(points) and self._improve(points) and used < _CELLS:
+                continue
+            if outcome.stopped == "point" and outcome.point is not None and refined < _REFINED:
+                self.beliefs = self.beliefs.refined(outcome.point)
+                refined, self._version = refined + 1, self._version + 1
+                continue
+            return None if outcome.stopped == "tolerance" else outcome.point
+
+    @property
+    def bound(self) -> float:
+        """What no setting exceeds."""
+        return max(float(self._leaves.bound.max(initial=-np.inf)), self.best)
+
+    @property
+    def _runs(self) -> Array:
+        return self.beliefs.latent.readings[:, : self.beliefs.network.domain.dimension]
+
+    def _taken(self, point: Array) -> bool:
+        return bool((self._runs == point).all(axis=1).any())
+
+    def _improve(self, points: Array) -> bool:
+        """Whether one of the points (n, d) has a larger proven lower bound than the incumbent, which it replaces."""
+        column = self.beliefs.network.objective_column
+        lowest = enclose_network(self.beliefs, Boxes(points, points)).boxes.lower[:, column]
+        i = int(lowest.argmax())
+        if lowest[i] <= self.best:
+            return False
+        self.best, self.point = float(lowest[i]), points[i]
+        return True
+
+
+def problem_of(case: Case, seed: int) -> Problem:
+    """A chain of random stages; readings have the error of the case."""
+    plans = [StagePlan(("x", "y")), *(StagePlan((), (i,)) for i in range(case.stages - 1))]
+    return certified(Wiring(f"a chain of {case.stages} stages", tuple(plans)), seed)
+
+
+def gaps(case: Case, problem: Problem, seed: int, tolerance: float) -> Iterator[tuple[float, Search]]:
+    """The gap after every run, and the search behind it."""
+    domain = problem.network.domain
+    stages = [
+        Stage(one.name, one.controls, one.outputs, one.parents, one.kernel, one.norm_bound, error=case.error)
+        for one in problem.network.stages
+    ]
+    beliefs = prior_beliefs(Network(stages))
+    assert isinstance(beliefs, ReadBeliefs), "every stage has an error"
+    progress = Search(beliefs)
+    point: Array | None = np.random.default_rng(seed).uniform(domain.lower, domain.upper)
+    for _ in range(BUDGET):
+        if point is None:
+            return
+        readings = problem.values(domain.decode(point[None]))[0]
+        readings[domain.dimension :] += case.error
+        progress.learn(readings)
+        point = progress.next_point(tolerance)
+        yield progress.bound - progress.best, progress
+
+
+def prove(case: Case, seed: int) -> Proof:
+    """Optimise one process until the smallest of the gaps is proven, or the budget is used up."""
+    problem, started = problem_of(case, seed), time.process_time()
+    found = list(gaps(case, problem, seed, min(GAPS)))
+    last = found[-1][1]
+    value = float(problem.objective(problem.network.domain.decode(last.point[None]))[0])
+    regret = problem.optimum[1] - value
+    assert last.best <= value, "the recommended setting gives less than was proven"
+    assert last.bound >= problem.optimum[1] - 1e-6, "a setting gives more than was proven to be possible"
+    return Proof(tuple(gap for gap, _ in found), regret, time.process_time() - started)
+
+
+def row(case: Case, seeds: int, pool: ProcessPoolExecutor) -> list[str]:
+    proofs = list(pool.map(partial(prove, case), range(seeds)))
+    needed = [[proof.runs_to(gap) for proof in proofs] for gap in GAPS]
+    median = float(np.median([np.inf if runs is None else runs for runs in needed[-1]]))
+    last = float(np.median([proof.gaps[-1] for proof in proofs]))
+    target = NONE
+    if case.most_runs is not None:
+        target = f"{'reached' if median <= case.most_runs else 'missed'}: {median:g} ≤ {case.most_runs:g} runs"
+    if case.largest_gap is not None:
+        target = f"{'reached' if last <= case.largest_gap else 'missed'}: gap {last:.3f} ≤ {case.largest_gap:g}"
+    return [
+        str(case.stages),
+        f"{case.error:g}",
+        *(", ".join(NONE if runs is None else str(runs) for runs in counts) for counts in needed),
+        ", ".join(f"{proof.gaps[-1]:.3f}" for proof in proofs),
+        f"{max(proof.regret for proof in proofs):.4f}",
+        target,
+        f"{np.median([proof.seconds / len(proof.gaps) for proof in proofs]):.2f}",
+    ]
+
+
+HEADER = (
+    "stages",
+    "error",
+    *(f"runs to {gap:g}" for gap in GAPS),
+    f"gap at the end, or after {BUDGET} runs",
+    "largest true regret",
+    "target (median)",
+    "seconds per run",
+)
+
+
+def report(command: str, seeds: int) -> str:
+    """The section for docs/performance.md."""
+    with ProcessPoolExecutor(2) as pool:
+        rows = [row(case, seeds, pool) for case in CASES]
+    return "\n".join(
+        [
+            "## Runs to a proven gap from readings with errors",
+            "",
+            f"{seeds} random chains each, all stages of exact norm 2, two controls; every reading is too large by the",
+            "whole error. Seconds are of computation, on one core. Written by",
+            "",
+            f"    {command}",
+            "",
+            description(["numpy", "scipy"]),
+            "",
+            table(HEADER, rows),
+        ]
+    )
+
+
+if __name__ == "__main__":
+    print_or_write_seeds(NAME, __doc__, report, 4)

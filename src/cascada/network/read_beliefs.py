@@ -1,0 +1,199 @@
+"""Beliefs about a network that is read with bounded errors.
+
+All assumptions and readings together leave a set of possible functions and values. Every bound here holds on that set,
+and is derived from bounds that hold on it: from above, beginning with what the norms alone imply. So bounds may be
+derived from each other in any order. One round visits the stages, parents first:
+
+1. the input of a stage at a run lies in a box; its middle is the nominal input C, and |f(input) − f(C)| ≤ ω;
+2. the reading ± its error, and the bound of the stage over the box, contain the value; so f(C) lies within ω of this;
+3. these rows give the belief about the stage, and it bounds the value over the box again.
+"""
+
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from cascada.arrays import UNIT_ROUNDOFF, Array, IntArray
+from cascada.confidence import Boxes, Evidence, cell_bounds
+from cascada.confidence.bounded_belief import BoundedBelief
+from cascada.confidence.read_rows import ReadRows
+from cascada.errors import ArgumentError, RefutedError
+from cascada.network.beliefs import Beliefs, StageBelief
+from cascada.network.enclosure import enclose_network
+from cascada.network.latent import Latent, forwarded_error
+from cascada.network.network import Network, Node
+from cascada.network.outputs import StageError
+from cascada.network.reading_evidence import conflict, raw_latent, stage_evidence
+from cascada.network.run_anchors import bounds_from_runs
+from cascada.network.slack import around_setting
+from cascada.network.stage_values import bounded, computed, copied
+
+_ROUNDS = 2
+# Points over the inputs of a stage at which its common weights are judged.
+_SPREAD = 24
+
+
+@dataclass(frozen=True, eq=False)
+class ReadBeliefs(Beliefs):
+    """One belief per stage, and intervals of the true values of every run; immutable."""
+
+    latent: Latent
+
+    @classmethod
+    def prior(cls, network: Network, stages: tuple[StageBelief, ...]) -> "ReadBeliefs":
+        """Before the first run."""
+        return cls(network, stages, Latent.none(network))
+
+    def spanned(self, values: Boxes) -> "ReadBeliefs":
+        """The same beliefs with the range of every stage's inputs, over which its weights are judged."""
+        spanned = super().spanned(values)
+        return replace(self, stages=tuple(_spread(stage) for stage in spanned.stages))
+
+    def append(self, values: Array, *, each: bool = False) -> "ReadBeliefs":
+        """The beliefs after more runs: rows (n, V) of `run_values`, NaN where nothing was read."""
+        if each:
+            after = self
+            for row in values:
+                after = after.append(row[None])
+            return after
+        if not len(values):
+            return self
+        try:
+            before = self._before_reading(values)
+        except RefutedError:  # the bounds of two fits are disjoint there
+            return _in_conflict(self, self.stages[-1]).append(values)
+        grown = replace(self, latent=self.latent.joined(values, before))
+        return grown if self.evidence else _learned(grown)  # with evidence against them, no function is left
+
+    def refined(self, point: Array) -> "ReadBeliefs":
+        """The beliefs with fits whose weights are chosen along the path of a point (d,), coordinates."""
+        boxes = enclose_network(self, Boxes(point[None], point[None])).boxes.centre[0]
+        stages = []
+        for stage in self.stages:
+            if isinstance(stage.belief, BoundedBelief):
+                stage = replace(stage, belief=stage.belief.refined(boxes[list(stage.node.inputs)]))
+            stages.append(stage)
+        after = replace(self, stages=tuple(stages))
+        for stage in stages:
+            if isinstance(stage.belief, BoundedBelief) and stage.belief.contradictory:
+                return _in_conflict(after, stage)
+        return after
+
+    def from_runs(self, cells: Boxes) -> Boxes | None:
+        """What the nearest runs say of all values over cells (n, d); None without runs."""
+        return bounds_from_runs(self, self.latent, cells) if len(self.latent) else None
+
+    def _before_reading(self, values: Array) -> Boxes:
+        """Boxes (n, V) that contain the values of runs, whatever will be read."""
+        d = self.network.domain.dimension
+        around = around_setting(self, values[:, :d])
+        forwarded = any(forwarded_error(self.network, column) is not None for column in range(d, self.network.width))
+        if not forwarded and not self.evidence:
+            with suppress(StageError, ArgumentError):  # a formula need not be defined at all possible inputs
+                return enclose_network(self, around).boxes
+        unknown = np.full((len(values), self.network.width - d), np.inf)
+        return around.product(Boxes(-unknown, unknown))
+
+
+def _spread(stage: StageBelief) -> StageBelief:
+    """A stage whose belief judges its weights at points of a low-discrepancy sequence over its inputs."""
+    if not isinstance(stage.belief, BoundedBelief) or stage.span is None:
+        return stage
+    d = len(stage.node.inputs)
+    golden = 2.0
+    for _ in range(40):  # the root of x^(d + 1) = x + 1: the generalised golden ratio
+        golden = (1.0 + golden) ** (1.0 / (d + 1))
+    steps = golden ** -np.arange(1.0, d + 1.0)
+    unit = (0.5 + np.arange(_SPREAD)[:, None] * steps) % 1.0
+    where = stage.span.lower + unit * (stage.span.upper - stage.span.lower)
+    return replace(stage, belief=stage.belief.spread_over(where))
+
+
+def _learned(beliefs: ReadBeliefs) -> ReadBeliefs:
+    """The beliefs after a few rounds over the stages, or with evidence against their assumptions."""
+    latent, groups = beliefs.latent, beliefs.latent.groups()
+    stages = list(beliefs.stages)
+    raw = raw_latent(latent, stages)
+    for stage in stages:
+        evidence = stage_evidence(stage, raw, groups[stage.node.stage.name])
+        if evidence:
+            return _refuted(beliefs, stage, evidence)
+    for _ in range(_ROUNDS):
+        for i, stage in enumerate(stages):
+            of_stage = groups[stage.node.stage.name]
+            try:
+                stages[i], latent = _stage_learned(stage, latent, of_stage)
+            except RefutedError:
+                return _in_conflict(beliefs, stage)
+    return replace(beliefs, stages=tuple(stages), latent=latent)
+
+
+def _in_conflict(beliefs: ReadBeliefs, at: StageBelief) -> ReadBeliefs:
+    """The beliefs with evidence against the assumptions of a stage and of all its ancestors together."""
+    return _refuted(beliefs, at, (conflict(beliefs.network, at.node),))
+
+
+def _refuted(beliefs: ReadBeliefs, at: StageBelief, evidence: tuple[Evidence, ...]) -> ReadBeliefs:
+    """The beliefs with evidence at a stage; that of a formula is reported at the stage with a belief before it."""
+    position = next(i for i, stage in enumerate(beliefs.stages) if stage.node is at.node)
+    modelled = [i for i, stage in enumerate(beliefs.stages) if isinstance(stage.belief, BoundedBelief)]
+    place = max((i for i in modelled if i <= position), default=modelled[0])
+    stages = list(beliefs.stages)
+    belief = stages[place].belief
+    assert isinstance(belief, BoundedBelief), "chosen above"
+    stages[place] = replace(stages[place], belief=belief.refuted_by(*evidence))
+    return replace(beliefs, stages=tuple(stages))
+
+
+def _stage_learned(stage: StageBelief, latent: Latent, groups: IntArray) -> tuple[StageBelief, Latent]:
+    """A stage after one visit, and narrower boxes of its outputs; raises `RefutedError` if no value is left."""
+    node, inputs = stage.node, latent.inputs(stage.node)
+    latent = copied(stage, latent, inputs)
+    belief = stage.belief
+    if not isinstance(belief, BoundedBelief):
+        return stage, _possible(node, computed(stage, latent, inputs) if node.stage.known else latent, groups)
+    columns, offset = node.modelled_columns, node.stage.offset
+    latent = latent.intersected(columns, latent.read(node))
+    latent = _possible(node, latent.intersected(columns, _image(belief, inputs, offset)), groups)
+    belief = belief.learned(_rows(belief, latent, stage, inputs, groups))
+    if belief.contradictory:
+        raise RefutedError("no function agrees with the rows of the stage.")
+    return replace(stage, belief=belief), _possible(
+        node, latent.intersected(columns, _image(belief, inputs, offset)), groups
+    )
+
+
+def _possible(node: Node, latent: Latent, groups: IntArray) -> Latent:
+    """The boxes, shared by repeats; raises `RefutedError` if one of a stage's outputs is empty."""
+    shared = latent.shared(node, groups)
+    if shared.column(list(node.columns)).empty.any():
+        raise RefutedError("no value agrees with the readings of the stage.")
+    return shared
+
+
+def _rows(belief: BoundedBelief, latent: Latent, stage: StageBelief, inputs: Boxes, groups: IntArray) -> ReadRows:
+    """The rows of a stage: one for all repeats of a run that was read."""
+    node, offset = stage.node, stage.node.stage.offset
+    read = np.isfinite(latent.readings[:, node.modelled_columns]).all(axis=1)
+    usable = read & bounded(inputs)
+    _, first = np.unique(np.where(usable, groups, -1), return_index=True)
+    chosen = np.sort(first[usable[first]])
+    box, values = Boxes(inputs.lower[chosen], inputs.upper[chosen]), latent.column(node.modelled_columns)
+    shift = belief.shift(box.centre, box.half)
+    own = Boxes(values.lower[chosen] - offset, values.upper[chosen] - offset)
+    rounding = 2 * UNIT_ROUNDOFF * np.abs(offset)  # the difference of two numbers may be much smaller than they
+    wide = Boxes(own.lower - shift - rounding, own.upper + shift + rounding).widened()
+    return ReadRows(box.centre, wide, tuple(int(i) for i in chosen))
+
+
+def _image(belief: BoundedBelief, inputs: Boxes, offset: Array) -> Boxes:
+    """Boxes (n, p) of a stage's modelled outputs over boxes of its inputs; infinite where these are."""
+    known = bounded(inputs)
+    unknown = np.full((len(known), len(offset)), np.inf)
+    found = Boxes(-unknown, unknown)
+    if known.any():
+        bounds = cell_bounds(belief, Boxes(inputs.lower[known], inputs.upper[known]))
+        shifted = Boxes(bounds.lower + offset, bounds.upper + offset).widened()
+        found.lower[known], found.upper[known] = shifted.lower, shifted.upper
+    return found

@@ -1,0 +1,90 @@
+"""Evidence of readings against the assumptions of a network that is read with errors."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from cascada.arrays import IntArray
+from cascada.confidence import Boxes, Evidence
+from cascada.confidence.bounded_belief import BoundedBelief
+from cascada.confidence.read_rows import ReadRows
+from cascada.confidence.reading_evidence import Conflict, reading_evidence
+from cascada.network.beliefs import StageBelief
+from cascada.network.latent import Latent
+from cascada.network.network import Network, Node
+from cascada.network.stage_values import bounded, computed, copied
+
+_NOT_REPEATED = " Or the same settings do not give the same values: then the differences belong to the error."
+
+
+def raw_latent(latent: Latent, stages: Sequence[StageBelief]) -> Latent:
+    """What follows from the readings alone: their errors, copies and formulas, and no belief."""
+    d = latent.network.domain.dimension
+    unknown = np.full((len(latent), latent.network.width - d), np.inf)
+    controls = Boxes(latent.values.lower[:, :d], latent.values.upper[:, :d])
+    found = Latent(latent.network, latent.readings, controls.product(Boxes(-unknown, unknown)))
+    for stage in stages:
+        inputs = found.inputs(stage.node)
+        found = copied(stage, found, inputs)
+        if stage.node.stage.known:
+            found = computed(stage, found, inputs)
+        else:
+            found = found.intersected(stage.node.modelled_columns, found.read(stage.node))
+    return found
+
+
+def stage_evidence(stage: StageBelief, raw: Latent, groups: IntArray) -> tuple[Evidence, ...]:
+    """Evidence against the assumptions of one stage, with numbers; `groups` (n,) tells repeats of a run."""
+    node, belief = stage.node, stage.belief
+    if not isinstance(belief, BoundedBelief):
+        return ()
+    repeats = _contradicting_repeats(node, raw, groups)
+    if repeats:
+        return repeats
+    inputs, outputs = raw.inputs(node), raw.shared(node, groups).column(node.modelled_columns)
+    usable = np.isfinite(raw.readings[:, node.modelled_columns]).all(axis=1) & bounded(inputs)
+    _, first = np.unique(np.where(usable, groups, -1), return_index=True)
+    chosen = np.sort(first[usable[first]])
+    if not len(chosen):
+        return ()
+    box, offset = Boxes(inputs.lower[chosen], inputs.upper[chosen]), node.stage.offset
+    values = Boxes(outputs.lower[chosen] - offset, outputs.upper[chosen] - offset).widened()
+    rows = ReadRows(box.centre, values, tuple(int(i) for i in chosen))
+    return reading_evidence(belief, rows, box.half, node.stage.error_bound)
+
+
+def conflict(network: Network, node: Node) -> Conflict:
+    """What a contradiction at a stage refutes: the assumptions of the stage and of all its ancestors together."""
+    names, assumed = {node.stage.name}, []
+    for other in reversed(network.nodes):
+        if other.stage.name in names:
+            names.update(other.parents)
+            assumed.append(_assumptions(other))
+    return Conflict.of([text for text in reversed(assumed) if text])
+
+
+def _assumptions(node: Node) -> str:
+    stage = node.stage
+    given = ["norm_bound"] if stage.modelled else []
+    given += ["lipschitz"] if stage.lipschitz is not None else []
+    given += ["interval"] if stage.interval is not None else []
+    given += ["error"] if stage.error is not None else []
+    return f"{' or '.join(given)} of stage {stage.name!r}" if given else ""
+
+
+def _contradicting_repeats(node: Node, raw: Latent, groups: IntArray) -> tuple[Evidence, ...]:
+    """Readings of the same value that differ by more than twice their error."""
+    found: list[Evidence] = []
+    shared = raw.shared(node, groups).column(node.modelled_columns)
+    for j, column in enumerate(node.modelled_columns):
+        wrong = np.flatnonzero(shared.lower[:, j] > shared.upper[:, j])
+        if not len(wrong):
+            continue
+        same = np.flatnonzero(groups == groups[wrong[0]])
+        readings = raw.readings[same, column]
+        rows = (int(same[np.nanargmin(readings)]), int(same[np.nanargmax(readings)]))
+        half = float(np.nextafter(0.5 * (np.nanmax(readings) - np.nanmin(readings)), -np.inf))
+        given = float(node.stage.error_bound[j])
+        needed = max(half, float(np.nextafter(given, np.inf)))
+        found.append(Evidence("error", j, tuple(sorted(rows)), given, needed, needed, hint=_NOT_REPEATED))
+    return tuple(found)

@@ -1,0 +1,121 @@
+"""Declared measurement errors: valid and invalid ones, in stages, stores, files and studies."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cascada as cd
+from cascada.store.description import amendable, describe, differences, network_from
+from tests.network.cases import SE, X
+
+TWO: dict[str, Any] = {"controls": X, "outputs": ["u", "v"], "kernel": SE, "norm_bound": 1.0}
+
+
+def described(**options: Any) -> dict[str, Any]:
+    return describe(cd.chain(cd.Stage("f", **(TWO | options)), objective="f.u"), {})
+
+
+@pytest.mark.parametrize(
+    ("error", "sizes"),
+    [
+        (None, [0, 0]),
+        (0, [0, 0]),
+        (0.01, [0.01, 0.01]),
+        (cd.Bounded(0.01), [0.01, 0.01]),
+        ([0.0, 0.02], [0, 0.02]),
+        (cd.Bounded((0.0, 0.02)), [0, 0.02]),
+        (np.array([0.1, 0.2]), [0.1, 0.2]),
+        (cd.Bounded(0.0), [0, 0]),
+    ],
+)
+def test_an_error_is_one_number_or_one_per_output(error: Any, sizes: list[float]) -> None:
+    stage = cd.Stage("f", error=error, **TWO)
+    assert stage.error_bound.tolist() == sizes
+    assert (stage.error is None) == (not any(sizes))
+    assert cd.chain(stage, objective="f.u").read_with_errors == any(sizes)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"error": -0.1}, r"stage 'f': the size of a bounded error must be between 0 and .*; got -0.1"),
+        ({"error": np.nan}, "must be finite numbers, one or one per output; got nan"),
+        ({"error": True}, "must be finite numbers, one or one per output; got True"),
+        ({"error": "small"}, "must be a number, one per modelled output, or 'estimate'; got 'small'"),
+        ({"error": [0.1, 0.1, 0.1]}, r"one number or one per modelled output \(2\); got 3 numbers"),
+        ({"error": [[0.1]]}, "must be finite numbers, one or one per output"),
+        ({"error": 1e120}, "must be between 0 and"),
+        ({"forwards": "both"}, "forwards must be 'value' or 'reading'; got 'both'"),
+        (
+            {"error": 0.1, "kernel": cd.BlockKernel("own", lambda x, z: x + z), "norm_bound": 1.0},
+            r"error= is not supported with the kernel .*; use Separable",
+        ),
+    ],
+)
+def test_an_invalid_error_raises_a_message_with_the_remedy(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(cd.ArgumentError, match=message):
+        cd.Stage("f", **(TWO | options))
+
+
+def test_a_formula_has_no_readings() -> None:
+    with pytest.raises(cd.ArgumentError, match=r"this stage has none .* Leave it out"):
+        cd.Stage("f", controls=X, known=True, function=lambda x: x, lipschitz=1.0, error=0.1)
+
+
+def test_a_stage_of_one_output_keeps_the_error_of_that_output() -> None:
+    stage = cd.Stage("f", error=[0.0, 0.02], **TWO)
+    assert [stage.part(output).error_bound.tolist() for output in ("u", "v")] == [[0], [0.02]]
+
+
+def test_an_error_at_its_default_is_not_written_into_a_description() -> None:
+    assert described() == described(error=0, forwards="value")
+    assert not {"error", "forwards"} & set(described()["stages"][0])
+
+
+def test_an_error_is_stored_and_may_be_amended_but_forwards_may_not() -> None:
+    old, new = described(error=0.01), described(error=cd.Bounded((0.01, 0.02)), forwards="reading")
+    assert new["stages"][0]["error"] == {"bounded": [0.01, 0.02]}
+    stage = network_from(new).stages[0]
+    assert (stage.error_bound.tolist(), stage.forwards) == ([0.01, 0.02], "reading")
+    assert differences(old, new) == [
+        "stages.f.error.bounded: stored [0.01, 0.01], given [0.01, 0.02]",
+        'stages.f.forwards: stored "value", given "reading"',
+    ]
+    assert amendable(old, described(error=0.3))
+    assert not amendable(old, new)
+
+
+@pytest.mark.parametrize("error", ["0.01", "{ bounded = 0.01 }", "{ bounded = [0.01] }"])
+def test_a_file_declares_an_error_as_a_number_or_a_table(tmp_path: Path, error: str) -> None:
+    file = tmp_path / "process.toml"
+    text = f'[[stage]]\nname = "f"\ncommand = ["f"]\nerror = {error}\nforwards = "reading"\n[stage.controls]\n'
+    file.write_text(text + "x = { low = 0, high = 1 }\n")
+    stage = cd.load(str(file)).stages[0]
+    assert (stage.error_bound.tolist(), stage.forwards) == ([0.01], "reading")
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('error = "small"', r"error \(stage 'f'\) must be a number, a list with one for every output, a table"),
+        ("error = { bound = 0.1 }", r"error.bound \(stage 'f'\) is not known \(did you mean bounded\?\)"),
+        ("error = -1", "the size of a bounded error must be between"),
+        ('forwards = "both"', r'forwards \(stage \'f\'\) must be "value" or "reading"; got "both"'),
+    ],
+)
+def test_a_mistake_in_a_file_is_named(tmp_path: Path, line: str, message: str) -> None:
+    file = tmp_path / "process.toml"
+    text = f'[[stage]]\nname = "f"\ncommand = ["f"]\n{line}\n[stage.controls]\nx = {{ low = 0, high = 1 }}\n'
+    file.write_text(text)
+    with pytest.raises(cd.ArgumentError, match=message):
+        cd.load(str(file))
+
+
+def test_a_study_refuses_errors_by_name() -> None:
+    network = cd.chain(cd.Stage("f", controls=X, kernel=SE, norm_bound=1.0, error=0.01))
+    with pytest.raises(cd.ArgumentError, match=r"do not support measurement errors yet; got error=.* at stage 'f'"):
+        cd.Study(network)
+    with pytest.raises(cd.ArgumentError, match="do not support measurement errors yet"):
+        cd.maximise(network, [lambda x: x], budget=1)
