@@ -46,7 +46,7 @@ def test_the_incumbent_is_a_setting_of_integer_and_logarithmic_controls() -> Non
     setting = domain.decode(found.point[None])
     assert setting[0, 1] == round(setting[0, 1])
     values = truth(network, setting)
-    assert network.is_feasible({node.stage.name: values[0, list(node.columns)] for node in network.nodes})
+    assert network.is_feasible({node.stage.name: values[0, list(node.columns)].tolist() for node in network.nodes})
     assert found.value <= values[0, network.objective_column]
 
 
