@@ -21,6 +21,7 @@ RUN = (
     "README",
     "tutorial",
     "norms",
+    "limits",
     "stopping",
     "labs",
     "studies",

@@ -12,7 +12,7 @@ from cascada.kernels import Additive, BlockKernel, Matern, Separable, SquaredExp
 from cascada.network import Network, Stage, StageError, chain, feed_forward, multi_output_chain
 from cascada.space import Grid, Integer, Real
 from cascada.store.trial import Trial
-from cascada.study import Recommendation, Result, Study, maximise, minimise
+from cascada.study import Recommendation, Result, Revision, Study, maximise, minimise
 from cascada.study.certificate import Certificate
 
 if TYPE_CHECKING:
@@ -59,6 +59,7 @@ __all__ = [
     "Recommendation",
     "RefutedError",
     "Result",
+    "Revision",
     "Separable",
     "SquaredExponential",
     "Stage",

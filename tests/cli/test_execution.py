@@ -14,7 +14,7 @@ def test_termination_signals_interrupt_a_run_and_are_restored_after_it() -> None
     for number in (signal.SIGTERM, signal.SIGHUP):
         before = signal.signal(number, lambda got, _: received.append(got))
         try:
-            with pytest.raises(KeyboardInterrupt), execution_options(None, None):
+            with pytest.raises(KeyboardInterrupt), execution_options(None, None, revise=False):
                 os.kill(os.getpid(), number)
             os.kill(os.getpid(), number)
         finally:
@@ -25,7 +25,7 @@ def test_termination_signals_interrupt_a_run_and_are_restored_after_it() -> None
 def test_a_run_continues_after_a_signal_that_it_was_started_to_ignore() -> None:
     before: Callable[..., object] | int | None = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        with execution_options(None, None) as options:
+        with execution_options(None, None, revise=False) as options:
             os.kill(os.getpid(), signal.SIGHUP)
     finally:
         signal.signal(signal.SIGHUP, before)

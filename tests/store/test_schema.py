@@ -61,7 +61,7 @@ def test_an_old_store_that_is_asked_and_told_keeps_its_schema(old: Path) -> None
     assert about(old) == {"schema": "1"}
 
 
-@pytest.mark.parametrize("act", ["correct", "retract", "amend", "create", "import"])
+@pytest.mark.parametrize("act", ["correct", "retract", "revise", "amend", "create", "import"])
 def test_an_event_that_older_versions_cannot_read_raises_the_schema(old: Path, act: str) -> None:
     url = f"sqlite:///{old}"
     study = Study.open(url, "alloy", CHAIN)
@@ -72,6 +72,9 @@ def test_an_event_that_older_versions_cannot_read_raises_the_schema(old: Path, a
         study.correct(0, "f", 0.5)
     elif act == "retract":
         study.retract(0, "f")
+    elif act == "revise":
+        trial = study.begin_trial({"x": 0.5})
+        study._changed(lambda change: change.revise(trial.number, study.worker, {"x": 0.75}))
     elif act == "amend":
         Study.open(url, "alloy", wider, amend=True)
     elif act == "create":

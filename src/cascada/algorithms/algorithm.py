@@ -37,6 +37,8 @@ class Situation:
     horizon: int | None = None  #: the total number of runs, if known
     #: estimated bounds that a run should test where they rule out a better value; None if no test is needed
     untested: Beliefs | None = None
+    #: (k, V), like `data`: failed runs that count as infeasible; None if no stage has `failure="infeasible"`
+    failed: Array | None = None
 
     @property
     def best_run(self) -> Array | None:

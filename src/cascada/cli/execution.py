@@ -9,8 +9,16 @@ import typer
 
 from cascada.cli.output import as_json, print_json, summary
 from cascada.cli.terminal import say
+from cascada.errors import ArgumentError
 from cascada.study import Result
 
+Revise = Annotated[
+    bool,
+    typer.Option(
+        "--revise",
+        help="After every stage, choose the controls of the later stages anew, and discard runs that are not worth it.",
+    ),
+]
 Jobs = Annotated[
     int | None,
     typer.Option(
@@ -24,11 +32,15 @@ Dask = Annotated[str | None, typer.Option(metavar="ADDRESS", help="Run on a Dask
 
 
 @contextmanager
-def execution_options(jobs: int | None, dask: str | None) -> Iterator[dict[str, Any]]:
-    """Yield the options of `optimise` that say where the trials run; meanwhile signals end the run like Ctrl-C."""
+def execution_options(jobs: int | None, dask: str | None, *, revise: bool) -> Iterator[dict[str, Any]]:
+    """Yield the options of `optimise` that say where and how the trials run; signals end the run like Ctrl-C."""
+    if revise and dask is not None:
+        raise ArgumentError(
+            "--revise does not work with --dask, where all stages of a run are reported at its end; use --jobs instead."
+        )
     with _signals_interrupt():
         if dask is None:
-            yield {"jobs": jobs}
+            yield {"jobs": jobs, "revise": revise}
             return
         from cascada.integrations.dask import dask_executor  # imports Dask, which is optional
 
@@ -57,10 +69,14 @@ def _signals_interrupt() -> Iterator[None]:
 
 
 def print_result(result: Result, study: str | None, json_output: bool) -> None:
-    """Print a result; exit with 1 if no run is complete or the data refute an assumption."""
+    """Print a result; exit with 1 if it has no setting to use, or the data refute an assumption.
+
+    That no setting satisfies the limits is a result: the exit code is 0.
+    """
     if json_output:
         print_json(as_json(result) | ({} if study is None else {"study": study}))
     else:
         say(summary(result) + ("" if study is None else f"\n\nAll of it is in the study {study!r}."))
-    if result.best is None or result.status == "refuted":
+    found = result.best is not None or result.certificate.recommended is not None
+    if not (found or result.certificate.answer == "infeasible") or result.status == "refuted":
         raise typer.Exit(1)

@@ -45,6 +45,7 @@ COMMANDS: Mapping[str, str] = {
     "report": "cascada.cli.report:report",
     "reproduce": "cascada.cli.reproduce:reproduce",
     "retract": "cascada.cli.correct:retract",
+    "revise": "cascada.cli.revise:revise",
     "run": "cascada.cli.run:run",
     "serve": "cascada.cli.serve:serve",
     "status": "cascada.cli.status:status",

@@ -9,7 +9,7 @@ import typer
 
 from cascada.algorithms import NAMES
 from cascada.cli.enqueue import controls_from
-from cascada.cli.execution import Dask, Jobs, execution_options, print_result
+from cascada.cli.execution import Dask, Jobs, Revise, execution_options, print_result
 from cascada.cli.stored import Json, Storage, given, process_of, store_at
 from cascada.errors import ArgumentError
 from cascada.study import maximise
@@ -47,6 +47,7 @@ def run(
     minimize: Annotated[bool, typer.Option("--minimise", help="Minimise the objective instead.")] = False,
     jobs: Jobs = None,
     dask: Dask = None,
+    revise: Revise = False,
     storage: Storage = None,
     study: Annotated[
         str | None,
@@ -56,7 +57,11 @@ def run(
         str, typer.Option(metavar="NAME", help="This worker's name in the store; each parallel process needs its own.")
     ] = "main",
     amend: Annotated[
-        bool, typer.Option("--amend", help="Continue with other kernels, norm bounds or offsets than the stored ones.")
+        bool,
+        typer.Option(
+            "--amend",
+            help="Continue with other kernels, norm bounds, offsets, limits or ranges than the stored ones.",
+        ),
     ] = False,
     serve: Annotated[
         bool, typer.Option("--serve", help="Show a live page while this runs (with --storage; needs the extra report).")
@@ -77,7 +82,7 @@ def run(
     if serve and storage is None:
         raise ArgumentError("--serve needs a store, and got none; give --storage URL, as in sqlite:///alloy.db.")
     first = None if start is None else controls_from(start)
-    with execution_options(jobs, dask) as execution, ExitStack() as stack:
+    with execution_options(jobs, dask, revise=revise) as execution, ExitStack() as stack:
         options = execution | {"budget": budget, "progress": not json_output}
         if storage is None:
             if study is not None:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from cascada.cli.execution import Dask, Jobs, execution_options, print_result
+from cascada.cli.execution import Dask, Jobs, Revise, execution_options, print_result
 from cascada.cli.stored import Algorithm, Json, Storage, StudyName, process_of, store_at
 from cascada.study.catalogue import open_study
 
@@ -28,6 +28,7 @@ def worker(
     algorithm: Algorithm = None,
     jobs: Jobs = None,
     dask: Dask = None,
+    revise: Revise = False,
     name: Annotated[
         str | None,
         typer.Option(
@@ -56,6 +57,6 @@ def worker(
         any_sense=True,
         planned=budget or _BUDGET,
     )
-    with execution_options(jobs, dask) as options:
+    with execution_options(jobs, dask, revise=revise) as options:
         budget = budget or found.horizon or _BUDGET
         print_result(found.optimise(process, budget=budget, progress=not json_output, **options), study, json_output)

@@ -4,6 +4,8 @@ import os
 import pickle
 import signal
 import sys
+from collections.abc import Mapping
+from functools import partial
 from queue import SimpleQueue
 from threading import Thread
 from typing import Any, BinaryIO
@@ -11,6 +13,7 @@ from typing import Any, BinaryIO
 from cascada.network import StageError
 from cascada.process import Process
 from cascada.process.command import stop_all
+from cascada.process.process import RunStopped
 
 
 def main() -> None:
@@ -35,19 +38,32 @@ def main() -> None:
     runs: SimpleQueue[Any] = SimpleQueue()
     Thread(target=_read, args=(requests, runs), daemon=True).start()
     while True:
-        controls, outputs = runs.get()
+        controls, outputs, follows = runs.get()
         try:
             found = process.run(
                 controls,
                 outputs,
                 began=lambda stage: _send(answers, "began", stage),
-                ended=lambda stage, values: _send(answers, "ended", stage, values),
+                ended=partial(_ended, answers, runs if follows else None),
                 limited=False,
             )
         except StageError as error:
             _send(answers, "finished", error.outputs, str(error))
         else:
             _send(answers, "finished", found)
+
+
+def _ended(
+    answers: BinaryIO, replies: "SimpleQueue[Any] | None", stage: str, outputs: tuple[float, ...]
+) -> Mapping[str, float] | None:
+    """Report a stage; if there are `replies`, wait for the controls of the stages that follow."""
+    _send(answers, "ended", stage, outputs)
+    if replies is None:
+        return None
+    controls: Mapping[str, float] | None = replies.get()
+    if controls is None:
+        raise RunStopped
+    return controls
 
 
 def _read(requests: BinaryIO, runs: "SimpleQueue[Any]") -> None:

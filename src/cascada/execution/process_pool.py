@@ -48,11 +48,15 @@ class _Run:
 
 
 class Pool:
-    """Up to `capacity` runs at once, each in a process of its own."""
+    """Up to `capacity` runs at once, each in a process of its own.
 
-    def __init__(self, process: Process, capacity: int, observed: Observer | None) -> None:
+    `follows`: after every stage a worker waits for what the observer returns, and goes on accordingly.
+    """
+
+    def __init__(self, process: Process, capacity: int, observed: Observer | None, *, follows: bool = False) -> None:
         self.capacity = capacity
         self._process, self._observed = process, observed
+        self._follows = follows
         self._payload = _packed(process)
         self._messages: SimpleQueue[tuple[_Worker, Any]] = SimpleQueue()
         self._idle: list[_Worker] = []
@@ -116,7 +120,7 @@ class Pool:
             worker = _Worker(self._payload, self._messages)
         self._busy[worker] = run
         run.stage, run.since = None, math.inf
-        worker.send((dict(run.trial.controls), run.outputs))
+        worker.send((dict(run.trial.controls), run.outputs, self._follows))
 
     def _received(self, worker: "_Worker", message: Any) -> list[EndedRun]:
         kind, *content = message
@@ -137,8 +141,10 @@ class Pool:
             stage, outputs = content
             run.outputs[stage] = outputs
             run.stage, run.since = None, math.inf
-            if self._observed is not None:
-                self._observed(run.trial, stage, outputs)
+            trial = run.trial if self._observed is None else self._observed(run.trial, stage, outputs)
+            if self._follows:
+                worker.send(None if trial is None else dict(trial.controls))
+            run.trial = trial or run.trial
         elif kind == "unusable":
             raise ArgumentError(f"the process could not be sent to a worker process: {content[0]}.")
         return []

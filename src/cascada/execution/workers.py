@@ -2,7 +2,7 @@
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
 from dataclasses import dataclass, field
 from functools import partial
@@ -11,11 +11,12 @@ from typing import Protocol
 
 from cascada.errors import ArgumentError
 from cascada.network import Outputs, StageError
-from cascada.process import Process
+from cascada.process.process import Process, RunStopped
 from cascada.store.trial import Trial
 
-# Called with a trial, a stage and its outputs as soon as the stage has ended.
-Observer = Callable[[Trial, str, tuple[float, ...]], None]
+# Called with a trial, a stage and its outputs as soon as the stage has ended. Returns the trial to go on with, possibly
+# with other controls for the stages that follow, or None to end the run.
+Observer = Callable[[Trial, str, tuple[float, ...]], Trial | None]
 
 
 @dataclass(frozen=True)
@@ -62,18 +63,23 @@ class InThread:
         """Run the trial and return it."""
         trial = self._trial
         assert trial is not None, "`wait()` called before `start()`"
-        ended = None if self._observed is None else partial(self._ended, trial, self._observed)
+        ended = None if self._observed is None else partial(self._ended, self._observed)
         self._outputs = {}
         try:
-            finished = EndedRun(trial, self._process.run(trial.controls, trial.outputs, ended=ended))
+            outputs, failure = self._process.run(trial.controls, trial.outputs, ended=ended), None
         except StageError as error:
-            finished = EndedRun(trial, error.outputs, str(error))
+            outputs, failure = error.outputs, str(error)
         self._outputs = {}
-        return [finished]
+        return [EndedRun(self._trial or trial, outputs, failure)]
 
-    def _ended(self, trial: Trial, observed: Observer, stage: str, outputs: tuple[float, ...]) -> None:
+    def _ended(self, observed: Observer, stage: str, outputs: tuple[float, ...]) -> Mapping[str, float]:
+        assert self._trial is not None, "a trial is under way"
         self._outputs[stage] = outputs
-        observed(trial, stage, outputs)
+        trial = observed(self._trial, stage, outputs)
+        if trial is None:
+            raise RunStopped
+        self._trial = trial
+        return trial.controls
 
     def stop(self) -> list[EndedRun]:
         """Return the run that was interrupted if some of its stages have ended: the observer may have failed."""

@@ -25,6 +25,7 @@ class StageBelief:
     node: Node
     belief: BeliefBase[Any] | None
     span: Boxes | None = None  # one box that contains every possible input of the stage
+    constant: tuple[float, ...] | None = None  # of a known stage whose outputs are these, whatever its inputs
 
     @cached_property
     def tables(self) -> tuple[EnvelopeTable, ...]:

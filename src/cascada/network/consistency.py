@@ -63,7 +63,8 @@ def range_evidence(network: Network, data: Array, trials: Sequence[int]) -> tupl
             values = data[:, node.columns[node.stage.outputs.index(output)]]
             found += [
                 f"Stage {node.stage.name!r}: trial {trials[int(row)]} gave {output} = {as_given(values[row])}, but its "
-                f"range is {in_words(output, (low, high))}."
+                f"range is {in_words(output, (low, high))}. Correct the run if the value is wrong, "
+                f"or amend the range if the range is."
                 for row in np.flatnonzero((values < low) | (values > high))
             ]
     return tuple(dict.fromkeys(found))

@@ -97,9 +97,10 @@ def _spread_out(n: int, d: int, width: int, rows: IntArray, certain: BoolArray, 
 def feasible_mean(beliefs: Beliefs, points: Array) -> Array:
     """The composite mean of what is maximised at points (n, d), (n,).
 
-    It is −∞ where a formula is not defined, and where the mean of a limited output breaks its limit.
+    It is −∞ where a formula is not defined, and where the mean of a limited output breaks its limit. The objective is
+    not clipped to its range, because points are chosen by it.
     """
     network = beliefs.network
-    means = composite_mean(beliefs, points)
+    means = composite_mean(beliefs, points, clip_objective=False)
     mean = np.nan_to_num(network.sign * means[:, network.objective_column], nan=-np.inf)
     return np.where(satisfied(network.limits, means), mean, -np.inf) if network.limits else mean

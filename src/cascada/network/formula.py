@@ -16,16 +16,21 @@ from cascada.network.outputs import StageError, as_outputs_of, failure_text
 def known_bounds(stage: StageBelief, cells: Boxes) -> Boxes:
     """Bounds of a formula over cells in user units, from its value at the centre and L, or its interval function."""
     declared = stage.node.stage
+    if stage.constant is not None:
+        values = _repeated(stage.constant, len(cells.lower))
+        return Boxes(values, values.copy())
     if declared.interval is not None:
         pairs = [_interval(stage, low, high) for low, high in zip(cells.lower, cells.upper, strict=True)]
-        return Boxes(*np.array(pairs).reshape(len(pairs), 2, -1).transpose(1, 0, 2))
-    values = np.array([_formula(stage, row) for row in cells.centre]).reshape(len(cells.lower), -1)
+        return Boxes(*np.array(pairs).reshape(len(pairs), 2, len(stage.node.columns)).transpose(1, 0, 2))
+    values = np.array([_formula(stage, row) for row in cells.centre]).reshape(len(cells.lower), len(stage.node.columns))
     reach = np.linalg.norm(cells.half, axis=1)[:, None] * declared.lipschitz * (1 + NORM_ROUNDING)
     return Boxes(values - reach, values + reach).widened()
 
 
 def known_values(stage: StageBelief, inputs: Array) -> Array:
     """A known stage's outputs (n, p) at rows of inputs (coordinates)."""
+    if stage.constant is not None:
+        return _repeated(stage.constant, len(inputs))
     points = in_user_units(stage, Boxes(inputs, inputs)).centre
     return np.array([_formula(stage, row) for row in points]).reshape(len(points), -1)
 
@@ -36,6 +41,8 @@ def likely_values(stage: StageBelief, inputs: Array) -> Array:
     The formula is called with arrays if it takes them (`array_formula`), so these values serve for choosing points. A
     bound may use them only where it holds for any value in their place, as `composite_bounds` does.
     """
+    if stage.constant is not None:
+        return _repeated(stage.constant, len(inputs))
     points = in_user_units(stage, Boxes(inputs, inputs)).centre
 
     def at_one(row: Array) -> Array:
@@ -47,6 +54,10 @@ def likely_values(stage: StageBelief, inputs: Array) -> Array:
     if values is not None:
         return values
     return np.array([at_one(row) for row in points]).reshape(len(points), len(stage.node.columns))
+
+
+def _repeated(outputs: tuple[float, ...], rows: int) -> Array:
+    return np.tile(np.array(outputs), (rows, 1))
 
 
 def _formula(stage: StageBelief, row: Array) -> tuple[float, ...]:

@@ -25,8 +25,9 @@ def _given(stage: StageBelief, values: Mapping[int, float]) -> StageBelief:
     """A stage, or a part of one, as a constant if its outputs are among the values by column."""
     if stage.node.stage.known or stage.node.columns[0] not in values:
         return stage
-    constant = _constant(stage.node.stage, tuple(values[column] for column in stage.node.columns))
-    return StageBelief(replace(stage.node, stage=constant), None, stage.span)
+    outputs = tuple(values[column] for column in stage.node.columns)
+    node = replace(stage.node, stage=_constant(stage.node.stage, outputs))
+    return StageBelief(node, None, stage.span, outputs)
 
 
 def _constant(stage: Stage, values: tuple[float, ...]) -> Stage:

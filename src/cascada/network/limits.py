@@ -81,6 +81,12 @@ def margins(limits: Sequence[Limit], values: Array) -> Array:
     return np.stack(found, axis=1) if found else np.empty((len(values), 0))
 
 
+def closest_margin(limits: Sequence[Limit], values: Array, scales: Array) -> float:
+    """The largest margin of a row of values (n, V), in the units of `scales`; −∞ if no row has all limited outputs."""
+    found = (margins(limits, values) / scales).min(axis=1)
+    return float(found[np.isfinite(found)].max(initial=-np.inf))
+
+
 def satisfied(limits: Sequence[Limit], values: Array) -> BoolArray:
     """The rows of values (n, V) that satisfy all limits, (n,); NaN satisfies none."""
     columns = [limit.column for limit in limits]

@@ -10,7 +10,7 @@ import numpy as np
 from cascada.arrays import Array
 from cascada.errors import ArgumentError
 from cascada.kernels import OperatorKernel, Separable, Stationary
-from cascada.network.limits import Limit, satisfied
+from cascada.network.limits import Limit
 from cascada.network.stage import Stage
 from cascada.space import Control, Domain
 
@@ -158,13 +158,23 @@ class Network:
         """Whether a run with these outputs, by stage, is complete: objective and limited outputs were observed."""
         return all(stage in outputs for stage in (self.objective[0], *(limit.stage for limit in self.limits)))
 
-    def is_feasible(self, outputs: Mapping[str, Sequence[float]]) -> bool:
-        """Whether these outputs, by stage, satisfy all limits; an output that was not observed does not."""
-        row = np.full((1, self.width), np.nan)
-        for node in self.nodes:
-            if node.stage.name in outputs:
-                row[0, list(node.columns)] = outputs[node.stage.name]
-        return bool(satisfied(self.limits, row)[0])
+    def broken_limits(self, outputs: Mapping[str, Sequence[float]]) -> tuple[tuple[Limit, float], ...]:
+        """The limits that these outputs, by stage, break, each with the output; none if it was not observed."""
+        found = []
+        for limit in self.limits:
+            if limit.stage in outputs:
+                value = outputs[limit.stage][self.node(limit.stage).stage.outputs.index(limit.output)]
+                if not limit.low <= value <= limit.high:
+                    found.append((limit, value))
+        return tuple(found)
+
+    def is_feasible(self, outputs: Mapping[str, Sequence[float]]) -> bool | None:
+        """Whether these outputs, by stage, satisfy all limits; None without limits, or if it is not known yet."""
+        if not self.limits:
+            return None
+        if self.broken_limits(outputs):
+            return False
+        return True if all(limit.stage in outputs for limit in self.limits) else None
 
     def objective_of(self, outputs: Mapping[str, Sequence[float]]) -> float | None:
         """The objective among the outputs of a run, by stage, as the process gives it; None if it was not observed."""

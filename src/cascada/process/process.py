@@ -14,6 +14,10 @@ from cascada.process.time_limit import called_within
 Functions = Sequence[Callable[..., Any]] | Mapping[str, Callable[..., Any]] | Callable[..., Any] | None
 
 
+class RunStopped(Exception):
+    """Raised by what is called after a stage, to end the run there."""
+
+
 class Process:
     """A network with the functions of its stages: called with controls, it returns the outputs of every stage.
 
@@ -63,13 +67,15 @@ class Process:
         done: Mapping[str, tuple[float, ...]] | None = None,
         *,
         began: Callable[[str], None] | None = None,
-        ended: Callable[[str, tuple[float, ...]], None] | None = None,
+        ended: Callable[[str, tuple[float, ...]], Mapping[str, float] | None] | None = None,
         limited: bool = True,
     ) -> Outputs:
         """Return the outputs of every stage; run only those that are not `done`, whose outputs are known already.
 
-        `began` is called when a try of a stage begins, and `ended` when a stage has ended. Without `limited`, the
-        caller enforces time limits, because it can end this process. Raises `StageError` if a stage fails.
+        `began` is called when a try of a stage begins, and `ended` when a stage has ended: it may return other controls
+        for the stages that follow, or raise `RunStopped`, after which the outputs so far are returned. Without
+        `limited`, the caller enforces time limits, because it can end this process. Raises `StageError` if a stage
+        fails.
         """
         if self._whole is not None:
             if began is not None:
@@ -89,9 +95,18 @@ class Process:
                     tries = f" (in the last of {node.stage.retries + 1} tries)" if node.stage.retries else ""
                     raise StageError(name, controls, failure_text(error) + tries, outputs) from error
                 if ended is not None:
-                    ended(name, outputs[name])
+                    try:
+                        controls = ended(name, outputs[name]) or controls
+                    except RunStopped:
+                        return outputs
+                    values[: len(controls)] = [controls[name] for name in self.network.controls]
             values += outputs[name]
         return outputs
+
+    @property
+    def by_stage(self) -> bool:
+        """Whether stages are run one after the other; one `evaluate` function runs all of them."""
+        return self._whole is None
 
     def stops_itself(self, stage: str) -> bool:
         """Return whether a stage enforces its own time limit and ends all processes that it started."""

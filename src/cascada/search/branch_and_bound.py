@@ -85,7 +85,7 @@ def search(
 
     while True:
         highest = tree.highest
-        if max(highest, best) - best <= budget.tolerance:
+        if np.isneginf(highest) or max(highest, best) - best <= budget.tolerance:  # no cell is left, or small enough
             return outcome("tolerance", fallback[1])
         top = tree.top(_batch(used, budget.cells))
         stale = tree.older(top, version)

@@ -16,6 +16,7 @@ from cascada.search.starts import snapped
 
 _STEPS = (0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 3e-4)  # of a side: the scales at which a point is moved
 _POINTS = 48  # at each scale
+_BLOCK = 4096  # points that are bounded together
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +49,13 @@ def proven_incumbent(
         moves = step * (box.upper[0] - box.lower[0]) * rng.standard_normal((_POINTS, domain.dimension)) * free
         points = _settings(beliefs, np.concatenate([centre[None], centre + moves]), box)
     return found
+
+
+def best_proven(beliefs: Beliefs, points: Array) -> Incumbent | None:
+    """The setting with the largest proven value among points (n, d); None if none is proven to satisfy the limits."""
+    values = np.concatenate([_proven(beliefs, points[i : i + _BLOCK])[0] for i in range(0, len(points), _BLOCK)])
+    i = int(values.argmax())
+    return None if np.isneginf(values[i]) else Incumbent(points[i], float(values[i]))
 
 
 def _settings(beliefs: Beliefs, points: Array, box: Boxes) -> Array:

@@ -26,6 +26,7 @@ Kind = Literal[
     "note",
     "corrected",  # outputs of a stage, or the controls of a trial, that were reported wrongly
     "retracted",  # outputs of a stage that do not count any more
+    "revised",  # other controls for the stages of a running trial that were not run yet
 ]
 KINDS: frozenset[str] = frozenset(get_args(Kind))
 _OF_TRIALS = KINDS - {"created", "amended", "calibrated", "note"}
@@ -40,6 +41,7 @@ NEWER: Mapping[str, tuple[int, str]] = {
     "amended": (2, "0.2.0"),
     "corrected": (2, "0.2.0"),
     "retracted": (2, "0.2.0"),
+    "revised": (2, "0.2.0"),
 }
 
 

@@ -4,6 +4,7 @@ from cascada.store.trial import Trial
 from cascada.study.optimise import maximise, minimise
 from cascada.study.recommendation import Recommendation
 from cascada.study.result import Result
+from cascada.study.revision import Revision
 from cascada.study.study import Callback, Study
 
-__all__ = ["Callback", "Recommendation", "Result", "Study", "Trial", "maximise", "minimise"]
+__all__ = ["Callback", "Recommendation", "Result", "Revision", "Study", "Trial", "maximise", "minimise"]

@@ -49,12 +49,16 @@ def suggest_with_nothing_pending(model: Model, state: State, settings: Settings)
 
 def _suggest(model: Model, state: State, settings: Settings, pending: Sequence[Trial]) -> Suggestion:
     started, now = time.monotonic(), situation(model, state, settings, pending)
+    suggestion: Suggestion | None
     try:
         suggestion = _chooser(state, settings).suggest(now, generator(state, settings))
+        if state.network.estimated and suggestion.margin is not None and suggestion.margin < 0:
+            suggestion = None  # estimated bounds do not show that no setting satisfies the limits
     except RefutedError:
         if not state.network.estimated:
             raise
-        # An estimate contradicts the data; this algorithm does not rest on bounds.
+        suggestion = None  # an estimate contradicts the data
+    if suggestion is None:  # this algorithm does not rest on bounds
         suggestion = GPNEI().suggest(replace(now, cache=None), generator(state, settings))
     model.cells += suggestion.cells
     model.seconds += time.monotonic() - started
@@ -79,6 +83,7 @@ def situation(model: Model, state: State, settings: Settings, pending: Sequence[
         taken=state.taken,
         horizon=settings.horizon,
         untested=model.to_probe(pending, best),
+        failed=model.failed(state.trials),
     )
 
 

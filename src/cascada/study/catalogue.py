@@ -57,8 +57,8 @@ def open_study(
 
     What is not given is as it is stored; for a new study it is what `Study` takes by default, and `network` is needed.
     A network or option that differs from what is stored is refused, and the error says where; with `amend=True`, other
-    kernels, norm bounds, Lipschitz constants and offsets are taken from now on, and the log says so. `tolerance` and
-    `stop_on_estimated` say when to stop, change no result and may differ each time.
+    kernels, norm bounds, Lipschitz constants, offsets, limits and ranges are taken from now on, and the log says so.
+    `tolerance` and `stop_on_estimated` say when to stop, change no result and may differ each time.
 
     `create`: whether a study that is not there is created. `any_sense`: the network may be given maximised or
     minimised, and the stored sense counts. `planned`: the horizon of a study that is created. `lasting`: trials that

@@ -102,12 +102,14 @@ class Certificate:
                 why = f"Too few runs yet to trust an estimated bound: {self.missing}"
             return f"{why}. So there is no gap. It would rest on:\n{rests}"
         word = "higher" if self.maximised else "lower"
-        runs = "one run" if self.evaluations == 1 else f"the best of {self.evaluations} runs"
+        best = "the best feasible" if self.limits else "the best"
+        runs = "one run" if self.evaluations == 1 else f"{best} of {self.evaluations} runs"
         guess = "if the estimates below hold, " if self.kind == "estimated" else ""
         that = f" that satisfies {' and '.join(self.limits)}" if self.limits else ""
         found = f"So {runs}, {shown.best}, is within {shown.gap} of the best possible."
         if self.recommended is not None:
-            setting = ", ".join(f"{name} = {value:.6g}" for name, value in self.recommended.controls.items())
+            # With all digits: what is proven of this setting may not hold for one next to it.
+            setting = ", ".join(f"{name} = {as_given(value)}" for name, value in self.recommended.controls.items())
             least = "at least" if self.maximised else "at most"
             found = (
                 f"The setting {setting} was not run. It satisfies the limits and gives {least} {shown.best}, which is "

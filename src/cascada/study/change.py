@@ -89,7 +89,7 @@ class Change:
         controls: Mapping[str, Any] | None,
     ) -> Trial:
         """Replace the outputs of a stage, or the controls of a trial."""
-        trial = self._correctable(number, worker)
+        trial = self._free(number, worker, "correct")
         rules = self._draft.rules
         data: dict[str, Any] = {"reason": reason} if reason else {}
         if stage is None:
@@ -102,19 +102,32 @@ class Change:
 
     def retract(self, number: int, worker: str, reason: str, stage: str) -> Trial:
         """Withdraw the outputs of a stage."""
-        self._correctable(number, worker)
+        self._free(number, worker, "correct")
         self.append("retracted", number, {"stage": stage} | ({"reason": reason} if reason else {}))
         self.log.release(number)
         return self.trials[number]
 
-    def _correctable(self, number: int, worker: str) -> Trial:
-        """A trial that no other worker runs."""
+    def revise(self, number: int, worker: str, controls: Mapping[str, Any]) -> Trial:
+        """Give other controls to the stages of a trial that were not run yet; nothing is written if they are equal."""
+        trial = self._free(number, worker, "revise")
+        changed = self._draft.rules.changed_controls(trial, controls)
+        if changed != trial.controls:
+            self.append("revised", number, {"controls": changed})
+        return self.trials[number]
+
+    def discard(self, number: int, worker: str, reason: str) -> Trial:
+        """Abandon a trial that no other worker runs."""
+        self._free(number, worker, "discard")
+        return self.end(number, "abandoned", reason)
+
+    def _free(self, number: int, worker: str, act: str) -> Trial:
+        """A trial that no other worker runs; `StoreError` if one does."""
         trial = trial_at(self.trials, number)
         holder = self._draft.holders.get(number)
         if holder is not None and self.log.is_held_elsewhere(number, worker):
             raise StoreError(
                 f"trial {number} is being run by the worker {holder!r}; wait until its run has ended, or stop the "
-                f"worker, and correct it then."
+                f"worker, and {act} it then."
             )
         return trial
 

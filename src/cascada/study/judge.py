@@ -9,7 +9,7 @@ from cascada.algorithms.feasible_search import FeasibleTrees, candidate_bounds
 from cascada.arrays import Array
 from cascada.errors import RefutedError
 from cascada.network import Beliefs
-from cascada.network.limits import margins
+from cascada.network.limits import closest_margin
 from cascada.network.slack import objective_slack
 from cascada.outwards import difference_up
 from cascada.search import Candidates, Leaves, ObjectiveBounds, SearchBudget, search
@@ -79,7 +79,7 @@ def _margin(model: Model, state: State, settings: Settings, budget: SearchBudget
         _count(model, len(settings.candidates), started)
         return min(found, most), "every candidate"
     leaves = trees.margin if isinstance(trees, FeasibleTrees) else Leaves.root(state.network.domain)
-    closest = float((margins(state.network.limits, model.data) / scales).min(axis=1).max(initial=-np.inf))
+    closest = closest_margin(state.network.limits, model.data, scales)
     wanted = SearchBudget(_MARGIN_TOLERANCE * abs(closest), cells=_CELLS) if budget is None else budget
     outcome = search(MarginBounds(beliefs, scales), leaves, closest, len(model.data), wanted, prove=True)
     _count(model, outcome.cells, started)

@@ -17,13 +17,14 @@ from cascada.arrays import as_whole_number
 from cascada.errors import ArgumentError, CascadaError, ContradictionError, RefutedError, StoreError
 from cascada.execution.process_pool import Pool
 from cascada.execution.workers import EndedRun, InThread, Observer, OnExecutor, Workers, capacity_of
+from cascada.network.failures import counts_as_infeasible
 from cascada.printable import one_line
 from cascada.process import Functions, Process
 from cascada.store.trial import Trial
 from cascada.study.certificate import Certificate
 from cascada.study.progress import progress_bar
 from cascada.study.recommendation import Recommendation
-from cascada.study.rescue import rescued
+from cascada.study.rescue import rescued, told
 from cascada.study.result import Result, Status
 from cascada.study.study import Callback, Study
 
@@ -49,17 +50,25 @@ def optimise(
     callbacks: Iterable[Callback] = (),
     progress: bool = True,
     lease: float | None = None,
+    revise: bool = False,
 ) -> Result:
     """Run the process until the study has `budget` trials, or ends for another reason.
 
     In a store the budget counts the trials of earlier days and of other workers, open trials are finished first, and
     every stage is told as soon as it has ended, except with an executor. A worker that has nothing left to do waits for
     others that run the last trials: if one of them dies, its trial is run here.
+
+    With `revise`, the controls of the stages that are left are chosen anew after every stage, and a run that is not
+    worth to be completed is abandoned, with the reason (`Study.revise`). It counts as a run.
     """
-    check_run(budget, jobs, executor)
+    check_run(budget, jobs, executor, revise)
     process = functions if isinstance(functions, Process) else Process(study.network, functions)
+    if revise and not process.by_stage:
+        raise ArgumentError(
+            "revise=True needs a function for every stage; got one evaluate(), which runs all of them in one call."
+        )
     study.take_up()
-    workers = _workers(study, process, budget, jobs, executor)
+    workers = _workers(study, process, budget, jobs, executor, revise)
     lease = LEASE if lease is None else lease
     untold: list[EndedRun] = []
     try:
@@ -87,27 +96,53 @@ def optimise(
     return result
 
 
-def check_run(budget: Any, jobs: Any, executor: Any) -> None:
-    """Raise `ArgumentError` if budget, jobs or executor is invalid."""
+def check_run(budget: Any, jobs: Any, executor: Any, revise: Any = False) -> None:
+    """Raise `ArgumentError` if budget, jobs, executor or revise is invalid, or they do not work together."""
     as_whole_number(budget, "budget")
     if jobs is not None:
         as_whole_number(jobs, "jobs")
     if executor is not None and not callable(getattr(executor, "submit", None)):
         raise ArgumentError(f"executor must be a concurrent.futures.Executor, or None; got {executor!r}.")
+    if not isinstance(revise, bool):
+        raise ArgumentError(f"revise must be True or False; got {revise!r:.100}.")
+    if revise and executor is not None:
+        raise ArgumentError(
+            "revise=True does not work with an executor (nor with Dask), which reports all stages of a run at its end; "
+            "use jobs= instead."
+        )
 
 
-def _workers(study: Study, process: Process, budget: int, jobs: int | None, executor: Executor | None) -> Workers:
+def _workers(
+    study: Study, process: Process, budget: int, jobs: int | None, executor: Executor | None, revise: bool
+) -> Workers:
     """The executor if one is given, a pool of processes for several jobs, else this thread."""
     if executor is not None:
         # An executor has its own queue: points that need no results to be chosen are submitted at once.
         return OnExecutor(process, executor, jobs or (capacity_of(executor) if study.adaptive else budget))
 
-    def tell_stage(trial: Trial, stage: str, outputs: tuple[float, ...]) -> None:
+    def tell_stage(trial: Trial, stage: str, outputs: tuple[float, ...]) -> Trial:
         with suppress(CascadaError):  # it is told again with the whole run, and an error is reported then
             study.tell_stage(trial, stage, outputs)
+        return trial
 
     observer: Observer | None = tell_stage if study.shared else None
-    return InThread(process, observer) if jobs is None or jobs == 1 else Pool(process, jobs, observer)
+    if revise:
+        observer = partial(_revised, study)
+    return InThread(process, observer) if jobs in (None, 1) else Pool(process, jobs, observer, follows=revise)
+
+
+def _revised(study: Study, trial: Trial, stage: str, outputs: tuple[float, ...]) -> Trial | None:
+    """Tell a stage of a run, and revise the run: the trial to go on with; None if the run is not to be completed."""
+    now = trial
+    with suppress(CascadaError):  # the stage is told again with the whole run; without a revision the plan stays
+        now = study.trials[trial.number]
+        if now.controls != trial.controls:  # another worker has taken the trial over and revised it
+            return None
+        now = study.tell_stage(trial, stage, outputs)
+        if now.state == "running":
+            study.revise(trial, apply=True)
+            now = study.trials[trial.number]
+    return None if now.state in ("abandoned", "failed") else now
 
 
 def _run(
@@ -212,7 +247,7 @@ def _tell(study: Study, run: EndedRun) -> bool:
     """Tell the outputs of a run, also if a stage failed; whether they contradict other runs."""
     try:
         # Told even if it failed and nothing was observed: the objective may come before the failure.
-        trial = study.tell(run.trial, run.outputs)
+        trial = told(study, run)
     except ContradictionError as error:
         study.refute(str(error), trials=error.trials)
         with suppress(ContradictionError):  # another worker may have completed it
@@ -220,7 +255,7 @@ def _tell(study: Study, run: EndedRun) -> bool:
         return True
     if run.failure is not None and trial.state != "complete":
         with suppress(ContradictionError):  # another worker has completed it in the meantime
-            study.fail(run.trial, run.failure)
+            study.fail(trial, run.failure)
     return False
 
 
@@ -276,8 +311,10 @@ def _enough(study: Study) -> Status:
 
 
 def _only_failures(study: Study) -> bool:
-    states = [trial.state for trial in study.trials]
-    return states.count("failed") >= _FAILURES_IN_A_ROW and "complete" not in states
+    """Whether nothing but failures was observed; those that count as infeasible are results of the process."""
+    trials = study.trials
+    failed = [t for t in trials if t.state == "failed" and not counts_as_infeasible(study.network, t.outputs)]
+    return len(failed) >= _FAILURES_IN_A_ROW and all(trial.state != "complete" for trial in trials)
 
 
 def _concluded(study: Study, status: Status) -> Result:

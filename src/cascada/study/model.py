@@ -17,6 +17,7 @@ from cascada.calibration.probation import Probation, agrees
 from cascada.errors import CascadaError, ContradictionError, RefutedError
 from cascada.network import Beliefs, Network, enlarged, prior_beliefs, run_values
 from cascada.network.consistency import formula_evidence, impossible, range_evidence, shows_only_own_evidence
+from cascada.network.failures import counts_as_infeasible
 from cascada.network.outputs import StageError
 from cascada.search import Leaves
 from cascada.search.incumbent import Incumbent
@@ -271,7 +272,8 @@ class Model:
         point, after = values[:, :d], self.probation
         # A second run of a point tests nothing.
         if not np.any(np.all(self.data[:, :d] == point, axis=1)):
-            best = float(np.max(self._network.sign * self.data[seen, self._network.objective_column]))
+            run = self.best_run  # with limits, the best feasible one
+            best = -np.inf if run is None else float(self._network.sign * run[self._network.objective_column])
             after = after.begun(trial.number, bool(is_probe(self.judging, point, best, self.data[:, :d])[0]))
         return after if trial.value is None else after.completed(trial.number)
 
@@ -284,11 +286,19 @@ class Model:
         except StageError:  # a formula is not defined at some of the possible inputs, which the run need not have
             return ()
 
-    # ---- pending trials
+    # ---- pending and failed trials
 
     def pending(self, trials: Sequence[Trial]) -> Array:
         """Rows (n, V) of trials under way, as far as they were observed."""
         return self._rows(trials)
+
+    def failed(self, trials: Sequence[Trial]) -> Array | None:
+        """Rows (n, V) of failed trials that count as infeasible; None if no stage says that its failures do."""
+        network = self._network
+        if all(stage.failure == "fail" for stage in network.stages):
+            return None
+        counted = [t for t in trials if t.state == "failed" and counts_as_infeasible(network, t.outputs)]
+        return self._rows(counted)
 
     def to_probe(self, pending: Sequence[Trial], best: float) -> Beliefs | None:
         """The estimated bounds, if the next run should probe them and no pending run does; else None."""

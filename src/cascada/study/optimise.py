@@ -35,6 +35,7 @@ def maximise(
     calibration: Calibration | None = None,
     callbacks: Iterable[Callback] = (),
     progress: bool = True,
+    revise: bool = False,
 ) -> Result:
     """Maximise a process within `budget` runs.
 
@@ -54,12 +55,14 @@ def maximise(
       of a module.
     * `calibration`: how kernels and norms are estimated for stages that were given none.
     * `callbacks`: called with the study after every run; one that returns True stops.
+    * `revise`: after every stage, choose the controls of the stages that are left anew, and do not complete a run that
+      is not worth it (`Study.revise`); for processes with a function for every stage, without an executor.
 
     An exact duplicate is never run. A stage that fails ends only its own run; what was observed before is used.
     """
     from cascada.study.loop import check_run  # what runs processes is imported where it is used
 
-    check_run(budget, jobs, executor)
+    check_run(budget, jobs, executor, revise)
     study = Study(
         network,
         algorithm=algorithm,
@@ -81,6 +84,7 @@ def maximise(
         executor=executor,
         callbacks=callbacks,
         progress=progress,
+        revise=revise,
     )
 
 
@@ -102,6 +106,7 @@ def minimise(
     calibration: Calibration | None = None,
     callbacks: Iterable[Callback] = (),
     progress: bool = True,
+    revise: bool = False,
 ) -> Result:
     """The mirror of `maximise`, with the same options: the best value is the smallest."""
     return maximise(
@@ -121,4 +126,5 @@ def minimise(
         calibration=calibration,
         callbacks=callbacks,
         progress=progress,
+        revise=revise,
     )

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from cascada.errors import CascadaError, StoreError
 from cascada.execution.workers import EndedRun
+from cascada.store.trial import Trial
 from cascada.study.study import Study
 from cascada.whole_file import write_whole
 
@@ -38,14 +39,25 @@ def rescued(study: Study, untold: Sequence[EndedRun], error: StoreError) -> Stor
     )
 
 
+def told(study: Study, run: EndedRun) -> Trial:
+    """Tell the outputs of a run; return its trial as it is then."""
+    number = run.trial.number
+    if study.trials[number].controls == run.trial.controls or not run.outputs:
+        return study.tell(number, run.outputs)
+    # Another worker took the trial over and revised it, or the store was lost while it was revised here. So these are
+    # outputs at other controls: a run of its own.
+    study.put_back([number])
+    return study.add_trial(run.trial.controls, run.outputs)
+
+
 def _log(study: Study, untold: Sequence[EndedRun]) -> list[str]:
     """The log as it is known here, with the runs that could not be told."""
     branch = study.branch()
     for run in untold:
         with suppress(CascadaError):  # one that contradicts the others, which was reported
-            trial = branch.tell(run.trial, run.outputs)
+            trial = told(branch, run)
             if run.failure is not None and trial.state != "complete":
-                branch.fail(run.trial, run.failure)
+                branch.fail(trial, run.failure)
     return [event.to_json() for event in branch.events]
 
 

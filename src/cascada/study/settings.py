@@ -8,9 +8,11 @@ import numpy as np
 
 from cascada.algorithms import (
     CUCB,
+    GPNUCB,
     GPUCB,
     Algorithm,
     ExpectedImprovement,
+    GPNMixed,
     NonAdaptive,
     OptimisticImprovement,
     by_name,
@@ -27,6 +29,8 @@ OnViolation = Literal["stop", "enlarge"]
 
 # Algorithms that choose points by the objective alone.
 _WITHOUT_LIMITS = (GPUCB, ExpectedImprovement, NonAdaptive, CUCB, OptimisticImprovement)
+# Those that choose points by bounds, which say nothing of failures, as well.
+_WITHOUT_FAILURES = (*_WITHOUT_LIMITS, GPNUCB, GPNMixed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,10 +163,29 @@ def _check_combination(network: Network, algorithm: Algorithm, on_violation: OnV
             f"limits do not work with the algorithm {type(algorithm).__name__}, which ignores them; leave algorithm= "
             f"out, or use 'gpn_mixed', 'gpn_ucb', 'gpn_ei' or 'random_search'."
         )
+    _check_failures(network, algorithm)
     if on_violation == "enlarge" and any(stage.ranges for stage in network.stages):
         raise ArgumentError(
             "ranges do not work with on_violation='enlarge', because a wrong range cannot be enlarged by data; leave "
             "on_violation= out, and amend the range if a run leaves it."
+        )
+
+
+def _check_failures(network: Network, algorithm: Algorithm) -> None:
+    """Raise `ArgumentError` if failures count as infeasible, but the algorithm or the norms make nothing of it."""
+    name = next((stage.name for stage in network.stages if stage.failure == "infeasible"), None)
+    if name is None:
+        return
+    if not network.estimated:
+        raise ArgumentError(
+            f"stage {name!r}: failure='infeasible' does not work with a norm_bound for every stage: a failed run "
+            f"proves nothing about other settings, and a setting that is proven to be feasible might fail. Leave out "
+            f"the norm_bound of some stage, or give a limit on an output that shows when the stage is about to fail."
+        )
+    if isinstance(algorithm, _WITHOUT_FAILURES):
+        raise ArgumentError(
+            f"stage {name!r}: failure='infeasible' does not work with the algorithm {type(algorithm).__name__}, which "
+            f"ignores failures; leave algorithm= out, or use 'gpn_ei', 'cei' or 'random_search'."
         )
 
 
@@ -187,12 +210,6 @@ def _check_safe(network: Network, safe: Any, on_violation: OnViolation) -> None:
         raise ArgumentError(
             "safe=True does not work with on_violation='enlarge', because a proof does not hold with bounds that data "
             "have refuted; leave one of them out."
-        )
-    fallible = [stage.name for stage in network.stages if stage.failure == "infeasible"]
-    if fallible:
-        raise ArgumentError(
-            f"safe=True does not work with failure='infeasible' of stage {fallible[0]!r}, because nothing proves that "
-            f"a stage will not fail; leave one of them out."
         )
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from cascada.arrays import Array
 from cascada.errors import CascadaError, StoreError
 from cascada.network import Network
+from cascada.network.failures import counts_as_infeasible
 from cascada.store.event import Event
 from cascada.store.lease import checked_lease
 from cascada.store.trial import Trial, TrialState, best_of, trial_at
@@ -51,7 +52,7 @@ class State:
     described: int = 0  #: the event that says what is assumed
     fits: Mapping[str, Any] = field(default_factory=dict)  #: the last calibration
     changes: int = 0  #: events so far that may change what is known of the process
-    notes: Mapping[int, tuple[str, ...]] = field(default_factory=dict)  #: corrections by trial, in words
+    notes: Mapping[int, tuple[str, ...]] = field(default_factory=dict)  #: corrections and revisions by trial, in words
 
     @classmethod
     def empty(cls, network: Network) -> "State":
@@ -95,10 +96,7 @@ class State:
     @cached_property
     def best(self) -> Trial | None:
         """The complete trial with the best objective that satisfies the limits; the earliest if several are equal."""
-        trials: Iterable[Trial] = self.trials
-        if self.network.limits:
-            trials = (trial for trial in trials if trial.value is not None and self.network.is_feasible(trial.outputs))
-        return best_of(trials, self.network.sign)
+        return best_of(self.trials, self.network.sign, limited=bool(self.network.limits))
 
     @property
     def best_value(self) -> float:
@@ -137,6 +135,7 @@ class Draft:
         self.trials, self._lessons = list(before.trials), list(before.lessons)
         self.holders = dict(before.holders)
         self._taken: set[bytes] | None = None  # copied when a trial is added
+        self._moved = False  # whether a trial has other controls than before
         self._notes = before.notes
         self.count, self._revision, self._ended = before.count, before.revision, before.ended
         self._changes, self._last = before.changes, before.last
@@ -150,6 +149,9 @@ class Draft:
 
     def state(self) -> State:
         """The state after all events that were applied."""
+        if self._moved:  # once for any number of events
+            self._taken = {key for trial in self.trials for key in self.rules.point_keys(trial)}
+            self._moved = False
         return replace(
             self._before,
             count=self.count,
@@ -208,6 +210,8 @@ class Draft:
             self._correct(self.rules.corrected(trial, event.data), event)
         elif event.kind == "retracted":
             self._correct(self.rules.retracted(trial, event.data["stage"]), event)
+        elif event.kind == "revised":
+            self._revise(self.rules.revised(trial, event.data["controls"]), event)
         elif event.kind == "asked" and trial.state == "waiting":
             if self.rules.controls(event.data["controls"]) != trial.controls:
                 raise StoreError(f"trial {number} waits with other controls, {dict(trial.controls)}.")
@@ -215,7 +219,13 @@ class Draft:
         elif event.kind == "expired" and trial.state == "running":
             self.trials[number] = replace(trial, state="waiting")
         elif event.kind in _ENDS and trial.state != "complete":
-            self.trials[number] = replace(trial, state=_ENDS[event.kind], reason=_text(event.data.get("reason")))
+            broken = event.kind == "failed" and counts_as_infeasible(self._network, trial.outputs)
+            self.trials[number] = replace(
+                trial,
+                state=_ENDS[event.kind],
+                reason=_text(event.data.get("reason")),
+                feasible=False if broken else self._network.is_feasible(trial.outputs),
+            )
             self._ended += 1
         else:
             raise StoreError(f"trial {number} is {trial.state}.")
@@ -227,25 +237,50 @@ class Draft:
 
     def _observe(self, event: Event, trial: Trial, validated: Trial | None) -> None:
         after = self.observed(trial.number, event.data["outputs"]) if validated is None else validated
-        old = len(after.outputs) == len(trial.outputs)
-        if old or (event.kind == "told") != (after.state == "complete"):
-            raise StoreError(f"what it says of trial {trial.number} is {'nothing new' if old else 'not all'}.")
+        if len(after.outputs) == len(trial.outputs):
+            raise StoreError(f"what it says of trial {trial.number} is nothing new.")
+        after = self._as_logged(after, trial, complete=event.kind == "told")
         self.trials[trial.number] = after
         self._lessons.append(after)
         self.rules.remember(after)
+
+    def _as_logged(self, after: Trial, before: Trial, *, complete: bool) -> Trial:
+        """The trial, complete or not as the log says; `StoreError` if it can never have been so.
+
+        Which outputs make a trial complete depends on the limits, and these may have been amended since.
+        """
+        if complete == (after.state == "complete"):
+            return after
+        value = self._network.objective_of(after.outputs)
+        if complete and value is not None:
+            return replace(after, value=value, state="complete", reason=None)
+        # Without the objective no trial was complete. With everything told, no trial was incomplete.
+        if complete or len(after.outputs) == len(self._network.nodes):
+            raise StoreError(f"what it says of trial {after.number} is not all.")
+        return replace(after, value=before.value, state=before.state, reason=before.reason)
 
     def _correct(self, after: Trial, event: Event) -> None:
         """Replace a trial, in all lessons too; what bounds or other runs showed about the old values is dropped."""
         self.rules.check_repeats(after, self.trials)
         before = self.trials[after.number]
+        if before.state != "complete" and self._network.objective_of(before.outputs) is not None:
+            after = replace(after, value=None, state=before.state, reason=before.reason)  # see `_as_logged`
         self.trials[after.number] = after
         self._lessons = list(_relearned(self._lessons, after, self._network))
         self.rules.remember(after)
-        if after.controls != before.controls:
-            self._taken = {key for trial in self.trials for key in self.rules.point_keys(trial)}
-        said = self._notes.get(after.number, ())
-        self._notes = {**self._notes, after.number: (*said, correction_text(before, event))}
+        self._moved |= after.controls != before.controls
+        self._note(before, event)
         self._revision += 1
+
+    def _revise(self, after: Trial, event: Event) -> None:
+        """Replace the controls of a trial; what its stages gave stays, and so do all lessons."""
+        before = self.trials[after.number]
+        self.trials[after.number], self._moved = after, True
+        self._note(before, event)
+
+    def _note(self, before: Trial, event: Event) -> None:
+        said = self._notes.get(before.number, ())
+        self._notes = {**self._notes, before.number: (*said, change_text(before, event))}
 
 
 def _relearned(lessons: Iterable[Trial | Refutation], after: Trial, network: Network) -> Iterator[Trial | Refutation]:
@@ -260,19 +295,20 @@ def _relearned(lessons: Iterable[Trial | Refutation], after: Trial, network: Net
         else:
             outputs = {name: after.outputs[name] for name in lesson.outputs if name in after.outputs}
             if outputs != last:
-                yield replace(after, outputs=outputs, value=network.objective_of(outputs))
+                feasible = network.is_feasible(outputs)
+                yield replace(after, outputs=outputs, value=network.objective_of(outputs), feasible=feasible)
                 last = outputs
 
 
-def correction_text(before: Trial, event: Event) -> str:
-    """What a correction changed, for people who read a report."""
+def change_text(before: Trial, event: Event) -> str:
+    """What a correction or a revision changed, for people who read a report."""
     data, reason = event.data, event.data.get("reason")
     because = f" ({reason})" if reason else ""
     if event.kind == "retracted":
         return f"{data['stage']} = {_numbers(before.outputs[data['stage']])} was retracted{because}"
     if "controls" in data:
         old = ", ".join(f"{k} = {before.controls[k]!r}" for k, v in data["controls"].items() if before.controls[k] != v)
-        return f"the controls were corrected{f', before: {old}' if old else ''}{because}"
+        return f"the controls were {event.kind}{f', before: {old}' if old else ''}{because}"
     return f"{data['stage']} was corrected, before: {_numbers(before.outputs[data['stage']])}{because}"
 
 

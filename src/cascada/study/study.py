@@ -1,27 +1,29 @@
 """A study: ask for points, tell what was observed, see how good the best can still be."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from cascada.algorithms import Algorithm
 from cascada.arrays import as_whole_number
 from cascada.calibration import Calibration
-from cascada.errors import ArgumentError, ContradictionError, RefutedError, StoreError
+from cascada.errors import ArgumentError, ContradictionError, RefutedError
 from cascada.execution.blas import on_one_thread
 from cascada.gp.rounding import SMALLEST_JITTER
 from cascada.network import Network
 from cascada.space import CandidatesLike
 from cascada.store.journal import Journal, MemoryJournal, Transaction
-from cascada.store.lease import LONGEST_LEASE, checked_lease, signs_of_life
-from cascada.store.trial import Trial, trial_at, trial_number
+from cascada.store.lease import LONGEST_LEASE, checked_lease
+from cascada.store.trial import Trial, trial_number
 from cascada.study.asking import Asking
 from cascada.study.change import Change
+from cascada.study.decision import revision_of
 from cascada.study.reader import Reader
+from cascada.study.revision import Revision
 from cascada.study.safety import check_proven, nothing_safe_left
 from cascada.study.settings import OnViolation, Settings
 from cascada.study.state import State
 from cascada.study.validation import stage_name
+from cascada.study.writer import Writer
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -29,18 +31,14 @@ if TYPE_CHECKING:
     from cascada.process import Functions, Process
     from cascada.study.result import Result
 
-_Made = TypeVar("_Made")
 
-
-class Study(Reader):
+class Study(Writer):
     """Trials of a network, in memory or in a store (`Study.open`), and the points that an algorithm suggests.
 
     Every event is in the journal before a method returns. Reported results are always kept; the certificate says what
     they refute. `safe`: only settings that are proven to satisfy the limits are asked for; a run that satisfies them
     has to be added first. `replayable`: points follow from the journal alone, as they do in a store.
     """
-
-    worker = "main"  #: the name of this process in the log
 
     def __init__(
         self,
@@ -73,7 +71,6 @@ class Study(Reader):
             shared=replayable,
         )
         super().__init__(MemoryJournal(shared=replayable), State.empty(network), settings)
-        self._lease: float | None = None  # of trials asked for without a lease of their own
         self._lasting = False
         self._changed(lambda change: change.append("created", None, {}))
 
@@ -91,7 +88,7 @@ class Study(Reader):
         """A study over a journal, as far as `state` follows from it. `lasting`: its leases outlive this process."""
         study = cls.__new__(cls)
         Reader.__init__(study, journal, state, settings, name=name)
-        study.worker, study._lease, study._lasting = worker, None, lasting
+        study.worker, study._lasting = worker, lasting
         return study
 
     @staticmethod
@@ -250,6 +247,24 @@ class Study(Reader):
         """Withdraw the outputs of a stage; a trial that was complete by them is running again, without a lease."""
         return self._changed(lambda change: change.retract(trial_number(trial), self.worker, str(reason), stage))
 
+    def revise(self, trial: Trial | int, *, apply: bool = False, costs: Mapping[str, float] | None = None) -> Revision:
+        """How to go on with a running trial of which some stages were reported, and whether to discard it.
+
+        With `apply` it is written down: the new controls of stages that were not run yet, or, if the decision is to
+        discard the batch, that the trial is abandoned and why. `costs` are those of the stages by name, 1 by default.
+        """
+        number = trial_number(trial)
+        try:
+            found = self._judged(lambda model, state: revision_of(model, state, self._settings, number, costs))
+        except RefutedError:
+            self.certificate()  # a contradiction that it shows is written down
+            raise
+        if apply and found.decision == "discard":
+            self._changed(lambda change: change.discard(number, self.worker, found.reason))
+        elif apply:
+            self._changed(lambda change: change.revise(number, self.worker, found.controls))
+        return found
+
     def note(self, text: str) -> None:
         """Write a remark into the log."""
         self._changed(lambda change: change.append("note", None, {"text": str(text)}))
@@ -272,6 +287,7 @@ class Study(Reader):
         callbacks: "Iterable[Callback]" = (),
         progress: bool = True,
         lease: float | None = None,
+        revise: bool = False,
     ) -> "Result":
         """Run the process until the study has `budget` trials: see `cascada.study.loop.optimise`."""
         from cascada.study.loop import optimise  # which is made of ask and tell
@@ -285,6 +301,7 @@ class Study(Reader):
             callbacks=callbacks,
             progress=progress,
             lease=lease,
+            revise=revise,
         )
 
     @property
@@ -293,77 +310,7 @@ class Study(Reader):
         settings = self._settings
         return settings.safe and self._judged(lambda model, state: nothing_safe_left(model, state, settings))
 
-    # ---- workers and leases
-
-    def beat(self, trial: Trial | int) -> bool:
-        """A sign of life for a trial under a lease; False when the lease ran out and another worker has the trial."""
-        self.refresh()
-        return self._journal.beat(self.worker, trial_at(self._state.trials, trial_number(trial)).number)
-
-    @contextmanager
-    def beating(self, lease: float) -> Iterator[None]:
-        """Until the block ends, trials are asked for under a lease, and signs of life are given for them."""
-        before = self._lease
-        # In memory only this process can take a trial over, and it knows what it runs.
-        stored = not isinstance(self._journal, MemoryJournal)
-        self._lease = checked_lease(lease) if stored else LONGEST_LEASE
-        beats = signs_of_life(lambda: self._journal.beat(self.worker), lease) if stored else nullcontext()
-        try:
-            with beats:
-                yield
-        finally:
-            self._lease = before
-
-    def take_up(self) -> int:
-        """Let trials wait again that a worker of this name ran under a lease when it was stopped; how many.
-
-        `StoreError` if a process of this name is alive, as far as can be known.
-        """
-
-        def take(change: Change) -> int:
-            alive = change.log.alive(self.worker)
-            if alive:
-                raise StoreError(
-                    f"a worker named {self.worker!r} is running trial {alive[0]} of this study; wait for it, or give "
-                    f"this one another name."
-                )
-            return change.give_back(self.worker)
-
-        return self._changed(take)
-
-    def put_back(self, numbers: Iterable[int]) -> None:
-        """Let trials wait again that were asked for here under a lease and are not run any more."""
-        mine = set(numbers)
-        self._changed(lambda change: change.give_back(self.worker, mine))
-
-    def others_at_work(self) -> bool:
-        """Whether another worker runs a trial under a lease."""
-        self.refresh()
-        return any(worker != self.worker for worker in self._state.holders.values())
-
     # ---- inside
-
-    def _record(self, refutations: list[str], revision: int) -> None:
-        """Write contradictions that a bound showed into the log, for all processes, unless a correction came first."""
-
-        def write(change: Change) -> None:
-            for reason in refutations if change.state.revision == revision else ():
-                change.append("note", None, {"refuted": reason, "assumed": self._assumed})
-
-        self._changed(write)
-
-    def _changed(self, act: Callable[[Change], _Made]) -> _Made:
-        """Change the study, after all that others appended before, and return what `act` returns.
-
-        Nothing is changed if it raises. It is called again if a server was away before the change was committed.
-        """
-
-        def attempt(log: Transaction) -> tuple[_Made, State]:
-            change = Change(log, self._followed(log.since))
-            return act(change), change.state
-
-        made, self._state = self._journal.change(attempt, self._lease or 0.0)
-        return made
 
     @on_one_thread
     def _asked(self, change: Change, wanted: int, lease: float | None, limit: int | None) -> list[Trial]:

@@ -99,10 +99,10 @@ class Rules:
                 )
             known[name] = values
         known = self._settled(before, known, following)
-        value = self._network.objective_of(known)
+        value, feasible = self._network.objective_of(known), self._network.is_feasible(known)
         if value is None or not self._network.completes(known):
-            return replace(before, outputs=known)
-        return replace(before, outputs=known, value=value, state="complete", reason=None)
+            return replace(before, outputs=known, feasible=feasible)
+        return replace(before, outputs=known, value=value, state="complete", reason=None, feasible=feasible)
 
     def corrected(self, trial: Trial, data: Mapping[str, Any]) -> Trial:
         """The trial with corrected outputs of `data["stage"]`, or with corrected `data["controls"]`.
@@ -129,6 +129,31 @@ class Rules:
         measured = self._measured(trial)
         del measured[self._reported(trial, stage, "retract")]
         return self._again(trial, trial.controls, measured, ())
+
+    def revised(self, trial: Trial, values: Any) -> Trial:
+        """A running trial with other controls of stages that were not run yet; `ArgumentError` for any other change."""
+        if trial.state != "running":
+            raise ArgumentError(f"trial {trial.number} is {trial.state}: only a running trial can be revised.")
+        controls = self.changed_controls(trial, values)
+        for name in self.begun(trial):
+            for control in self._network.node(name).stage.controls:
+                if controls[control] != trial.controls[control]:
+                    raise ArgumentError(
+                        f"trial {trial.number}: control {control!r} cannot be revised from {trial.controls[control]!r} "
+                        f"to {controls[control]!r}, because stage {name!r} was run with it. If it was set to another "
+                        f"value, correct it."
+                    )
+        if controls == trial.controls:
+            raise ArgumentError(f"trial {trial.number} has these controls already: there is nothing to revise.")
+        return self._again(trial, controls, self._measured(trial), ())
+
+    def begun(self, trial: Trial) -> list[str]:
+        """The stages that a trial has run: those with measured outputs, and all stages before them."""
+        found = set(self._measured(trial))
+        for node in reversed(self._network.nodes):  # children first
+            if node.stage.name in found:
+                found.update(node.parents)
+        return [name for name in self._names if name in found]
 
     def _again(
         self, trial: Trial, controls: Mapping[str, float | int], outputs: Outputs, following: Collection[str]

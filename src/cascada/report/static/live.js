@@ -70,16 +70,34 @@ function escaped(text) { // plotly interprets some HTML tags
   return String(text).replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }
 
+function isComplete(row) { // with limits, a trial may lack a limited output when its objective is known
+  return row[about.objective] !== null && (!about.limits.length || row[1].startsWith("complete"));
+}
+
+function isWithin(value, low, high) {
+  return (low === null || value >= low) && (high === null || value <= high);
+}
+
+function isFeasible(row) { // whether a run satisfies the limits; true if there are none
+  return about.limits.every(([i, low, high]) => row[i] !== null && isWithin(row[i], low, high));
+}
+
+function isInfeasible(row) { // whether a run breaks a limit; neither is known before the output is measured
+  return about.limits.some(([i, low, high]) => row[i] !== null && !isWithin(row[i], low, high));
+}
+
 function historyNow() { // the history figure with all runs, also those after it was computed
   if (!past || !about) return null;
   const figure = structuredClone(past.figure);
-  const complete = runs.filter((row) => row[about.objective] !== null);
+  const complete = runs.filter(isComplete);
   const values = complete.map((row) => row[about.objective]);
   const x = complete.map((row) => row[0]);
   const names = about.columns.slice(2, 2 + about.controls);
   const settings = (row) => names.map((name, i) => `${escaped(name)} = ${Number(row[2 + i].toPrecision(5))}`).join(", ");
+  const feasible = complete.filter(isFeasible);
   let best = null;
-  const soFar = values.map((value) => {
+  const soFar = feasible.map((row) => {
+    const value = row[about.objective];
     best = best === null || about.sign * value > about.sign * best ? value : best;
     return best;
   });
@@ -88,7 +106,11 @@ function historyNow() { // the history figure with all runs, also those after it
     for (const axis of ["xaxis", "yaxis"]) figure.layout[axis] = { ...figure.layout[axis], visible: true };
   }
   Object.assign(figure.data[0], { x, y: values, text: complete.map(settings) });
-  Object.assign(figure.data[1], { x, y: soFar });
+  Object.assign(figure.data[1], { x: feasible.map((row) => row[0]), y: soFar });
+  if (about.limits.length) {
+    const { feasible: dot, infeasible: cross } = about.symbols;
+    figure.data[0].marker = { ...figure.data[0].marker, symbol: complete.map((row) => (isInfeasible(row) ? cross : dot)) };
+  }
   const range = figure.layout.yaxis.range;
   if (range && values.length) { // later runs may be outside of it
     const edge = 0.05 * (range[1] - range[0]);
