@@ -174,7 +174,7 @@ def test_what_safe_mode_does_not_work_with() -> None:
             failure="infeasible",
         )
     )
-    with pytest.raises(ArgumentError, match="will not fail"):
+    with pytest.raises(ArgumentError, match="failure='infeasible' does not work"):
         Study(fallible, safe=True)
 
 
