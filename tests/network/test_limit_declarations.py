@@ -56,6 +56,7 @@ def test_valid_intervals_are_kept_as_pairs_of_floats(field: str, given: Any, exp
         ({"u": (float("nan"), 2)}, "of 'u' must not be NaN; got (nan, 2). Give None where there is no limit."),
         ({"u": (INF, None)}, "must have at least one finite end"),
         ({"u": (None, -INF)}, "must have at least one finite end"),
+        ({"u": (0, 10**400)}, "of 'u' must lie between ±1.8e308; got (0, 1000"),
         ({"u": (2, 1)}, "of 'u': the low end must be below the high end; got (2, 1). Exchange the ends."),
         ({"u": (2, 2)}, "of 'u': the low end must be below the high end; got (2, 2). Give a narrow band."),
         ({"u": (2, 2)}, "the low end must be below the high end"),

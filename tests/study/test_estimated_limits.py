@@ -218,3 +218,40 @@ def test_estimates_stay_within_ranges() -> None:
         assert found["profit"].mean[0] <= 140.0 + 1e-9
     bound = study.certificate().bound
     assert bound is None or bound <= 140.0 * (1 + 1e-9)
+
+
+def test_enlarged_norms_never_say_that_no_setting_satisfies_the_limits() -> None:
+    def output(x: float) -> float:
+        return -1.2 * math.exp(-((x - 0.2) ** 2)) - 1.6 * math.exp(-(((x - 0.85) / 0.08) ** 2))
+
+    first = cd.Stage(
+        "a",
+        {"x": cd.Real(0, 1)},
+        kernel=cd.SquaredExponential(0.7),
+        norm_bound=1.0,
+        limits={"a": (None, -2.3)},
+        function=output,
+    )
+    last = cd.Stage("b", kernel=cd.SquaredExponential(1.0), norm_bound=2.0, function=lambda a: math.sin(a) / 2)
+    network = cd.chain(first, last)
+    study, run = Study(network, on_violation="enlarge", tolerance=0.1), Process(network)
+    assert output(0.85) < -2.3  # the limit can be satisfied
+    for x in (0.2, 0.25):
+        study.add_trial({"x": x}, run({"x": x}))
+    certificate = study.certificate()
+    assert certificate.kind == "estimated"  # trial 0 refutes the norm bound, which is enlarged by far too little
+    assert (certificate.answer, certificate.margin) == ("optimum", None)
+    assert study.ask() is not None
+    assert study.ask() is not None  # with a pending run, too
+
+
+def test_enlarged_norms_recommend_no_setting_that_was_not_run() -> None:
+    first = cd.Stage(
+        "a", {"x": cd.Real(0, 1)}, kernel=cd.SquaredExponential(0.7), norm_bound=1.0, limits={"a": (None, 0.0)}
+    )
+    network = cd.chain(first, cd.Stage("b", kernel=cd.SquaredExponential(1.0), norm_bound=2.0))
+    study = Study(network, on_violation="enlarge")
+    for x, a, b in ((0.2, -1.2, 0.5), (0.6, -0.4, 0.8), (0.8, 0.02, 1.0)):
+        study.add_trial({"x": x}, {"a": a, "b": b})
+    assert study.certificate().kind == "estimated"
+    assert study.certificate().recommended is None

@@ -1,6 +1,7 @@
 """Runs that satisfy or break limits: in trials, tables, summaries, stores, and after limits were amended."""
 
 import math
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,8 +9,10 @@ from typing import Any
 import pytest
 
 from cascada.errors import ArgumentError
+from cascada.kernels import SquaredExponential
 from cascada.network import Network, Stage, chain
 from cascada.process import Process
+from cascada.space import Real
 from cascada.store.database import Store
 from cascada.study import Study
 from cascada.study.catalogue import stored_description, studies
@@ -267,3 +270,24 @@ def test_limits_survive_an_export(url: str, tmp_path: Path) -> None:
     other = f"sqlite:///{tmp_path}/other.db"
     import_log(Store(other, create=True), "alloy", text.splitlines())
     assert [trial.feasible for trial in Study.open(other, "alloy").trials] == [True, False, False, None]
+
+
+def test_with_several_limits_the_distance_of_each_is_in_units_of_its_output() -> None:
+    kernel = SquaredExponential(0.5)
+    both = Network(
+        [
+            Stage("a", {"x": Real(0, 1)}, kernel=kernel, norm_bound=2.0, limits={"a": (1.9, None)}),
+            Stage("b", {"x": Real(0, 1)}, kernel=kernel, norm_bound=2e3, limits={"b": (1.9e3, None)}),
+        ],
+        objective="b",
+    )
+    study = Study(both)
+    for x in (0.0, 0.5, 1.0):
+        study.add_trial({"x": x}, {"a": 0.1, "b": 1e2})
+    certificate = study.certificate()
+    sentence = r"every setting misses at least one of them: a ≥ 1.9 by at least (\S+), or b ≥ 1900 by at least (\S+)\. "
+    found = re.search(sentence, str(certificate))
+    assert found is not None
+    assert certificate.margin is not None
+    assert 0 < float(found[1]) <= -2.0 * certificate.margin < 1.8
+    assert float(found[2]) == pytest.approx(1e3 * float(found[1]), rel=1e-2)

@@ -16,6 +16,7 @@ from cascada.process import Process
 from cascada.space import Real
 from cascada.store.database import Store
 from cascada.study import Revision, Study, maximise, minimise
+from cascada.study.decision import _Cost, _Judge
 from cascada.study.log_file import exported, import_log
 from cascada.study.state import State
 from tests.network.cases import X, Y, stage, truth
@@ -299,6 +300,51 @@ def test_what_cannot_be_revised_is_refused() -> None:
     study.fail(1, "broken")
     with pytest.raises(ArgumentError, match="trial 1 is failed"):
         study.revise(1)
+
+
+@pytest.mark.parametrize(
+    ("costs", "message"),
+    [
+        ([1.0], "costs must be a dict"),
+        ({"h": 1.0}, "costs must name stages that have to be run, which are 'f', 'g'; got 'h'"),
+        ({"f": 0.0}, "the cost of stage 'f' must be a finite number above 0; got 0.0"),
+        ({"g": math.nan}, "the cost of stage 'g' must be a finite number above 0"),
+        ({"g": "dear"}, "the cost of stage 'g' must be a number above 0"),
+    ],
+)
+def test_costs_are_positive_and_of_stages(costs: Any, message: str) -> None:
+    study = Study(CHAIN)
+    number = begun(study, runs=1)
+    with pytest.raises(ArgumentError, match=message):
+        study.revise(number, costs=costs)
+
+
+def test_a_plan_that_is_no_candidate_is_not_bounded_by_the_candidates() -> None:
+    near: Any = {"kernel": SquaredExponential(1.0), "norm_bound": 1.0}
+    network = chain(
+        Stage("a", {"x": Real(0, 1)}, **near),
+        Stage("b", {"z": Real(0, 1)}, kernel=SquaredExponential((1.0, 0.2)), norm_bound=1.5),
+    )
+    study = Study(network, candidates=[[0.0, 0.0], [0.0, 0.1]], tolerance=0.01)
+    for z, b in ((0.0, 0.0), (0.1, 0.01)):
+        study.add_trial({"x": 0.0, "z": z}, {"a": 0.1, "b": b})
+    assert study.certificate().bound == pytest.approx(0.01)
+    study.enqueue_trial({"x": 0.5, "z": 0.9})
+    trial = study.ask()
+    assert trial is not None
+    study.tell_stage(trial, "a", 0.2)
+    revision = study.revise(trial)
+    assert revision.decision == "continue"
+    assert revision.bound is not None
+    assert revision.bound > 1.0  # the plan may give it
+
+
+def test_the_best_value_in_a_theorem_is_not_rounded() -> None:
+    study = Study(CHAIN)
+    number = begun(study, runs=1)
+    judge = study._judged(lambda _model, state: _Judge(state.network, study.certificate(), 1.23456789, 0.0, True))
+    assert judge.decision(1.23456789, None, _Cost(1.0, ""), _Cost(2.0, ""))[1].endswith("the best, 1.23456789.")
+    assert study.trials[number].state == "running"
 
 
 def test_a_trial_whose_stages_were_all_run_is_refused() -> None:

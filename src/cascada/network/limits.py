@@ -53,7 +53,10 @@ def _interval(value: Any, what: str) -> Interval:
         raise ArgumentError(
             f"{what} must be a pair (low, high) of numbers, with None where there is no limit; got {value!r:.100}."
         )
-    low, high = -np.inf if pair[0] is None else float(pair[0]), np.inf if pair[1] is None else float(pair[1])
+    try:
+        low, high = -np.inf if pair[0] is None else float(pair[0]), np.inf if pair[1] is None else float(pair[1])
+    except OverflowError:
+        raise ArgumentError(f"{what} must lie between ±1.8e308; got {value!r:.100}.") from None
     if np.isnan(low) or np.isnan(high):
         raise ArgumentError(f"{what} must not be NaN; got {value!r:.100}. Give None where there is no limit.")
     if low == np.inf or high == -np.inf or np.isinf([low, high]).all():

@@ -43,10 +43,13 @@ def nearest_safe(
 ) -> Array | None:
     """The proven-safe setting nearest to a target (d,) of which something is unknown; None if none was found.
 
-    The target itself needs only the proof. `safe` (k, d) are settings that satisfy the limits, around which others are
-    tried; with `candidates` (n, d) all of these are tried, and nothing else. `imagined` are the beliefs after the
-    pending runs. An objective that is known to a quarter of the `tolerance` is known well enough.
+    The target itself, as far as it can be set, needs only the proof. `safe` (k, d) are settings that satisfy the
+    limits, around which others are tried; with `candidates` (n, d) all of these are tried, and nothing else. `imagined`
+    are the beliefs after the pending runs. An objective that is known to a quarter of the `tolerance` is known well
+    enough.
     """
+    if candidates is None:  # the centre of a cell need not be a whole number, and the proof must be of what is run
+        target = _settings(beliefs, target[None])[0]
     if proven_safe(beliefs, target[None])[0] and not taken(target):
         return target
     scales = control_lengthscales(beliefs)

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from cascada.algorithms import GPNEI, Algorithm, NonAdaptive, Situation, Suggestion
+from cascada.algorithms.algorithm import bound_certifies
 from cascada.algorithms.foreign import ForeignAlgorithm
 from cascada.arrays import Array
 from cascada.errors import RefutedError
@@ -51,12 +52,14 @@ def _suggest(model: Model, state: State, settings: Settings, pending: Sequence[T
     started, now = time.monotonic(), situation(model, state, settings, pending)
     suggestion: Suggestion | None
     try:
-        suggestion = _chooser(state, settings).suggest(now, generator(state, settings))
+        chooser = _chooser(state, settings)
+        suggestion = chooser.suggest(now, generator(state, settings))
         # A design of all candidates is complete, and with noise they may be run again.
         if suggestion.point is None and model.noisy:
             suggestion = settings.algorithm.suggest(now, generator(state, settings))
-        if state.network.estimated and suggestion.margin is not None and suggestion.margin < 0:
-            suggestion = None  # estimated bounds do not show that no setting satisfies the limits
+        unreached = bool(state.network.limits) and not np.isfinite(now.best)
+        if model.estimated and unreached and suggestion.point is None and bound_certifies(chooser):
+            suggestion = None  # estimated or enlarged bounds do not show that no setting satisfies the limits
     except RefutedError:
         if not state.network.estimated:
             raise

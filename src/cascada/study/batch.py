@@ -33,7 +33,7 @@ from cascada.search.slices import free_controls, slice_of, with_free
 from cascada.search.starts import snapped
 from cascada.space import Domain
 from cascada.store.trial import Trial
-from cascada.study.advisor import suggest_with_nothing_pending
+from cascada.study.advisor import named, suggest_with_nothing_pending
 from cascada.study.model import Model
 from cascada.study.settings import Settings
 from cascada.study.state import State
@@ -96,6 +96,12 @@ class Batch:
     @property
     def _domain(self) -> Domain:
         return self.state.network.domain
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether a bound over all settings holds for the plan, too: one of the user's choice may be no candidate."""
+        listed = self.settings.listed
+        return listed is None or self._domain.row(self.trial.controls) in listed
 
     @cached_property
     def _free(self) -> BoolArray:
@@ -169,7 +175,8 @@ class Batch:
             return None
         point = suggest_with_nothing_pending(self.model, self.state, self.settings).point
         if point is not None:
-            bound = min(bound, float(_at(self._bounds(self.model.judging), self._around(point[None]))[0]))
+            run = self._domain.encode(self._domain.row(named(point, self.state.network, self.settings))[None])
+            bound = min(bound, float(_at(self._bounds(self.model.judging), self._around(run))[0]))
         return difference_up(bound, best)
 
     def _bounds(self, beliefs: Beliefs) -> CellBounds:

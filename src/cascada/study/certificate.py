@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from cascada.arrays import Array
+from cascada.arrays import UNIT_ROUNDOFF, Array
 from cascada.calibration.noise import noise_sd
 from cascada.network import Beliefs
 from cascada.network.beliefs import observations, stretch
@@ -75,6 +75,8 @@ class Certificate:
     #: An upper bound of the margin by which a setting can satisfy the limits, as long as none is known that does: in
     #: units of the output if there is one limit, else each in units of its own. Below 0 no setting satisfies them.
     margin: float | None = None
+    #: The unit of the margin of every limit, in units of its output.
+    units: tuple[float, ...] = ()
     #: With noise, the best value that was read: the one with the luckiest error.
     best_reading: float | None = None
 
@@ -135,13 +137,13 @@ class Certificate:
     def infeasibility(self) -> str:
         """The sentence that no setting satisfies the limits, with the distance of the nearest one."""
         assert self.margin is not None, "only asked if no setting satisfies the limits"
-        least, all_ = rounded_down(-self.margin, 3), " and ".join(self.limits)
+        # Less than the product by more than the rounding of the margin of a run and of the product.
+        least = [rounded_down(-self.margin * unit * (1 - 8 * UNIT_ROUNDOFF), 3) for unit in self.units]
+        proven = f"Proven: no setting in {self.over} satisfies {' and '.join(self.limits)}; every setting misses"
         if len(self.limits) == 1:
-            return f"Proven: no setting in {self.over} satisfies {all_}; every setting misses it by at least {least}."
-        return (
-            f"Proven: no setting in {self.over} satisfies {all_}; every setting misses at least one of them by at "
-            f"least {least} of its unit (the width of a band, or the range of the output)."
-        )
+            return f"{proven} it by at least {least[0]}."
+        each = ", or ".join(f"{limit} by at least {miss}" for limit, miss in zip(self.limits, least, strict=True))
+        return f"{proven} at least one of them: {each}."
 
 
 def assumptions(beliefs: Beliefs) -> tuple[str, ...]:

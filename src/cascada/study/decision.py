@@ -18,10 +18,11 @@ from typing import Literal
 
 import numpy as np
 
+from cascada.arrays import as_positive
 from cascada.errors import ArgumentError, RefutedError
 from cascada.network import Network
 from cascada.network.limits import Limit
-from cascada.outwards import as_given, difference_up, no_better, rounded_up
+from cascada.outwards import as_given, difference_up, rounded_up
 from cascada.store.trial import trial_at
 from cascada.study.batch import Batch, Outlook
 from cascada.study.certificate import Certificate
@@ -56,6 +57,7 @@ def revision_of(
             f"revised{waits}."
         )
     batch, maximised = Batch(trial, model, state, settings), state.network.sign > 0
+    prices = _prices(batch, costs)
     if not batch.left:
         lacking = [name for name in batch.begun if name not in trial.outputs]
         raise ArgumentError(
@@ -70,7 +72,7 @@ def revision_of(
         reason = _broken(batch, batch.broken)
         planned = dict(trial.controls)
         return Revision(planned, worst, None, None, "discard", reason, certificate.kind, maximised, planned)
-    return _judged(batch, certificate, costs or {})
+    return _judged(batch, certificate, prices)
 
 
 def _judged(batch: Batch, certificate: Certificate, costs: Mapping[str, float]) -> Revision:
@@ -87,7 +89,7 @@ def _judged(batch: Batch, certificate: Certificate, costs: Mapping[str, float]) 
         why = f": {certificate.missing}" if certificate.missing else ""
         decision: _Decision = "continue", f"Too few runs yet to trust an estimated bound{why}."
     else:
-        bound = bound if over_all is None else min(bound, over_all)
+        bound = min(bound, over_all) if over_all is not None and batch.is_listed else bound
         new = None if over_all is None else batch.next_gain(best, over_all)
         judge = _Judge(state.network, certificate, best, worth, may_discard=_may_discard(certificate, settings))
         decision = judge.decision(bound, new, _cost(batch, costs, rest=True), _cost(batch, costs, rest=False))
@@ -114,6 +116,21 @@ def _outlook(batch: Batch, best: float, tolerance: float) -> Outlook:
 def _may_discard(certificate: Certificate, settings: Settings) -> bool:
     """Whether bounds of this kind may end a run: estimated ones only where they may end the study, too."""
     return certificate.kind == "proven" or settings.stop_on_estimated
+
+
+def _prices(batch: Batch, costs: Mapping[str, float] | None) -> dict[str, float]:
+    """The given costs of stages by name; `ArgumentError` if they are invalid."""
+    if costs is None:
+        return {}
+    if not isinstance(costs, Mapping):
+        raise ArgumentError(f"costs must be a dict such as {{'dryer': 10}}; got {costs!r:.100}.")
+    strange = [name for name in costs if name not in batch.stages]
+    if strange:
+        raise ArgumentError(
+            f"costs must name stages that have to be run, which are {', '.join(map(repr, batch.stages))}; got "
+            f"{strange[0]!r:.100}."
+        )
+    return {name: as_positive(cost, f"the cost of stage {name!r}") for name, cost in costs.items()}
 
 
 @dataclass(frozen=True)
@@ -167,8 +184,7 @@ class _Judge:
 
     @property
     def _best(self) -> str:
-        sign = self.network.sign
-        return no_better(sign * self.best, 6, sign > 0)
+        return as_given(self.network.sign * self.best)  # rounded to its worse side, the batch might beat it
 
     @property
     def _margin(self) -> str:

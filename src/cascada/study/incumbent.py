@@ -19,11 +19,12 @@ _BLOCK = 4096  # candidates that are bounded together
 
 
 def incumbent(model: Model, state: State, settings: Settings) -> Incumbent | None:
-    """The proven incumbent for the present data, computed once; None without limits or proven bounds.
+    """The proven incumbent for the present data, computed once; None without limits or proven bounds, also if bounds
+    were refuted and enlarged.
 
     Raises `RefutedError` if the data refute an assumption.
     """
-    if not state.network.limits or state.network.estimated or model.evidence():
+    if not state.network.limits or model.estimated or model.evidence():
         return None
     if not model.incumbent_known:
         found, earlier = _found(model, settings), None if settings.shared else model.incumbent

@@ -59,7 +59,7 @@ def _without_feasible_setting(
     model: Model, state: State, settings: Settings, budget: SearchBudget | None
 ) -> Certificate:
     """The certificate as long as no feasible setting is known: it may prove that there is none."""
-    if state.network.estimated:  # estimated bounds do not show that something is impossible
+    if model.estimated:  # estimated or enlarged bounds do not show that something is impossible
         return without_bound(model, state, settings)
     margin, stopped = _margin(model, state, settings, budget)
     return _certificate(model, state, settings, None, stopped, margin)
@@ -205,4 +205,5 @@ def _certificate(
         best_reading=None if reading is None or not np.isfinite(reading) else sign * reading,
         limits=tuple(map(str, state.network.limits)),
         margin=margin,
+        units=() if margin is None else tuple(margin_scales(model.judging).tolist()),
     )
