@@ -53,11 +53,12 @@ def test_valid_intervals_are_kept_as_pairs_of_floats(field: str, given: Any, exp
         ({"u": (True, 2)}, "must be a pair"),
         ({"u": (None, None)}, "of 'u' must have at least one finite end; got (None, None)."),
         ({"u": (-INF, INF)}, "must have at least one finite end"),
-        ({"u": (float("nan"), 2)}, "must have at least one finite end"),
+        ({"u": (float("nan"), 2)}, "of 'u' must not be NaN; got (nan, 2). Give None where there is no limit."),
         ({"u": (INF, None)}, "must have at least one finite end"),
         ({"u": (None, -INF)}, "must have at least one finite end"),
         ({"u": (0, 10**400)}, "of 'u' must lie between ±1.8e308; got (0, 1000"),
-        ({"u": (2, 1)}, "of 'u': the low end must be below the high end; got (2, 1). Give a narrow band."),
+        ({"u": (2, 1)}, "of 'u': the low end must be below the high end; got (2, 1). Exchange the ends."),
+        ({"u": (2, 2)}, "of 'u': the low end must be below the high end; got (2, 2). Give a narrow band."),
         ({"u": (2, 2)}, "the low end must be below the high end"),
     ],
 )
@@ -166,4 +167,4 @@ def test_data_that_leave_nothing_in_a_range_refute_the_range_or_the_norm() -> No
     beliefs = prior_beliefs(network, 1e-10).append(np.array([[0.0, 2.0]]))
     with pytest.raises(RefutedError) as error:
         beliefs.predict({"x": 1.0})
-    assert "its range (f ≤ 1.7) is wrong, or its norm_bound or lipschitz is too small" in str(error.value)
+    assert "its range (f ≤ 1.7) or its offset is wrong, or its norm_bound or lipschitz is too small" in str(error.value)

@@ -29,9 +29,9 @@ SLICES: dict[str, tuple[Callable[[], Ledger], int]] = {
     "crowds": (lambda: crowds.run(points=100, seed=1000), 10_000),
     "histories": (lambda: histories.run(steps=6, seed=1000, structures=("chain", "known")), 1_500),
     "subsets": (lambda: subsets.run(steps=6, seed=1000, structures=("chain", "multi-output")), 1_000),
-    "limits": (lambda: limits.run(steps=4, seed=1000, structures=("chain", "join")), 8_000),
-    "safe": (lambda: safe.run(steps=5, seed=1000, structures=("chain", "feed-forward")), 100),
-    "ranges": (lambda: ranges.run(steps=10, seed=1000, structures=("chain", "join")), 15_000),
+    "limits": (lambda: limits.run(steps=4, seed=1000, structures=("join",)), 4_000),
+    "safe": (lambda: safe.run(steps=4, seed=1001, structures=("chain",)), 40),
+    "ranges": (lambda: ranges.run(steps=10, seed=1000, structures=("chain",)), 8_000),
 }
 
 

@@ -298,7 +298,7 @@ def _changes(before: Beliefs, now: list[StageBelief]) -> tuple[str, ...]:
         away = np.abs(seen - prediction.mean) / np.maximum(sd, 1e-300)[:, None]
         found += [
             f"norm_bound of {new.node.stage.name!r}, estimated as {earlier.norm_bound[j]:.4g}, was refuted by a run "
-            f"{away[:, j].max():.1f} sds away; with the kernel as it is now, {later.norm_bound[j]:.4g}"
+            f"{away[:, j].max():.1f} sds away; with the kernel estimated after that run, {later.norm_bound[j]:.4g}"
             for j in np.flatnonzero((away > earlier.radius * (1 + 1e-9)).any(axis=0))
         ]
     return tuple(found)

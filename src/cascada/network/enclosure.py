@@ -137,8 +137,8 @@ def nothing_possible(stage: StageBelief) -> RefutedError:
         )
     ranges = ", ".join(in_words(output, interval) for output, interval in declared.ranges.items())
     return RefutedError(
-        f"stage {declared.name!r}: its data leave no possible value at some inputs, so its range ({ranges}) is wrong, "
-        f"or {small} is too small."
+        f"stage {declared.name!r}: its assumptions and data leave no possible value at some inputs, so its range "
+        f"({ranges}) or its offset is wrong, or {small} is too small."
     )
 
 

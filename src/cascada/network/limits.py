@@ -57,10 +57,13 @@ def _interval(value: Any, what: str) -> Interval:
         low, high = -np.inf if pair[0] is None else float(pair[0]), np.inf if pair[1] is None else float(pair[1])
     except OverflowError:
         raise ArgumentError(f"{what} must lie between ±1.8e308; got {value!r:.100}.") from None
-    if np.isnan(low) or np.isnan(high) or low == np.inf or high == -np.inf or np.isinf([low, high]).all():
+    if np.isnan(low) or np.isnan(high):
+        raise ArgumentError(f"{what} must not be NaN; got {value!r:.100}. Give None where there is no limit.")
+    if low == np.inf or high == -np.inf or np.isinf([low, high]).all():
         raise ArgumentError(f"{what} must have at least one finite end; got {value!r:.100}.")
     if not low < high:
-        raise ArgumentError(f"{what}: the low end must be below the high end; got {value!r:.100}. Give a narrow band.")
+        advice = "Give a narrow band." if low == high else "Exchange the ends."
+        raise ArgumentError(f"{what}: the low end must be below the high end; got {value!r:.100}. {advice}")
     return low + 0.0, high + 0.0
 
 

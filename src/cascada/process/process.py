@@ -211,7 +211,10 @@ def _by_stage(network: Network, functions: Any) -> dict[str, Callable[..., Any]]
         raise ArgumentError(f"stage {both[0]!r} has a function of its own and another in functions; give one.")
     missing = [name for name in lacking if name not in others]
     if missing:
-        raise ArgumentError(f"no function for {', '.join(map(repr, missing))}: give functions= or Stage(function=).")
+        raise ArgumentError(
+            f"no function for {', '.join(map(repr, missing))}: give functions= or Stage(function=). Where people run "
+            f"the stages, ask for settings and tell what they gave (`cascada ask`, `cascada tell`)."
+        )
     for name, function in others.items():
         if not callable(function):
             raise ArgumentError(f"the function of stage {name!r} must be callable; got {function!r}.")

@@ -93,7 +93,7 @@ def _next(study: Reader, certificate: Certificate, contributions: dict[str, floa
     if certificate.answer == "infeasible":
         return "Next: continue with a limit that is loosened (amend=True, --amend); all runs are kept."
     open_ = sum(trial.state in ("running", "waiting") for trial in study.trials)
-    waits = f" {open_} trials are open: their results are awaited." if open_ else ""
+    waits = f" {open_} trial{'s are' if open_ > 1 else ' is'} open: results are awaited." if open_ else ""
     if certificate.gap is None:
         return f"Next: run the process at the settings that are asked for.{waits}"
     if study.tolerance is not None and certificate.gap <= study.tolerance and certificate.kind == "proven":

@@ -214,8 +214,8 @@ def _check_amendable(
         raise ArgumentError(f"the study {name!r} is stored otherwise: {found}. Open it as it is, or take another name.")
     if not amend:
         raise ArgumentError(
-            f"the study {name!r} is stored otherwise: {found}. Open it as it is, take another name, or say amend=True "
-            f"(--amend) to go on with what is given."
+            f"the study {name!r} is stored otherwise: {found}. Open it as it is, take another name, or open it with "
+            f"amend=True (`cascada run --amend`) to go on with what is given."
         )
 
 

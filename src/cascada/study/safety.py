@@ -42,8 +42,9 @@ def safe_suggestion(model: Model, state: State, settings: Settings) -> Suggestio
     if not feasible:
         limits = " and ".join(map(str, state.network.limits))
         raise ArgumentError(
-            f"safe=True needs a run that satisfies {limits} to start from; the study has none. Add one with "
-            f"add_trial(controls, outputs) (on the command line: cascada add)."
+            f"safe=True needs a run that satisfies {limits} to start from; the study has none. Give maximise or "
+            f"minimise a start=, the controls of a setting that is known to satisfy them (on the command line: cascada "
+            f"run --start), or add a run with add_trial(controls, outputs) (cascada add)."
         )
     beliefs, pending = model.judging, state.running
     point = nearest_safe(

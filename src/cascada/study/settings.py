@@ -204,10 +204,11 @@ def _check_safe(network: Network, safe: Any, on_violation: OnViolation) -> None:
             "stage limits=, or leave safe= out."
         )
     if network.estimated:
-        stages = ", ".join(repr(stage.name) for stage in network.stages if stage.estimated)
+        lacking = [repr(stage.name) for stage in network.stages if stage.estimated]
+        who = f"stage {lacking[0]} lacks" if len(lacking) == 1 else f"stages {', '.join(lacking)} lack"
         raise ArgumentError(
             f"safe=True needs a given kernel and norm_bound at every stage, because estimated ones prove nothing; "
-            f"stage {stages} lacks them. Give them, or leave safe= out."
+            f"{who} them. Give them, or leave safe= out."
         )
     if on_violation == "enlarge":
         raise ArgumentError(

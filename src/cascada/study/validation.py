@@ -98,7 +98,8 @@ class Rules:
                 continue
             if known.get(name, values) != values:
                 raise ContradictionError(
-                    f"trial {before.number}: stage {name!r} was told as {known[name]} before and now as {values}.",
+                    f"trial {before.number}: stage {name!r} was told as {known[name]} before and now as {values}. If "
+                    f"the first is wrong, correct it: study.correct, `cascada correct`.",
                     trials=(before.number,),
                 )
             known[name] = values
