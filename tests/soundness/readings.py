@@ -193,7 +193,7 @@ def run(points: int, seed: int, structures: tuple[str, ...] = STRUCTURES, kernel
 
 def check(ledger: Ledger, structure: str, one: Case, points: int, rng: np.random.Generator) -> None:
     """Learn runs in three parts; after each of them every bound must contain the truth."""
-    note = f"{one.kind} errors {[s.error and s.error.size for s in one.network.stages]}"
+    note = f"{one.kind} errors {[s.error_bound.tolist() for s in one.network.stages]}"
     beliefs = ledger[f"{structure}: prior"].attempt(lambda: prior_beliefs(one.network), note)
     assert isinstance(beliefs, ReadBeliefs), "the network has errors"
     true = np.empty((0, one.network.width))

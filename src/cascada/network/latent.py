@@ -122,7 +122,11 @@ def around_readings(readings: Array, error: Array) -> Boxes:
 def forwarded_error(network: Network, column: int) -> float | None:
     """The error of an output whose reading is forwarded; None if the next stages are set to its value."""
     for node in network.nodes:
-        if column in node.modelled_columns and node.stage.forwards == "reading" and node.stage.error is not None:
+        if (
+            column in node.modelled_columns
+            and node.stage.forwards == "reading"
+            and node.stage.bounded_error is not None
+        ):
             error = float(node.stage.error_bound[node.modelled_columns.index(column)])
             return error if error > 0 else None
     return None

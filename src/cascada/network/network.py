@@ -135,7 +135,7 @@ class Network:
     @property
     def read_with_errors(self) -> bool:
         """Whether readings of some stage may differ from its values."""
-        return any(stage.error is not None for stage in self.stages)
+        return any(stage.bounded_error is not None for stage in self.stages)
 
     @property
     def noisy(self) -> bool:

@@ -68,7 +68,7 @@ def _assumptions(node: Node) -> str:
     given = ["norm_bound"] if stage.modelled else []
     given += ["lipschitz"] if stage.lipschitz is not None else []
     given += ["interval"] if stage.interval is not None else []
-    given += ["error"] if stage.error is not None else []
+    given += ["error"] if stage.bounded_error is not None else []
     return f"{' or '.join(given)} of stage {stage.name!r}" if given else ""
 
 

@@ -61,8 +61,7 @@ class Stage:
     limits: Mapping[str, Interval]
     ranges: Mapping[str, Interval]
     failure: Literal["fail", "infeasible"]
-    error: Bounded | None
-    noisy: bool  # error="estimate"
+    error: Bounded | Literal["estimate"] | None
     forwards: Forwards
 
     def __init__(
@@ -207,8 +206,7 @@ class Stage:
             "limits": wanted,
             "ranges": possible,
             "failure": failure,
-            "error": errors,
-            "noisy": noisy,
+            "error": ESTIMATE if noisy else errors,
             "forwards": forwards,
         }
         for field, value in values.items():
@@ -233,8 +231,7 @@ class Stage:
             "lipschitz": None if j is None or self.lipschitz is None else self.lipschitz[j : j + 1],
             "limits": {o: interval for o, interval in self.limits.items() if o == output},
             "ranges": {o: interval for o, interval in self.ranges.items() if o == output},
-            "error": None if j is None else as_error(self.error_bound[j], 1),
-            "noisy": self.noisy and j is not None,
+            "error": None if j is None else ESTIMATE if self.noisy else as_error(self.error_bound[j], 1),
         }
         for field, value in values.items():
             object.__setattr__(stage, field, value)
@@ -250,7 +247,7 @@ class Stage:
     def with_noise(self) -> "Stage":
         """The same stage with noise that is estimated."""
         stage = copy(self)
-        object.__setattr__(stage, "noisy", True)
+        object.__setattr__(stage, "error", ESTIMATE)
         return stage
 
     @property
@@ -259,10 +256,20 @@ class Stage:
         return bool(self.modelled) and (self.kernel is None or self.norm_bound is None)
 
     @property
+    def noisy(self) -> bool:
+        """Whether the noise of its readings has to be estimated from data."""
+        return self.error == ESTIMATE
+
+    @property
+    def bounded_error(self) -> Bounded | None:
+        """The bound of the errors of its readings; None for exact readings, and for noise that is estimated."""
+        return self.error if isinstance(self.error, Bounded) else None
+
+    @property
     def error_bound(self) -> Array:
         """How far a reading may be from the value, for every modelled output, (p,); 0 for exact readings."""
-        modelled = len(self.modelled)
-        return np.zeros(modelled) if self.error is None else np.array(self.error.per_output(modelled))
+        modelled, error = len(self.modelled), self.bounded_error
+        return np.zeros(modelled) if error is None else np.array(error.per_output(modelled))
 
     @property
     def modelled(self) -> tuple[str, ...]:

@@ -186,7 +186,7 @@ def describe_algorithm(algorithm: str | Algorithm) -> Any:
 
 
 def _error(stage: Stage) -> dict[str, Any] | None:
-    return None if stage.error is None else {"bounded": _constants(stage.error_bound)}
+    return None if stage.bounded_error is None else {"bounded": _constants(stage.error_bound)}
 
 
 def _error_from(error: Mapping[str, Any] | None) -> Any:

@@ -235,9 +235,10 @@ def _check_exact(network: Network) -> None:
     Exact readings that are handed on are the values, so `forwards` makes no difference then.
     """
     for stage in network.stages:
-        if stage.error is not None:
+        error = stage.bounded_error
+        if error is not None:
             raise ArgumentError(
-                f"studies do not support measurement errors yet; got error={stage.error.size} at stage {stage.name!r}. "
+                f"studies do not support measurement errors yet; got error={error.size} at stage {stage.name!r}. "
                 f"Learn with cascada.network.prior_beliefs(network).append(...), or leave error= out."
             )
 
