@@ -8,7 +8,8 @@ import typer
 from cascada.cli.output import print_json, settings, trial_json
 from cascada.cli.stored import Algorithm, Json, Spec, Storage, StudyName, opened
 from cascada.cli.terminal import say
-from cascada.study import Trial
+from cascada.study import Study, Trial
+from cascada.study.result import SENTENCES
 
 
 def ask(
@@ -38,9 +39,21 @@ def ask(
     trials = found.ask(count or 1, lease=lease)
     _print(trials, count, json_output)
     if len(trials) < (count or 1):
-        certificate = None if trials or not found.network.limits else found.certificate()
-        why = f" {certificate.infeasibility}" if certificate is not None and certificate.answer == "infeasible" else ""
-        say("No other point is worth a run." if trials else f"No point is worth a run.{why}", err=True)
+        say("No other point is worth a run." if trials else f"No point is worth a run.{_reason(found)}", err=True)
+
+
+def _reason(study: Study) -> str:
+    """Why no point is worth a run, if limits are the reason; else an empty text."""
+    if not study.network.limits:
+        return ""
+    certificate = study.certificate()
+    if certificate.answer == "infeasible":
+        return f" {certificate.infeasibility}"
+    if not study.lacks_safe_setting:
+        return ""
+    if study.best_trial is None:
+        return " The study is safe, and no run satisfies the limits: add one that does (cascada add)."
+    return f" {SENTENCES['no safe setting']}"
 
 
 def _print(trials: Sequence[Trial], count: int | None, json_output: bool) -> None:

@@ -13,7 +13,7 @@ less, and would choose it again and again if its batch were discarded for that.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -108,9 +108,9 @@ def _judged(batch: Batch, certificate: Certificate, costs: Mapping[str, float]) 
 
 
 def _outlook(batch: Batch, best: float, tolerance: float) -> Outlook:
-    if batch.state.network.estimated:
-        return batch.estimated_outlook(best, tolerance)
-    return batch.outlook(best, tolerance)
+    found = (batch.estimated_outlook if batch.state.network.estimated else batch.outlook)(best, tolerance)
+    # A run that has not begun goes on as planned: the search would find nearly the same point again.
+    return found if batch.begun else replace(found, point=None)
 
 
 def _may_discard(certificate: Certificate, settings: Settings) -> bool:

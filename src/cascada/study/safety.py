@@ -30,14 +30,14 @@ _STREAM = 0x5AFE
 def safe_suggestion(model: Model, state: State, settings: Settings) -> Suggestion:
     """The algorithm's suggestion, moved to the nearest setting that is proven safe and worth a run.
 
-    Its point is None if no such setting was found, or if the first run is still under way. Raises `ArgumentError` if no
-    run satisfies the limits, so that there is nothing to start from.
+    Its point is None if no such setting was found, if the first run is still under way, or if no run satisfies the
+    limits. Raises `ArgumentError` before the first run, when there is nothing to start from.
     """
     suggestion, domain = suggest(model, state, settings), state.network.domain
     if suggestion.point is None:
         return suggestion
     feasible = [trial for trial in state.trials if state.network.is_feasible(trial.outputs)]
-    if not feasible and state.running:
+    if not feasible and (state.running or state.complete):
         return replace(suggestion, point=None)
     if not feasible:
         limits = " and ".join(map(str, state.network.limits))
