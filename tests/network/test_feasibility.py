@@ -256,3 +256,12 @@ def test_a_run_that_lacks_a_limited_output_is_not_feasible() -> None:
     assert not network.is_feasible({"dry": (0.1, 1.0)})
     assert network.is_feasible({"press": (0.1,)})
     assert Study(network).best_trial is None
+
+
+def test_a_changed_stage_keeps_everything_else() -> None:
+    """Also an error that is to be estimated, which is stored under another name than that of its argument."""
+    stage = Stage("a", controls={"x": Real(0, 1)}, error="estimate", timeout=3.0)
+    other = stage.changed(limits={"a": (None, 1.0)})
+    assert other.limits == {"a": (-np.inf, 1.0)}
+    assert other.noisy
+    assert other.timeout == 3.0
