@@ -10,7 +10,7 @@ proven gap with true norms, on the processes of `benchmarks.proof`.
 import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -88,7 +88,7 @@ def tile(seed: int, factor: float) -> Network:
 def loosened(network: Network, factor: float) -> Network:
     """The same network with norm bounds times `factor`."""
     stages = [node.stage for node in network.nodes]
-    wide = [stage.changed(norm_bound=factor * np.asarray(stage.norm_bound)) for stage in stages]
+    wide = [replace(stage, norm_bound=factor * np.asarray(stage.norm_bound)) for stage in stages]
     last = stages[-1]
     return Network(wide, objective=f"{last.name}.{last.outputs[-1]}")
 

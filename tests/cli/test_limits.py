@@ -96,7 +96,11 @@ def test_a_result_recommends_a_setting_that_is_proven_but_not_run(call: Call) ->
     assert certificate["answer"] == "optimum"
     assert certificate["limits"] == ["mix ≤ 0.5"]
     assert certificate["margin"] is None
-    assert certificate["recommended"] is None or list(certificate["recommended"]) == ["controls", "at_least"]
+    assert certificate["recommended"] is None or list(certificate["recommended"]) == [
+        "controls",
+        "at_least",
+        "estimate",
+    ]
     assert content["best"]["outputs"]["mix"][0] <= 0.5
     said = text(call("status", "--study", "alloy"))
     assert ("recommended (proven to satisfy the limits and to give at least" in said) == bool(

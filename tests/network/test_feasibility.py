@@ -1,6 +1,7 @@
 """Feasibility of cells: against a slow version cell by cell, and against dense samples of a true process."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -261,7 +262,7 @@ def test_a_run_that_lacks_a_limited_output_is_not_feasible() -> None:
 def test_a_changed_stage_keeps_everything_else() -> None:
     """Also an error that is to be estimated, which is stored under another name than that of its argument."""
     stage = Stage("a", controls={"x": Real(0, 1)}, error="estimate", timeout=3.0)
-    other = stage.changed(limits={"a": (None, 1.0)})
+    other = replace(stage, limits={"a": (-np.inf, 1.0)})
     assert other.limits == {"a": (-np.inf, 1.0)}
     assert other.noisy
     assert other.timeout == 3.0

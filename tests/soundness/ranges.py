@@ -6,6 +6,7 @@ at a setting must lie within the bounds, nothing may be refuted, and gaps must b
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -47,7 +48,7 @@ def ranged(problem: Problem) -> Problem:
         ranges = {
             o: (low[columns[o]] - added[columns[o]], high[columns[o]] + added[columns[o]]) for o in stage.modelled
         }
-        stages.append(stage.changed(ranges=ranges))
+        stages.append(replace(stage, ranges=ranges))
     other = Network(stages, objective=".".join(network.objective))
     return Problem(problem.name, problem.summary, other, problem.values, problem.answer)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -211,11 +211,6 @@ class Stage:
         }
         for field, value in values.items():
             object.__setattr__(self, field, value)
-
-    def changed(self, **arguments: Any) -> "Stage":
-        """The same stage with some arguments replaced; validated like a new one."""
-        given = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "noisy"}
-        return Stage(**(given | ({"error": ESTIMATE} if self.noisy else {}) | arguments))
 
     def assuming(self, norm_bound: Array | None, lipschitz: Array | None) -> "Stage":
         """The same stage with other bounds of its norm and slope."""

@@ -8,7 +8,7 @@ The processes are those of `certified`. The limit is of one of three kinds:
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, get_args
 
@@ -91,7 +91,7 @@ def limited(structure: str | Wiring, seed: int = 0, kind: LimitKind = "cut") -> 
 def with_limits(problem: Problem, limits: Mapping[str, Mapping[str, Interval]]) -> LimitedProblem:
     """The same process with limits: by stage, then by output."""
     network = problem.network
-    stages = [stage.changed(limits={**stage.limits, **limits.get(stage.name, {})}) for stage in network.stages]
+    stages = [replace(stage, limits={**stage.limits, **limits.get(stage.name, {})}) for stage in network.stages]
     other = Network(stages, objective=".".join(network.objective))
     other = other if network.sign > 0 else other.mirrored()
     return LimitedProblem(Problem(problem.name, problem.summary, other, problem.values))
