@@ -29,4 +29,4 @@ def test_a_run_continues_after_a_signal_that_it_was_started_to_ignore() -> None:
             os.kill(os.getpid(), signal.SIGHUP)
     finally:
         signal.signal(signal.SIGHUP, before)
-    assert options == {"jobs": None}
+    assert options == {"jobs": None, "revise": False}
