@@ -4,17 +4,22 @@ For standardised outputs y ~ N(0, s²(K_ℓ + λI)) the variance is maximised in
 observations of mean square 1, so that constant outputs, or two points, cause no degenerate fit. Lengthscales are in
 units of the inputs' ranges; their logarithms have a wide normal prior, which keeps them away from the bounds.
 
-Letters: X (n, d) scaled inputs, y (n,) standardised outputs, θ = log ℓ (d,), α = (K + λI)⁻¹y.
+Letters: X (n, d) scaled inputs, y (n,) standardised outputs, θ = log ℓ (d,), α = (K + λI)⁻¹y. Matrices are symmetric:
+of each only the lower triangle is computed, and its entries beside the diagonal are in the order of `Pairs`.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from cascada.arrays import Array
+from cascada.calibration.pairs import Pairs
 from cascada.calibration.shape import Shape
+from cascada.kernels import Stationary
 
 JITTER = 1e-8
 PRIOR_COUNT = 2.0
@@ -25,74 +30,114 @@ _CENTRE = 0.0
 _SPREAD = 1.5
 
 
-# Inputs this close to each other, in units of the ranges, count as one observation of the size of the outputs.
-_CLUSTER = 1e-3
+class _Routines(NamedTuple):
+    """Routines of LAPACK."""
+
+    dpotrf: Callable[..., Any]
+    dpotrs: Callable[..., Any]
+    dpotri: Callable[..., Any]
+
+
+@cache
+def _routines() -> _Routines:
+    """The routines of this module: `scipy.linalg` is slow to import, and its own functions check every argument."""
+    from scipy.linalg import lapack
+
+    return _Routines(lapack.dpotrf, lapack.dpotrs, lapack.dpotri)
+
+
+class _Solved(NamedTuple):
+    """What follows from the Cholesky factor of K + λI for some data."""
+
+    factor: Array  # (n, n), lower triangle
+    ones: Array  # (K + λI)⁻¹1, (n,)
+    weight: float  # 1ᵀ(K + λI)⁻¹1 + 1/c
+    mean: float  # the posterior mean of m
+    alpha: Array  # (K + λI)⁻¹(y − m), (n,)
+    square: float  # s²
 
 
 @dataclass(frozen=True, eq=False)
 class Likelihood:
-    """The log posterior density of log-lengthscales for some data."""
+    """The log posterior density of log-lengthscales for some data; `pairs`, if given, are those of the inputs."""
 
     inputs: Array
     outputs: Array
     shape: Shape
+    pairs: Pairs | None = None
 
-    @cached_property
+    @property
     def count(self) -> int:
         """The number of observations, where a cluster of close inputs counts once.
 
         After many runs in one place the next value there is predicted very well, far better than the jitter suggests.
         If each of these runs counted, s² would shrink with every run near the best one.
         """
-        kept = np.empty((0, self.inputs.shape[1]))
-        for row in self.inputs:
-            if not (np.abs(kept - row).max(axis=1, initial=0.0) <= _CLUSTER).any():
-                kept = np.append(kept, row[None], axis=0)
-        return len(kept)
+        return self._pairs.clusters
 
-    @property
+    @cached_property
     def prior_mode(self) -> Array:
         """The mode of the prior of θ."""
         d = self.inputs.shape[1]
         return np.full(d, _CENTRE + (0.0 if self.shape.additive else 0.5 * math.log(d)))
 
     def __call__(self, theta: Array) -> tuple[float, Array]:
-        """The logarithm of the density, up to a constant, and its gradient."""
-        from scipy.linalg import cho_factor, cho_solve  # slow to import
-
-        n, d = self.inputs.shape
-        K, pull = self.shape.kernel(tuple(np.exp(theta).tolist())).by_scales(self.inputs)
-        K = K + JITTER * np.eye(n)
-        try:
-            factor = cho_factor(K, lower=True)
-        except np.linalg.LinAlgError:
-            return -math.inf, np.zeros(d)
-        inverse = cho_solve(factor, np.eye(n))
-        ones = inverse.sum(axis=1)
-        total_weight = float(ones.sum()) + 1.0 / MEAN_VARIANCE
-        mean = float(ones @ self.outputs) / total_weight
-        alpha = inverse @ (self.outputs - mean)
-        # With m integrated out, (y − m̂)ᵀK⁻¹(y − m̂) + m̂²/c is the whole square, and log|K| grows by log(1 + c·1ᵀK⁻¹1).
-        spent = float((self.outputs - mean) @ alpha) + mean**2 / MEAN_VARIANCE
-        square = (spent + PRIOR_COUNT) / (self.count + PRIOR_COUNT)  # s²
+        """The logarithm of the density, up to a constant, and its gradient; −∞ and 0 if K + λI is not definite."""
+        gram, pull = self._gram(theta)
+        solved = self._solved(gram)
+        if solved is None:
+            return -math.inf, np.zeros(len(theta))
         away = (theta - self.prior_mode) / _SPREAD
-        value = -0.5 * (self.count + PRIOR_COUNT) * math.log(square) - float(np.log(np.diag(factor[0])).sum())
-        value -= 0.5 * math.log(total_weight) + 0.5 * float(away @ away)
-        # The density's derivative in K is ½(ααᵀ/s² − K⁻¹), plus a term for m.
-        weights = 0.5 * (np.outer(alpha, alpha) / square - inverse + np.outer(ones, ones) / total_weight)
+        value = -0.5 * (self.count + PRIOR_COUNT) * math.log(solved.square)
+        value -= float(np.log(solved.factor.diagonal()).sum()) + 0.5 * math.log(solved.weight)
+        value -= 0.5 * float(away @ away)
+        if not len(gram):
+            return value, -away / _SPREAD
+        # The density's derivative in K is ½(ααᵀ/s² − K⁻¹), plus a term for m; both triangles.
+        inverse, _ = _routines().dpotri(solved.factor, lower=1, overwrite_c=1)
+        first, second = self._pairs.first, self._pairs.second
+        scaled, ones = solved.alpha / math.sqrt(solved.square), solved.ones / math.sqrt(solved.weight)
+        weights = scaled[first] * scaled[second]
+        weights += ones[first] * ones[second]
+        weights -= inverse.ravel(order="K")[self._pairs.places]
         return value, pull(weights) - away / _SPREAD
 
     def mean_and_variance(self, theta: Array) -> tuple[float, float]:
         """The maximising m and s² for these lengthscales."""
-        n = len(self.outputs)
-        if not n:
-            return 0.0, 1.0
-        from scipy.linalg import cho_factor, cho_solve  # slow to import
+        solved = self._solved(self._gram(theta)[0])
+        if solved is None:
+            raise np.linalg.LinAlgError("the Gram matrix is not positive definite")
+        return solved.mean, solved.square
 
-        kernel = self.shape.kernel(tuple(np.exp(theta).tolist()))
-        factor = cho_factor(kernel(self.inputs, self.inputs) + JITTER * np.eye(n), lower=True)
-        ones = cho_solve(factor, np.ones(n))
-        mean = float(ones @ self.outputs) / (float(ones.sum()) + 1.0 / MEAN_VARIANCE)
-        rest = self.outputs - mean
-        spent = float(rest @ cho_solve(factor, rest)) + mean**2 / MEAN_VARIANCE
-        return mean, (spent + PRIOR_COUNT) / (self.count + PRIOR_COUNT)
+    @cached_property
+    def _pairs(self) -> Pairs:
+        return Pairs(self.inputs) if self.pairs is None else self.pairs
+
+    @cached_property
+    def _kernel(self) -> Stationary:
+        return self.shape.kernel((1.0,) * self.inputs.shape[1])
+
+    def _gram(self, theta: Array) -> tuple[Array, Callable[[Array], Array]]:
+        """k(x_a, x_b)/s² of all pairs, and the map from their weights to the derivatives by θ."""
+        return self._kernel.by_scales(self._pairs.squares * np.exp(-2.0 * theta)[:, None])
+
+    def _solved(self, gram: Array) -> _Solved | None:
+        n = len(self.inputs)
+        if not n:
+            return _Solved(np.empty((0, 0)), np.empty(0), 1.0 / MEAN_VARIANCE, 0.0, np.empty(0), 1.0)
+        matrix = np.zeros((n, n), order="F")
+        flat = matrix.ravel(order="K")  # a view
+        flat[self._pairs.places] = gram
+        flat[:: n + 1] = 1.0 + JITTER
+        factor, info = _routines().dpotrf(matrix, lower=1, clean=0, overwrite_a=1)
+        if info != 0:
+            return None
+        both = np.empty((n, 2), order="F")
+        both[:, 0], both[:, 1] = 1.0, self.outputs
+        ones, alpha = _routines().dpotrs(factor, both, lower=1, overwrite_b=1)[0].T
+        weight = float(ones.sum()) + 1.0 / MEAN_VARIANCE
+        mean = float(ones @ self.outputs) / weight
+        alpha = alpha - mean * ones
+        # With m integrated out, (y − m̂)ᵀK⁻¹(y − m̂) + m̂²/c is the whole square, and log|K| grows by log(1 + c·1ᵀK⁻¹1).
+        spent = float((self.outputs - mean) @ alpha) + mean**2 / MEAN_VARIANCE
+        return _Solved(factor, ones, weight, mean, alpha, (spent + PRIOR_COUNT) / (self.count + PRIOR_COUNT))
