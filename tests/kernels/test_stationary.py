@@ -43,6 +43,17 @@ def test_gram_is_symmetric_and_positive_semidefinite(form, nu, seed, d, n):
 
 
 @every_form
+@every_kernel
+def test_a_gram_matrix_of_several_blocks_has_the_rows_of_small_ones(form, nu):
+    X, Z = points(0, 700, 2), points(1, 60, 2)
+    kernel = form(nu, (0.5, 2.0), 1.7)
+    gram = kernel(X, Z)
+    assert gram.size > 2 << 14
+    for i in (0, 272, 273, 274, 546, 699):  # around the ends of blocks
+        np.testing.assert_allclose(gram[i], kernel(X[[i]], Z)[0], rtol=4 * UNIT_ROUNDOFF)
+
+
+@every_form
 @given(smoothness, seeds, dimensions, st.integers(0, 5), st.integers(0, 5))
 def test_shapes(form, nu, seed, d, n, m):
     X, Z = points(seed, n, d), points(seed + 1, m, d)

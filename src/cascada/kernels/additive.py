@@ -9,9 +9,9 @@ import numpy as np
 from cascada.arrays import Array
 from cascada.errors import ArgumentError
 from cascada.kernels.radial import Radial
-from cascada.kernels.stationary import PullToScales, Stationary
+from cascada.kernels.stationary import PullToScales, Stationary, row_blocks
 
-_BLOCK = 1 << 20  # entries processed at once, a few megabytes
+_BLOCK = 1 << 20  # entries of a fit processed at once, a few megabytes
 
 
 @dataclass(frozen=True)
@@ -70,9 +70,12 @@ class Additive(Stationary):
 
     def __call__(self, X: Array, Z: Array) -> Array:
         total = np.zeros((len(X), len(Z)))
-        for difference in self._scaled_differences(X, Z):
-            total += self.profile(difference * difference)
-        return total / X.shape[1] * self.variance
+        for block in row_blocks(*total.shape):
+            for difference in self._scaled_differences(X[block], Z):
+                total[block] += self.profile(difference * difference)
+        total /= X.shape[1]
+        total *= self.variance
+        return total
 
     def jet(self, Z: Array, X: Array) -> Array:
         d = Z.shape[1]

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from cascada.arrays import Array, as_points, as_positive, as_scale, check_scale
 from cascada.errors import ArgumentError
-from cascada.kernels.stationary import PullToScales, Stationary
+from cascada.kernels.stationary import PullToScales, Stationary, row_blocks
 
 # The range of s/ℓ, the scale of derivatives: its square fits into float64 with a margin for rounding terms.
 STEEPNESS = (1e-130, 1e130)
@@ -40,7 +40,9 @@ class Radial(Stationary):
 
     def __call__(self, X: Array, Z: Array) -> Array:
         """The Gram matrix k(x_i, z_j), shape (n, m)."""
-        gram = self.profile(self.squared_distances(X, Z))
+        gram = self.squared_distances(X, Z)
+        for block in row_blocks(*gram.shape):
+            gram[block] = self.profile(gram[block])
         if self.variance != 1.0:
             gram *= self.variance
         return gram

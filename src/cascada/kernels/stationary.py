@@ -8,7 +8,7 @@ Letters: `r2` = r², `s` = sqrt(variance), `ell` = ℓ; shapes `(n, d)` for poin
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -17,6 +17,16 @@ from cascada.errors import ArgumentError
 
 #: Turns weights w (P,) of pairs of points into Σ_p w_p·∂φ_p/∂log ℓ_j, (d,).
 PullToScales = Callable[[Array], Array]
+
+# Gram matrices are computed in blocks of rows with about this many entries: larger temporaries do not fit into a cache,
+# and each of them is new memory.
+_BLOCK_ENTRIES = 1 << 14
+
+
+def row_blocks(rows: int, columns: int) -> Iterator[slice]:
+    """Slices of the rows of a matrix, in blocks of bounded size."""
+    size = max(1, _BLOCK_ENTRIES // max(columns, 1))
+    return (slice(i, min(i + size, rows)) for i in range(0, rows, size))
 
 
 class Stationary(ABC):
