@@ -21,9 +21,10 @@ from cascada.calibration.settings import Calibration
 from cascada.confidence import BallBelief, Belief, Boxes
 from cascada.errors import RefutedError
 from cascada.gp import OperatorPosterior, Posterior
-from cascada.kernels import Additive
+from cascada.gp.history import new_rows
+from cascada.kernels import Additive, Matern
 from cascada.network import Beliefs, Network, Node, StageBelief, StagePrediction, enclose_network
-from cascada.network.beliefs import stretch
+from cascada.network.beliefs import logarithmic_inputs, stretch
 from cascada.network.enlargement import raised
 from cascada.network.prior import empty_posterior, stage_prior
 
@@ -103,6 +104,16 @@ def _calibrated(
             judging.append(StageBelief(cautious, _believed(cautious, posterior, settings, judging=True)))
     changes = () if before is None else _changes(before.judging, judging)
     return Calibrated(network, _spanned(network, acting), _spanned(network, judging), fits, changes)
+
+
+def check_repeats(network: Network, data: Array) -> None:
+    """Raise `ContradictionError` if runs (t, V) give a stage different outputs at one input; nothing is fitted."""
+    for node in network.nodes:
+        for part in _parts(node) if node.stage.modelled else ():
+            inputs, outputs = _data(part, data)
+            rounded = bool(logarithmic_inputs(part))
+            nothing = Posterior.empty(Matern(1.5), inputs.shape[1], outputs.shape[1], rounded_inputs=rounded)
+            new_rows(nothing, inputs, outputs)
 
 
 def stage_predictions(network: Network, parts: Mapping[str, StagePrediction]) -> dict[str, StagePrediction]:

@@ -1,6 +1,6 @@
 """Fit of one output of a stage: kernels in the units of the inputs, and constant prior means."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -16,6 +16,9 @@ from cascada.kernels.radial import STEEPNESS
 
 # Starts in addition to the last fit, as shifts of the prior's mode in log ℓ.
 _STARTS = (0.0, -1.5, 1.5)
+# Without a last fit the maximum for half of the observations is one more start, from this many observations on: the
+# lengthscales of the other starts are all alike. So a first fit is as likely as one after fits to every run.
+_HALVED = 6
 # For the gap a smoother kernel is chosen only if it is this much more likely, in log density: a factor of 20. A smooth
 # model of a function with a kink gives narrow and wrong bounds. An additive kernel is chosen only if it is as much more
 # likely, and never for the gap.
@@ -99,19 +102,29 @@ def _centre(outputs: Array) -> tuple[float, float]:
 
 
 def _maximum(density: Likelihood, before: Array | None) -> _Maximum:
-    """The best of the local maxima that are found from several starts; the prior's mode without data."""
-    from scipy.optimize import minimize
+    """The best of the local maxima that are found from several starts; the prior's mode without data.
 
+    `before` is the maximum for earlier data; without it, that for every second observation is a start.
+    """
     mode = density.prior_mode
     if len(density.outputs) < 2:
         return _Maximum(mode, density(mode)[0])
     starts = [mode + shift for shift in _STARTS] if before is None else [before, mode]
+    if before is None and len(density.outputs) >= _HALVED:
+        half = Likelihood(density.inputs[::2], density.outputs[::2], density.shape)
+        starts.append(_climbed(half, starts).theta)
+    return _climbed(density, starts)
+
+
+def _climbed(density: Likelihood, starts: Sequence[Array]) -> _Maximum:
+    """The best of the local maxima that are found from these starts."""
+    from scipy.optimize import minimize
 
     def negated(theta: Array) -> tuple[float, Array]:
         value, gradient = density(theta)
         return -value, -gradient
 
-    bounds = [_BOUNDS] * len(mode)
+    bounds = [_BOUNDS] * density.inputs.shape[1]
     found = [
         minimize(negated, np.clip(start, *_BOUNDS), jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 50})
         for start in starts

@@ -47,7 +47,10 @@ def suggest_with_nothing_pending(model: Model, state: State, settings: Settings)
 
 
 def _suggest(model: Model, state: State, settings: Settings, pending: Sequence[Trial]) -> Suggestion:
-    started, now = time.monotonic(), situation(model, state, settings, pending)
+    started = time.monotonic()
+    # No point of the design depends on beliefs, and fits are made only where they are used.
+    known = Model(state.network, settings) if in_design(state, settings) else model
+    now = replace(situation(known, state, settings, pending), cache=model.tree)
     try:
         suggestion = _chooser(state, settings).suggest(now, generator(state, settings))
     except RefutedError:
@@ -97,10 +100,16 @@ def controls_of(suggestion: Suggestion, state: State, settings: Settings) -> dic
     return None if suggestion.point is None else named(suggestion.point, state.network, settings)
 
 
-def _chooser(state: State, settings: Settings) -> Algorithm:
-    """What chooses the next point: a design for the first ones, where norms have to be estimated."""
+def in_design(state: State, settings: Settings) -> bool:
+    """Whether the next point is of the design that comes first where kernels or norms have to be estimated."""
     first = settings.calibration.first(state.network)
     learning = state.network.estimated and len(state.trials) < first
-    if isinstance(settings.algorithm, ForeignAlgorithm):
-        return settings.algorithm  # whether it is adaptive is not known
-    return NonAdaptive(runs=first) if learning and settings.adaptive else settings.algorithm
+    # Whether an algorithm of the user is adaptive is not known.
+    return learning and settings.adaptive and not isinstance(settings.algorithm, ForeignAlgorithm)
+
+
+def _chooser(state: State, settings: Settings) -> Algorithm:
+    """What chooses the next point."""
+    if in_design(state, settings):
+        return NonAdaptive(runs=settings.calibration.first(state.network))
+    return settings.algorithm

@@ -12,9 +12,10 @@ from cascada.algorithms import Suggestion
 from cascada.algorithms.probe import is_probe
 from cascada.arrays import Array
 from cascada.calibration import Calibrated, calibrate
+from cascada.calibration.beliefs import check_repeats
 from cascada.calibration.probation import Probation, agrees
 from cascada.errors import CascadaError, ContradictionError, RefutedError
-from cascada.network import Beliefs, Network, enlarged, prior_beliefs, run_values
+from cascada.network import Beliefs, Network, StageBelief, enlarged, prior_beliefs, run_values
 from cascada.network.consistency import formula_evidence, impossible, shows_only_own_evidence
 from cascada.network.outputs import StageError
 from cascada.search import Leaves
@@ -25,7 +26,7 @@ from cascada.study.settings import Settings
 from cascada.study.state import Refutation, State
 
 # The number of runs of a selection to which kernels are fitted first: the fit to all of them then begins there.
-_FIRST_FIT = 100
+_FIRST_FIT = 50
 
 
 class Model:
@@ -46,13 +47,14 @@ class Model:
         self._learned = 0  # its lessons so far
         self._progress = Progress()  # of its observations
         self._ended = 0  # its trials that ended without their objective
-        self.data = nothing = np.empty((0, network.width))  # a row for every observation that was learned
+        self.data = np.empty((0, network.width))  # a row for every observation that was learned
         self._trials: tuple[int, ...] = ()  # the trial of every row
-        self.calibrated: Calibrated | None = None  # of a network whose kernels or norms are estimated
-        if network.estimated:
-            self.calibrated = calibrate(network, nothing, settings.calibration, settings.jitter)
-        self._fixed = prior_beliefs(network, settings.jitter) if self.calibrated is None else None
-        self.enlarged: tuple[str, ...] = ()  # bounds that were raised because data refuted them
+        # Of a network whose kernels or norms are estimated: None while all runs are of the design, whose points do not
+        # depend on estimates. `_first` is the calibration by these runs, once it was asked for.
+        self._calibrated: Calibrated | None = None
+        self._first: Calibrated | None = None
+        self._fixed = None if network.estimated else prior_beliefs(network, settings.jitter)
+        self._enlarged: tuple[str, ...] = ()  # bounds that were raised because data refuted them, after the design
         self.contradictions: tuple[str, ...] = ()  # what speaks against the assumptions besides the beliefs' evidence
         self.found: tuple[str, ...] = ()  # those of them that a bound showed
         self.probation = Probation(network.domain.dimension + 1)  # of estimated bounds
@@ -69,15 +71,37 @@ class Model:
         return copy.copy(self)
 
     @property
+    def calibrated(self) -> Calibrated | None:
+        """The calibration of a network whose kernels or norms are estimated; None for any other network.
+
+        Fits to runs of the design are made when they are asked for. They depend on these runs alone, whether there were
+        earlier ones or not, so that later fits follow from the log.
+        """
+        if not self._network.estimated or self._calibrated is not None:
+            return self._calibrated
+        if self._first is None:
+            settings, enlarging = self._settings, self._settings.on_violation == "enlarge"
+            self._first = calibrate(self._network, self.data, settings.calibration, settings.jitter, enlarge=enlarging)
+        return self._first
+
+    @property
+    def enlarged(self) -> tuple[str, ...]:
+        """The bounds that were raised because data refuted them, in words."""
+        calibrated = self.calibrated if self._network.estimated and self._declares else None
+        return self._enlarged if self._calibrated is not None or calibrated is None else calibrated.changes
+
+    @property
     def acting(self) -> Beliefs:
         """The beliefs by which points are chosen."""
-        return self.judging if self.calibrated is None else self.calibrated.acting
+        calibrated = self.calibrated
+        return self.judging if calibrated is None else calibrated.acting
 
     @property
     def judging(self) -> Beliefs:
         """The beliefs by which the gap is judged."""
-        if self.calibrated is not None:
-            return self.calibrated.judging
+        calibrated = self.calibrated
+        if calibrated is not None:
+            return calibrated.judging
         assert self._fixed is not None, "a network is estimated or it is not"
         return self._fixed
 
@@ -92,7 +116,7 @@ class Model:
         # Runs that a selection leaves out may have refuted a bound, which was enlarged then: the selection shows no
         # trace of it.
         unseen = self.runs is not None and self._settings.on_violation == "enlarge"
-        return self.calibrated is not None or bool(self.enlarged) or unseen
+        return self._network.estimated or bool(self.enlarged) or unseen
 
     @property
     def runs(self) -> int | None:
@@ -107,10 +131,18 @@ class Model:
 
     def evidence(self) -> tuple[str, ...]:
         """Everything that speaks against the assumptions, in words."""
-        beliefs, rows = self.judging, (self.data, self._trials)
-        formulas = [text for stage in beliefs.stages for text in formula_evidence(stage, *rows)]
+        rows = self.data, self._trials
+        known = [StageBelief(node, None) for node in self._network.nodes if node.stage.known]
+        formulas = [text for stage in known for text in formula_evidence(stage, *rows)]
+        against = refutations(self.judging, *rows) if self._declares else ()
         # Evidence that was recorded before a selection may be found again.
-        return tuple(dict.fromkeys((*self.contradictions, *formulas, *refutations(beliefs, *rows))))
+        return tuple(dict.fromkeys((*self.contradictions, *formulas, *against)))
+
+    @property
+    def _declares(self) -> bool:
+        """Whether data can refute a bound of a modelled stage: one that was declared, not estimated."""
+        modelled = [stage for stage in self._network.stages if stage.modelled]
+        return any(not stage.estimated or stage.lipschitz is not None for stage in modelled)
 
     def refute(self, reason: str) -> None:
         """Record that an assumption is wrong."""
@@ -120,7 +152,7 @@ class Model:
 
     def refuted_by(self, error: RefutedError) -> None:
         """Record that a bound contradicts the data; where bounds are estimated, only the estimate is wrong."""
-        if self.calibrated is None:
+        if not self._network.estimated:
             self.refute(str(error))
             self.found = (*self.found, str(error))
 
@@ -144,7 +176,7 @@ class Model:
             raise
         if state.ended != self._ended:
             self._ended, self.suggestion = state.ended, None  # it may be the point that failed
-        if self.runs is not None and self.calibrated is None:  # it is recorded: a later selection may not show it
+        if self.runs is not None and not self._network.estimated:  # it is recorded: a later selection may not show it
             self.found = tuple(dict.fromkeys((*self.found, *self.evidence())))
 
     def _new_lessons(self, state: State) -> Sequence[Trial | Refutation]:
@@ -155,7 +187,7 @@ class Model:
         if after.start != before.start:
             observed = _trials(state.lessons)
             kept = self._revision, self._ended, self.found
-            refuted = () if self.calibrated is not None else self.evidence()  # which the selection may not show
+            refuted = () if self._network.estimated else self.evidence()  # which the selection may not show
             self._begin()
             self._revision, self._ended, self.found = kept
             self.contradictions = refuted
@@ -175,13 +207,13 @@ class Model:
         rows = self._rows(trials)
         chosen = selected(network, rows, selection_size(most_runs(network)))
         data, enlarging = rows[chosen], settings.on_violation == "enlarge"
-        if self.calibrated is not None:
+        if network.estimated:
             few = calibrate(network, data[:: max(1, len(data) // _FIRST_FIT)], settings.calibration, settings.jitter)
             fitted = calibrate(network, data, settings.calibration, settings.jitter, few)
-            self.calibrated = calibrate(
+            self._calibrated = calibrate(
                 network, data, settings.calibration, settings.jitter, replace(fitted, changes=()), enlarge=enlarging
             )
-            self.enlarged = self.calibrated.changes
+            self._enlarged = self._calibrated.changes
         else:
             try:
                 self._fixed = self.judging.append(data)
@@ -189,7 +221,7 @@ class Model:
                 self._learn_all([trials[i] for i in chosen])
                 return
             if enlarging and self._fixed.evidence:
-                self._fixed, self.enlarged = enlarged(self._fixed, data, settings.jitter)
+                self._fixed, self._enlarged = enlarged(self._fixed, data, settings.jitter)
         self.data, self._trials = data, tuple(trials[i].number for i in chosen)
 
     def _learn_all(self, trials: Sequence[Trial]) -> None:
@@ -199,7 +231,7 @@ class Model:
         self.suggestion = self.certificate = None
         values = self._rows(trials)
         # What is judged after every observation is what only `_learn` finds: other bounds, or impossible outputs.
-        judged = self.calibrated is not None or self._settings.on_violation == "enlarge"
+        judged = self._network.estimated or self._settings.on_violation == "enlarge"
         if len(trials) > 1 and not judged and shows_only_own_evidence(self.judging, values):
             try:
                 self._fixed = self.judging.append(values, each=True)
@@ -227,16 +259,11 @@ class Model:
 
         `ContradictionError`, and nothing learned, where no function agrees with this and the earlier observations.
         """
-        network, settings = self._network, self._settings
-        values = self._rows([trial])
+        settings, values = self._settings, self._rows([trial])
         data = np.concatenate([self.data, values])
         enlarging = settings.on_violation == "enlarge"
-        if self.calibrated is not None:
-            after = calibrate(network, data, settings.calibration, settings.jitter, self.calibrated, enlarge=enlarging)
-            self.probation = self._tested(trial, values, bool(after.changes))
-            self.calibrated, self.data = after, data
-            self._trials = (*self._trials, trial.number)
-            self.enlarged = (*self.enlarged, *after.changes)
+        if self._network.estimated:
+            self._learn_estimated(trial, values, data, enlarging)
             return True
         silent = shows_only_own_evidence(self.judging, values) or self.evidence()
         outside = () if silent else self._outside(values)
@@ -247,19 +274,39 @@ class Model:
             self.contradictions = (*self.contradictions, *(f"Trial {trial.number}: {text}" for text in outside))
         if enlarging and beliefs.evidence:
             self._fixed, changes = enlarged(beliefs, data, settings.jitter)
-            self.enlarged = (*self.enlarged, *changes)
+            self._enlarged = (*self._enlarged, *changes)
             return True
         return False
+
+    def _learn_estimated(self, trial: Trial, values: Array, data: Array, enlarging: bool) -> None:
+        """Learn an observation (1, V), the last row of `data`, where kernels or norms are estimated."""
+        network, settings = self._network, self._settings
+        if self._calibrated is None and self._of_design():
+            check_repeats(network, data)
+            self._first = None
+        else:
+            before = self.calibrated
+            after = calibrate(network, data, settings.calibration, settings.jitter, before, enlarge=enlarging)
+            self.probation = self._tested(trial, values, bool(after.changes))
+            self._enlarged = (*self.enlarged, *after.changes)
+            self._calibrated, self._first = after, None
+        self.data = data
+        self._trials = (*self._trials, trial.number)
+
+    def _of_design(self) -> bool:
+        """Whether the next run is of the design, to which the first estimates are fitted."""
+        d, seen = self._network.domain.dimension, np.isfinite(self.data[:, self._network.objective_column])
+        return len(np.unique(self.data[seen, :d], axis=0)) < self._settings.calibration.first(self._network)
 
     def _tested(self, trial: Trial, values: Array, refuted: bool) -> Probation:
         """The test of the estimated bounds after a run (1, V) that they have not learned yet.
 
         `refuted`: whether the run refutes a norm bound, estimated or not.
         """
+        if self._of_design():  # after a selection: a correction may have left too few complete runs
+            return self.probation
         seen = np.isfinite(self.data[:, self._network.objective_column])
         d = self._network.domain.dimension
-        if len(np.unique(self.data[seen, :d], axis=0)) < self._settings.calibration.first(self._network):
-            return self.probation  # the design, to which the bounds are fitted
         if refuted or not agrees(self.judging, values):
             return self.probation.contradicted()
         point, after = values[:, :d], self.probation
@@ -286,7 +333,7 @@ class Model:
 
     def to_probe(self, pending: Sequence[Trial], best: float) -> Beliefs | None:
         """The estimated bounds, if the next run should probe them and no pending run does; else None."""
-        if self.calibrated is None or not self.probation.probe_is_due:
+        if not self._network.estimated or not self.probation.probe_is_due:
             return None
         d, unfinished = self._network.domain.dimension, self.probation.unfinished
         if any(unfinished.get(trial.number, False) for trial in pending):

@@ -383,7 +383,7 @@ class Study(Reader):
         if not settings.uses_beliefs and settings.tolerance is None:
             return advisor.controls_of(advisor.suggest_without_beliefs(state, settings), state, settings)
         model = self._learned(state)
-        if self._journal.shared:
+        if self._journal.shared and not advisor.in_design(state, settings):
             fits = {} if model.calibrated is None else described_fits(model.calibrated.fits)
             if fits != state.fits:
                 change.append("calibrated", None, fits)  # what the next point rests on
