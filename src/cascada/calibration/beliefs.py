@@ -9,7 +9,7 @@ Data do not determine B. It is chosen through the radius ρ = sqrt(B² − ‖w�
 earlier ones: the part of B² that it uses up is the square of that residual.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,6 +18,7 @@ from cascada.arrays import Array
 from cascada.calibration.fit import Fit
 from cascada.calibration.kept import kept_fit
 from cascada.calibration.settings import Calibration
+from cascada.calibration.subset import MOST_FITTED, fitted_rows
 from cascada.confidence import BallBelief, Belief, Boxes
 from cascada.errors import RefutedError
 from cascada.gp import OperatorPosterior, Posterior
@@ -82,13 +83,14 @@ def _calibrated(
     fits: dict[tuple[str, str], Fit] = {}
     for node in network.nodes:
         for part in _parts(node):
+            known = [] if before is None else _posteriors(before, len(acting))
             inputs, outputs = _data(part, data)
             likely = cautious = part
             if part.stage.modelled and part.stage.kernel is None:
                 key = node.stage.name, part.stage.outputs[0]
-                known = None if before is None else before.fits.get(key)
-                fit = _fitted(inputs, outputs[:, 0], _ranges(network, part, data), settings, known)
-                fits[key] = fit = _without_wrong_sum(fit, part, inputs, outputs, jitter)
+                fit = None if before is None else before.fits.get(key)
+                fit = _fitted(inputs, outputs[:, 0], _ranges(network, part, data), settings, fit)
+                fits[key] = fit = _without_wrong_sum(fit, part, inputs, outputs, jitter, known)
                 likely, cautious = (
                     replace(part, stage=part.stage.fitted(m.kernel, m.offset)) for m in (fit.likely, fit.cautious)
                 )
@@ -97,10 +99,10 @@ def _calibrated(
                 acting.append(declared)
                 judging.append(declared)
                 continue
-            posterior = _posterior(likely, inputs, outputs, jitter)
+            posterior = _posterior(likely, inputs, outputs, jitter, known)
             acting.append(StageBelief(likely, _believed(likely, posterior, settings, judging=False)))
             if cautious.stage.kernel is not likely.stage.kernel:
-                posterior = _posterior(cautious, inputs, outputs, jitter)
+                posterior = _posterior(cautious, inputs, outputs, jitter, known)
             judging.append(StageBelief(cautious, _believed(cautious, posterior, settings, judging=True)))
     changes = () if before is None else _changes(before.judging, judging)
     return Calibrated(network, _spanned(network, acting), _spanned(network, judging), fits, changes)
@@ -173,10 +175,15 @@ def _fitted(inputs: Array, outputs: Array, ranges: Array, settings: Calibration,
         same = 0 < len(inputs) == before.count  # the new observations are of other stages
         if same or _ALWAYS <= len(inputs) < _GROWTH * before.count:
             return before
-    return kept_fit(inputs, outputs, ranges, settings, before)
+    if len(inputs) <= MOST_FITTED:
+        return kept_fit(inputs, outputs, ranges, settings, before)
+    rows = fitted_rows(len(inputs))
+    return replace(kept_fit(inputs[rows], outputs[rows], ranges, settings, before), count=len(inputs))
 
 
-def _without_wrong_sum(fit: Fit, part: Node, inputs: Array, outputs: Array, jitter: float) -> Fit:
+def _without_wrong_sum(
+    fit: Fit, part: Node, inputs: Array, outputs: Array, jitter: float, known: Sequence[Posterior]
+) -> Fit:
     """The fit without an additive likely kernel that does not reproduce the data.
 
     Where inputs interact slightly, an additive model with some noise explains the data well. But there is no noise, and
@@ -185,13 +192,27 @@ def _without_wrong_sum(fit: Fit, part: Node, inputs: Array, outputs: Array, jitt
     if not isinstance(fit.likely.kernel, Additive):
         return fit
     model = replace(part, stage=part.stage.fitted(fit.likely.kernel, fit.likely.offset))
-    missed = np.abs(_misfit(_posterior(model, inputs, outputs, jitter))).max(initial=0.0)
+    missed = np.abs(_misfit(_posterior(model, inputs, outputs, jitter, known))).max(initial=0.0)
     return replace(fit, likely=fit.general) if missed > _MISSED * outputs.std() else fit
 
 
-def _posterior(node: Node, inputs: Array, outputs: Array, jitter: float) -> Posterior | OperatorPosterior:
-    posterior = empty_posterior(node, jitter)
-    return posterior.append(inputs, outputs - node.stage.offset) if len(inputs) else posterior
+def _posterior(
+    node: Node, inputs: Array, outputs: Array, jitter: float, known: Sequence[Posterior]
+) -> Posterior | OperatorPosterior:
+    """The posterior of these observations: a `known` one of the same model and the new rows, in O(n²), or a new one."""
+    centred = outputs - node.stage.offset
+    for posterior in known:
+        if posterior.kernel is node.stage.kernel and posterior.jitter == jitter and _begins(posterior, inputs, centred):
+            return posterior.append(inputs[posterior.received :], centred[posterior.received :])
+    empty = empty_posterior(node, jitter)
+    return empty.append(inputs, centred) if len(inputs) else empty
+
+
+def _begins(posterior: Posterior, inputs: Array, outputs: Array) -> bool:
+    """Whether a posterior has the first of these observations, and no others."""
+    t = posterior.received
+    seen = np.array_equal(posterior.rows, np.arange(t)) and 0 < t <= len(inputs)
+    return seen and np.array_equal(posterior.inputs, inputs[:t]) and np.array_equal(posterior.outputs, outputs[:t])
 
 
 def _believed(
@@ -216,6 +237,13 @@ def _believed(
     constant = None if lipschitz is None else float(lipschitz)
     norm = float(np.sqrt(posterior.spent + radius[0] ** 2))
     return BallBelief(posterior, norm, constant, output_error=most)
+
+
+def _posteriors(before: Calibrated, part: int) -> list[Posterior]:
+    """The posteriors of a part, by its position, in beliefs from earlier runs."""
+    beliefs = (beliefs.stages[part].belief for beliefs in (before.acting, before.judging))
+    posteriors = (None if belief is None else belief.posterior for belief in beliefs)
+    return [posterior for posterior in posteriors if isinstance(posterior, Posterior)]
 
 
 def _misfit(posterior: Posterior | OperatorPosterior) -> Array:

@@ -19,6 +19,8 @@ _STARTS = (0.0, -1.5, 1.5)
 # Without a last fit the maximum for half of the observations is one more start, from this many observations on: the
 # lengthscales of the other starts are all alike. So a first fit is as likely as one after fits to every run.
 _HALVED = 6
+# From this many observations on, the last fit is the only start.
+_MANY = 100
 # For the gap a smoother kernel is chosen only if it is this much more likely, in log density: a factor of 20. A smooth
 # model of a function with a kink gives narrow and wrong bounds. An additive kernel is chosen only if it is as much more
 # likely, and never for the gap.
@@ -66,10 +68,11 @@ def fit_output(inputs: Array, outputs: Array, ranges: Array, settings: Calibrati
     pairs, standardised = Pairs(inputs / ranges), (outputs - offset) / scale
     shapes = settings.shapes(inputs.shape[1]) if before is None else before.log_scales
     density = {shape: Likelihood(pairs.inputs, standardised, shape, pairs) for shape in shapes}
-    found = {}
-    for shape in shapes:
-        start = None if before is None else before.log_scales[shape] + np.log(before.ranges / ranges)
-        found[shape] = _maximum(density[shape], start)
+    starts = {} if before is None else {s: t + np.log(before.ranges / ranges) for s, t in before.log_scales.items()}
+    if starts and len(outputs) >= _MANY:
+        found = _followed(density, starts)
+    else:
+        found = {s: _maximum(each, starts.get(s)) for s, each in density.items()}
 
     def model(shape: Shape) -> Model:
         mean, variance = density[shape].mean_and_variance(found[shape].theta)
@@ -99,6 +102,24 @@ def _centre(outputs: Array) -> tuple[float, float]:
     if scale > max(1e-13 * abs(offset), 1e-100):
         return offset, scale
     return offset, max(1e-6 * abs(offset), 1e-6)  # the data do not show how the output varies
+
+
+def _followed(density: Mapping[Shape, Likelihood], starts: Mapping[Shape, Array]) -> dict[Shape, _Maximum]:
+    """The maxima that are found from those of the last fit alone, where there are many observations.
+
+    A density is maximised only if it is not far behind another one already. Of the densities of additive kernels only
+    the largest one is: they differ in smoothness, and one of them suffices for choosing points.
+    """
+    at = {shape: np.clip(start, *_BOUNDS) for shape, start in starts.items()}
+    found = {shape: _Maximum(theta, density[shape](theta)[0]) for shape, theta in at.items()}
+    least = max(each.value for shape, each in found.items() if not shape.additive) - _HOPELESS
+    sums = {shape: each.value for shape, each in found.items() if shape.additive and each.value >= least}
+    for shape, each in list(found.items()):
+        if shape.additive and shape != max(sums, key=sums.__getitem__, default=None):
+            del found[shape]
+        elif each.value >= least:
+            found[shape] = _climbed(density[shape], [each.theta])
+    return found
 
 
 def _maximum(density: Likelihood, before: Array | None) -> _Maximum:
