@@ -1,6 +1,7 @@
 """Settings of all tests, the list of slow ones, and the fixtures of a PostgreSQL server."""
 
-from collections.abc import Iterator
+import gc
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -83,6 +84,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         module: next((i for i, one in enumerate(first) if module.is_relative_to(one)), len(first)) for module in modules
     }
     items.sort(key=lambda item: (places[item.path], item.path not in slow_modules))  # otherwise in the same order
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Keep modules and tests, 700,000 objects that stay until the end, out of garbage collection."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,7 @@ interpreter ends. `Fork` starts one. `commands(folder)` fills a folder with two 
 """
 
 import atexit
+import gc
 import marshal
 import os
 import select
@@ -32,13 +33,19 @@ _IMPORTED = (
     "cascada.cli.run",
     "cascada.cli.serve",
     "cascada.cli.worker",
+    "cascada.execution.process_pool",
     "cascada.report.live.app",
     "cascada.store.database",
     "cascada.study.catalogue",
+    "cascada.study.loop",
+    "psycopg",
     "scipy.linalg",
     "scipy.optimize",
     "scipy.spatial.distance",
     "scipy.stats",
+    "sqlalchemy.dialects.postgresql.psycopg",
+    "sqlalchemy.dialects.sqlite",
+    "threadpoolctl",
 )
 # Signals whose dispositions a fork is given; a handler of this process would not be inherited either.
 _SIGNALS = (signal.SIGINT, signal.SIGHUP)
@@ -177,6 +184,7 @@ def serve(address: str) -> None:
     for name in _IMPORTED:
         with suppress(ImportError):  # what is optional may be missing
             import_module(name)
+    gc.freeze()  # so that no fork copies the pages of these modules when it collects garbage
     here = socket.socket(socket.AF_UNIX)
     here.bind(address)
     here.listen(64)

@@ -164,6 +164,17 @@ def test_paper_in_ten_minutes_runs_without_plotly(tmp_path: Path, no_plotly: str
     assert "for many runs:" in printed
 
 
+def test_ceiling_bounds_at_the_ceiling_with_ranges_only(tmp_path: Path, forks: str) -> None:
+    printed = script("ceiling.py", tmp_path, 4, forks)
+    bound = r": one run, (\S+); no setting gives more than (\S+)$"
+    value, loose = map(float, found(f"^without ranges{bound}", printed))
+    assert value < 140 < 370 < loose < 390
+    assert found(f"^with ranges{bound}", printed)[1] == "140"
+    assert "reactor: 0 ≤ conversion ≤ 100 at every setting (its range)" in printed
+    assert len(re.findall(r"^refuted .* its range is 0 ≤ conversion ≤ 100\..*amend the range", printed, re.M)) == 1
+    assert printed.endswith("\nproven ()\n")
+
+
 def test_dask_cluster_completes_all_runs(tmp_path: Path) -> None:
     need_module("distributed", "dask")
     printed = script("dask_cluster.py", tmp_path, 4)

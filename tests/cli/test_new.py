@@ -1,6 +1,7 @@
 """`cascada new`: writes a template that runs as it is, and overwrites nothing."""
 
 import json
+import math
 import os
 import re
 import sys
@@ -41,12 +42,14 @@ def test_json_output_is_the_path_of_the_file() -> None:
 def test_the_template_is_valid_with_all_commented_lines_enabled() -> None:
     invoke("new", "process.toml")
     text = Path("process.toml").read_text(encoding="utf-8")
-    keys = r"(objective|sense|kernel|offset|norm_bound) ="
-    assert len(re.findall(f"^# {keys}", text, flags=re.M)) == 5
+    keys = r"(objective|sense|kernel|offset|norm_bound|ranges|limits) ="
+    assert len(re.findall(f"^# {keys}", text, flags=re.M)) == 7
     Path("process.toml").write_text(re.sub(f"^# {keys}", r"\1 =", text, flags=re.M), encoding="utf-8")
     network = load_toml(Path("process.toml"))
     assert (network.sign, network.objective) == (-1, ("cure", "profit"))
     assert not network.stages[1].estimated
+    assert list(map(str, network.limits)) == ["profit ≥ 0"]
+    assert network.stages[1].ranges == {"profit": (-math.inf, 90.0)}
 
 
 @pytest.mark.parametrize("what", ["file", "folder", "link"])

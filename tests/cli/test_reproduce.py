@@ -4,14 +4,17 @@ import json
 import sys
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from cascada.cli import reproduce as command
 from cascada.cli.main import app
+from cascada.experiments import figures
 from cascada.experiments.reproduce import reproduce
 from tests.experiments import stubs
+from tests.experiments.workers import forked_workers
 
 
 @pytest.fixture
@@ -21,7 +24,9 @@ def runner(monkeypatch: pytest.MonkeyPatch) -> CliRunner:
     return CliRunner()
 
 
-def test_reproduce_writes_all_files_and_prints_the_claims(runner: CliRunner, tmp_path: Path) -> None:
+def test_reproduce_writes_all_files_and_prints_the_claims(
+    runner: CliRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     out = tmp_path / "deep" / "out"
     result = runner.invoke(app, ["reproduce", "--quick", "--out", str(out), "--jobs", "1"])
     assert result.exit_code == 0, result.output
@@ -38,6 +43,14 @@ def test_reproduce_writes_all_files_and_prints_the_claims(runner: CliRunner, tmp
     assert all(line in result.stdout for line in lines[2:])
     assert "65 of 65 runs" in result.stderr
 
+    # The same figures: that the same results are drawn again over the same files is tested with the figures.
+    drawn: list[tuple[Any, Path]] = []
+
+    def redraw(results: Any, folder: Path) -> list[Path]:
+        drawn.append((results, folder))
+        return sorted(folder.glob("*.p*"))
+
+    monkeypatch.setattr(figures, "draw", redraw)
     again = runner.invoke(app, ["reproduce", "--quick", "--out", str(out), "--jobs", "2", "--json"])
     assert again.exit_code == 0
     assert again.stderr == ""
@@ -45,7 +58,9 @@ def test_reproduce_writes_all_files_and_prints_the_claims(runner: CliRunner, tmp
     assert list(printed) == ["out", "results", "figures", "claims"]
     assert printed["results"] == str(out / "results.json")
     assert printed["claims"] == found["claims"]
+    assert len(printed["figures"]) == 10
     assert all(Path(path).exists() for path in printed["figures"])
+    assert [(json.loads(json.dumps(results)), folder) for results, folder in drawn] == [(found, out)]
     assert (out / "results.json").read_text(encoding="utf-8") == text
 
     other = runner.invoke(app, ["reproduce", "--quick", "--out", str(out), "--seed", "5"])
@@ -68,7 +83,8 @@ def test_a_dead_worker_is_one_line_and_exit_code_1(
 ) -> None:
     fatal = partial(stubs.fatal, str(tmp_path / "log"))
     monkeypatch.setattr(command, "reproduce_paper", partial(reproduce, work=fatal))
-    result = runner.invoke(app, ["reproduce", "--quick", "--out", str(tmp_path / "out"), "--json"])
+    with forked_workers():
+        result = runner.invoke(app, ["reproduce", "--quick", "--out", str(tmp_path / "out"), "--json"])
     assert result.exit_code == 1
     assert "cascada: a worker process died" in result.output
     assert "Traceback" not in result.output

@@ -50,9 +50,10 @@ def test_files_are_valid_and_reproducible(tmp_path: Path) -> None:
     first = draw(synthetic(regret=decaying), tmp_path / "new" / "folder")
     assert dict(rcParams) == before
     assert [path.name for path in first] == [f"{name}.{kind}" for name in NAMES for kind in ("pdf", "png")]
-    for path, again in zip(first, draw(synthetic(regret=decaying), tmp_path / "again"), strict=True):
-        content = path.read_bytes()
-        assert content == again.read_bytes(), path.name
+    contents = [path.read_bytes() for path in first]
+    assert draw(synthetic(regret=decaying), tmp_path / "new" / "folder") == first, "over the files of before"
+    for path, content in zip(first, contents, strict=True):
+        assert content == path.read_bytes(), path.name
         assert 5_000 < len(content) < 1_000_000, path.name
         if path.suffix == ".pdf":
             assert content.startswith(b"%PDF-")

@@ -18,6 +18,7 @@ from cascada.experiments.reproduce import compute
 from cascada.experiments.result_store import as_text
 from tests.experiments import stubs
 from tests.experiments.stubs import TINY, silent
+from tests.experiments.workers import forked_workers
 from tests.starting import gone, started
 from tests.waiting import LONG, wait_until
 
@@ -35,7 +36,15 @@ def done(log: Path) -> list[str]:
 def made(tmp_path_factory) -> tuple[Path, dict[str, Any]]:
     """A folder with all results of `stubs.instant` and the results."""
     out = tmp_path_factory.mktemp("made") / "out"
-    return out, compute(TINY, out, 2, silent, stubs.instant)
+    with forked_workers():
+        return out, compute(TINY, out, 2, silent, stubs.instant)
+
+
+@pytest.fixture
+def forks():
+    """Workers that start quickly."""
+    with forked_workers():
+        yield
 
 
 @pytest.fixture
@@ -44,7 +53,9 @@ def copied(made, tmp_path) -> Path:
 
 
 def test_results_do_not_depend_on_the_number_of_jobs(tmp_path):
-    one, two = (compute(TINY, tmp_path / str(n), n, silent, stubs.random_search) for n in (1, 2))
+    two = compute(TINY, tmp_path / "2", 2, silent, stubs.random_search)
+    with forked_workers():
+        one = compute(TINY, tmp_path / "1", 1, silent, stubs.random_search)
     assert as_text(one).encode() == as_text(two).encode()
     assert list(one) == ["settings", "family", "chains", "g1", "g2", "runs", "non_adaptive"]
     assert len(one["runs"]) == 2 * 14 * 2 + 6
@@ -70,6 +81,7 @@ def test_finished_jobs_are_not_repeated(tmp_path, monkeypatch):
     assert done(log) == []
 
 
+@pytest.mark.usefixtures("forks")
 def test_a_damaged_file_is_recomputed(tmp_path, copied, made):
     log = tmp_path / "log"
     files = sorted((copied / "runs").glob("chain-001-OI-*-00.json"))[:5]
@@ -108,6 +120,7 @@ def test_an_unusable_folder_raises_an_argument_error(tmp_path):
         compute(TINY, tmp_path, 0, silent, stubs.instant)
 
 
+@pytest.mark.usefixtures("forks")
 def test_a_dead_worker_is_reported_and_finished_jobs_are_kept(tmp_path):
     log, out = tmp_path / "log", tmp_path / "out"
     with pytest.raises(UnfinishedError, match=r"a worker process died.*the same command continues.*fewer --jobs"):
@@ -120,6 +133,7 @@ def test_a_dead_worker_is_reported_and_finished_jobs_are_kept(tmp_path):
     assert len(kept) + len(done(log)) == JOBS
 
 
+@pytest.mark.usefixtures("forks")
 def test_an_error_in_a_run_is_raised_unchanged(tmp_path):
     with pytest.raises(ZeroDivisionError, match="a fault of this job"):
         compute(TINY, tmp_path, 2, silent, stubs.faulty)
@@ -147,5 +161,6 @@ def test_an_interrupted_reproduction_continues(tmp_path, number, made):
     kept = {path.stem for path in (out / "runs").glob("*.json")}
     assert len(kept) == 3 + 5
     log.unlink()
-    assert compute(TINY, out, 1, silent, partial(stubs.logged, str(log))) == made[1]
+    with forked_workers():
+        assert compute(TINY, out, 1, silent, partial(stubs.logged, str(log))) == made[1]
     assert not kept.intersection(done(log))

@@ -36,6 +36,19 @@ def joint() -> Network:
     ).mirrored()
 
 
+def limited(low: float | None = None, high: float | None = 0.6) -> Network:
+    """A chain whose first output has a limit, and a range that cuts its bounds."""
+    mix, cure = proven().stages
+    limits, ranges = {"mix": (low, high)}, {"mix": (0.0, 1.6)}
+    first = Stage("mix", mix.controls, kernel=SE, norm_bound=2.0, function=_mix, limits=limits, ranges=ranges)
+    return chain(first, cure)
+
+
+def infeasible() -> Network:
+    """The same with a limit that no setting satisfies; a few runs prove it."""
+    return limited(1.55, None)
+
+
 def odd() -> Network:
     kernel: Any = {"kernel": SE, "norm_bound": 2.0}
     return chain(
@@ -56,6 +69,29 @@ def ran(network: Network, runs: int = 9, **options: Any) -> Study:
 def finished(network: Callable[[], Network], runs: int = 9) -> Study:
     """Return a study with this many runs, shared by all tests that do not change it."""
     return ran(network(), runs)
+
+
+def recommending() -> Study:
+    """Return a study whose certificate recommends a setting that was not run."""
+    study = Study(limited())
+    study.optimise(budget=5, progress=False)
+    assert study.certificate().recommended is not None
+    return study
+
+
+def unsatisfied() -> Study:
+    """Return a study in which no run satisfies the limits, and it is not known whether a setting does."""
+    study = Study(limited(None, 0.1))
+    study.add_trial({"dose": 0.0, "heat": 1.0}, {"mix": _mix(0.0), "cure": _cure(_mix(0.0), 1.0)})
+    return study
+
+
+def impossible() -> Study:
+    """Return a study in which it is proven that no setting satisfies the limits."""
+    study = Study(infeasible())
+    study.optimise(budget=9, progress=False)
+    assert study.certificate().answer == "infeasible"
+    return study
 
 
 def refuted() -> Study:

@@ -30,7 +30,7 @@ from cascada.report.payload import figures
 from cascada.space import Real
 from cascada.study import Study
 from tests.report.browser import patient_page
-from tests.report.cases import ODD, SE, estimated, finished, joint, odd, proven, ran, refuted
+from tests.report.cases import ODD, SE, estimated, finished, infeasible, joint, limited, odd, proven, ran, refuted
 
 FIGURES: list[Callable[..., Any]] = [
     plot_acquisition,
@@ -39,7 +39,14 @@ FIGURES: list[Callable[..., Any]] = [
     plot_optimization_history,
     plot_parallel_coordinate,
 ]
-NETWORKS = {"proven": proven, "estimated": estimated, "joint": joint, "odd": odd}
+NETWORKS = {
+    "proven": proven,
+    "estimated": estimated,
+    "joint": joint,
+    "odd": odd,
+    "limited": limited,
+    "none": infeasible,
+}
 
 
 def texts(shown: Any) -> str:

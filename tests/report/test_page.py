@@ -15,13 +15,28 @@ from cascada.report import report_html, write_report
 from cascada.store.address import printable_url
 from cascada.study import Study
 from tests.report.browser import recorded_page
-from tests.report.cases import ODD, estimated, finished, joint, odd, proven, ran, refuted
+from tests.report.cases import (
+    ODD,
+    estimated,
+    finished,
+    impossible,
+    joint,
+    odd,
+    proven,
+    ran,
+    recommending,
+    refuted,
+    unsatisfied,
+)
 
 STUDIES: dict[str, Callable[[], Study]] = {
     "proven": lambda: finished(proven),
     "estimated": lambda: finished(estimated),
     "joint": lambda: finished(joint),
     "odd": lambda: finished(odd),
+    "recommending": recommending,
+    "unsatisfied": unsatisfied,
+    "impossible": impossible,
     "refuted": refuted,
     "empty": lambda: Study(proven()),
 }
@@ -30,7 +45,7 @@ STUDIES: dict[str, Callable[[], Study]] = {
 def best_value(study: Study) -> str:
     best = study.best_trial
     if best is None or best.value is None:
-        return "none yet"
+        return "none feasible yet" if any(trial.value is not None for trial in study.trials) else "none yet"
     return no_better(best.value, 8, study.network.sign > 0)
 
 

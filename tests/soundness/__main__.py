@@ -13,10 +13,13 @@ from tests.soundness import (
     extremes,
     foundation,
     histories,
+    limits,
     matrices,
     neighbours,
     networks,
+    ranges,
     refusals,
+    safe,
     scales,
     subsets,
 )
@@ -108,6 +111,28 @@ are made all the time.
 
 {subsets}
 
+## Limits
+
+Searches with a limit on the first stage that cuts off the optimum ("cut"), leaves a narrow band, or cannot be met
+("none"), and with a limit on every stage, the objective included; some are minimised. After each run the gap is at
+least the true regret among feasible settings, the incumbent (run or not) is feasible and gives what it is said to give,
+and "no setting satisfies the limits" is true. The bounds of random cells are compared with the values at their points.
+
+{limits}
+
+## Safe mode
+
+Searches that run only settings that are proven to satisfy the limits, one to three at a time, over boxes and
+candidates: no run breaks a limit.
+
+{safe}
+
+## Ranges
+
+Searches with the ranges of all outputs, which hold at all settings but not at inputs that no setting reaches.
+
+{ranges}
+
 ## Broken on purpose
 
 What the harness reports when one part of the library is wrong.
@@ -127,6 +152,9 @@ PARTS: dict[str, tuple[Callable[[int], Ledger], int]] = {
     "crowds": (lambda seed: crowds.run(500, seed), 60),
     "histories": (lambda seed: histories.run(30, seed), 20),
     "subsets": (lambda seed: subsets.run(20, seed), 10),
+    "limits": (lambda seed: limits.run(40, seed), 10),
+    "safe": (lambda seed: safe.run(40, seed), 10),
+    "ranges": (lambda seed: ranges.run(20, seed), 10),
 }
 
 # Rounds between two counts of the checks; the result must not depend on the number of processes.

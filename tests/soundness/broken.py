@@ -17,10 +17,23 @@ from cascada.confidence import BallBelief, Belief, Boxes, belief, cells
 from cascada.confidence.radius import tight_radius
 from cascada.gp import SeparablePosterior, block_posterior, posterior, separable_posterior
 from cascada.kernels import Stationary
-from cascada.network import beliefs, consistency, prior, run_values, slack
-from cascada.search import bounds, leaves
-from cascada.study import model, validation
-from tests.soundness import crowds, extremes, histories, matrices, neighbours, refusals, scales, subsets
+from cascada.network import beliefs, consistency, feasibility, prior, run_values, slack
+from cascada.search import bounds, feasible, incumbent, leaves, safe
+from cascada.study import model, safety, validation
+from tests.soundness import (
+    crowds,
+    extremes,
+    histories,
+    limits,
+    matrices,
+    neighbours,
+    ranges,
+    refusals,
+    scales,
+    subsets,
+    wrong_limits,
+)
+from tests.soundness import safe as safe_mode
 from tests.soundness.harness import Ledger
 
 
@@ -110,6 +123,11 @@ def _without_last_leaf(self: Any, rows: Any) -> Any:
     """Leaves without the one with the highest bound."""
     kept = _take(self, rows)
     return kept if len(kept) < 2 else _take(kept, kept.bound < kept.bound.max())
+
+
+def _enclosing(wrong: Callable[..., Any]) -> tuple[tuple[Any, str, Any], ...]:
+    """Replacements of `enclose_feasible` where it is used."""
+    return tuple((module, "enclose_feasible", wrong) for module in (feasibility, feasible, limits))
 
 
 _slack, _widened = slack.output_slack, Boxes.widened
@@ -248,6 +266,54 @@ BROKEN: tuple[Broken, ...] = (
             ),
         ),
         partial(histories.run, 10, 1, ("chain",)),
+    ),
+    Broken(
+        "the margin of the limits is computed from intervals that were cut to them",
+        "limits",
+        ((feasible.MarginBounds, "__call__", wrong_limits.margins_of_cut_boxes),),
+        partial(limits.run, 6, 1, ("chain",), ("none",)),
+    ),
+    Broken(
+        "an interval that is empty once it is cut is handed on",
+        "limits",
+        _enclosing(wrong_limits.enclosure(hand_on=True)),
+        partial(limits.run, 4, 1, ("chain",), ("cut", "band")),
+    ),
+    Broken(
+        "a cell whose cut intervals satisfy the limits is called feasible",
+        "limits",
+        _enclosing(wrong_limits.enclosure(cut_first=True)),
+        partial(limits.run, 3, 1, ("chain",), ("cut",)),
+    ),
+    Broken(
+        "the bound of a minimised objective is its upper end",
+        "limits",
+        ((feasibility.Feasibility, "above", wrong_limits.upper_of_any_sense),),
+        partial(limits.run, 4, 5, ("chain",), ("cut",)),
+    ),
+    Broken(
+        "the incumbent need not be proven to be feasible",
+        "limits",
+        ((incumbent, "_proven", wrong_limits.value_without_proof),),
+        partial(limits.run, 4, 1, ("chain",), ("cut",)),
+    ),
+    Broken(
+        "tables of bounds are cut to the range at inputs that cannot be reached",
+        "ranges",
+        ((beliefs.StageBelief, "tables", property(wrong_limits.clipped_tables)),),
+        partial(ranges.run, 20, 1, ("chain",)),
+    ),
+    Broken(
+        "a setting that may satisfy the limits is run in safe mode",
+        "safe",
+        ((safe, "proven_safe", wrong_limits.possibly_safe),),
+        partial(safe_mode.run, 4, 1, ("chain",), ("cut",)),
+    ),
+    Broken(
+        "the imagined outputs of pending runs prove that a setting is safe",
+        "safe",
+        ((safety, "nearest_safe", wrong_limits.safe_if_imagined),),
+        partial(safe_mode.run, 12, 1, ("chain", "join"), ("cut",)),
     ),
 )
 

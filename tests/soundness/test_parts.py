@@ -4,7 +4,19 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.soundness import crowds, extremes, histories, matrices, neighbours, refusals, scales, subsets
+from tests.soundness import (
+    crowds,
+    extremes,
+    histories,
+    limits,
+    matrices,
+    neighbours,
+    ranges,
+    refusals,
+    safe,
+    scales,
+    subsets,
+)
 from tests.soundness.broken import BROKEN, Broken
 from tests.soundness.harness import Ledger
 
@@ -17,6 +29,9 @@ SLICES: dict[str, tuple[Callable[[], Ledger], int]] = {
     "crowds": (lambda: crowds.run(points=100, seed=1000), 10_000),
     "histories": (lambda: histories.run(steps=6, seed=1000, structures=("chain", "known")), 1_500),
     "subsets": (lambda: subsets.run(steps=6, seed=1000, structures=("chain", "multi-output")), 1_000),
+    "limits": (lambda: limits.run(steps=4, seed=1000, structures=("chain", "join")), 8_000),
+    "safe": (lambda: safe.run(steps=5, seed=1000, structures=("chain", "feed-forward")), 100),
+    "ranges": (lambda: ranges.run(steps=10, seed=1000, structures=("chain", "join")), 15_000),
 }
 
 

@@ -18,7 +18,7 @@ from cascada.cli.main import app
 from cascada.process.command import Command
 from cascada.specs.spec import load
 from cascada.specs.toml_file import load_toml
-from cascada.specs.toml_tables import ControlTable, FileTable, MaternTable, StageTable
+from cascada.specs.toml_tables import ControlTable, FileTable, IntervalTable, MaternTable, StageTable
 from cascada.store.description import describe
 from tests.thorough import examples
 
@@ -78,6 +78,9 @@ def test_a_file_is_loaded_as_the_network_that_it_describes(write: Write) -> None
         norm_bound = [2.0, 3]
         lipschitz = 3.0
         offset = [1, -0.5]
+        limits = { heat = { max = 3.0 }, flow = { min = 1, max = 2 } }
+        ranges = { heat = { min = 0 } }
+        failure = "infeasible"
         [stage.controls]
         T1 = { low = 350, high = 500 }
         t1 = { low = 0.3, high = 30, log = true }
@@ -105,6 +108,9 @@ def test_a_file_is_loaded_as_the_network_that_it_describes(write: Write) -> None
                 norm_bound=[2.0, 3.0],
                 lipschitz=3.0,
                 offset=[1.0, -0.5],
+                limits={"heat": (None, 3.0), "flow": (1, 2)},
+                ranges={"heat": (0, None)},
+                failure="infeasible",
             ),
             cd.Stage(
                 "plant",
@@ -249,6 +255,23 @@ def test_a_byte_order_mark_and_windows_line_ends_are_accepted(write: Write) -> N
         ('name = "melt"', 'name = "melt"\nnorm_bound = 2', ["stage[0] (stage 'melt')", "kernel"]),
         ('name = "melt"', 'name = "melt"\nlipschitz = [1, true]', ["stage[0].lipschitz", "got [1, True]"]),
         ('name = "melt"', 'name = "melt"\noffset = nan', ["stage[0].offset", "got nan"]),
+        ('name = "melt"', 'name = "melt"\nlimits = 3', ["stage[0].limits", "{ moisture = { max = 3.0 } }", "got 3"]),
+        ('name = "melt"', 'name = "melt"\nlimits = { melt = 3 }', ["stage[0].limits.melt", "must be a table", "got 3"]),
+        (
+            'name = "melt"',
+            'name = "melt"\nlimits = { melt = { maximum = 3 } }',
+            ["stage[0].limits.melt.maximum", "did you mean max?"],
+        ),
+        ('name = "melt"', 'name = "melt"\nranges = { melt = { max = "3" } }', ["stage[0].ranges.melt.max", 'got "3"']),
+        ('name = "melt"', 'name = "melt"\nranges = { melt = { max = inf } }', ["stage[0].ranges.melt.max", "got inf"]),
+        ('name = "melt"', 'name = "melt"\nlimits = { x = { max = 3 } }', ["stage[0] (stage 'melt')", "name outputs"]),
+        ('name = "melt"', 'name = "melt"\nlimits = { melt = {} }', ["stage[0] (stage 'melt')", "one finite end"]),
+        (
+            'name = "melt"',
+            'name = "melt"\nlimits = { melt = { min = 3, max = 2 } }',
+            ["stage[0] (stage 'melt')", "the low end must be below the high end"],
+        ),
+        ('name = "melt"', 'name = "melt"\nfailure = "no"', ["stage[0].failure", '"fail" or "infeasible"', 'got "no"']),
         ("\n[[stage]]", 'objective = "hot"\n[[stage]]', ["objective must name a stage's output", "'hot'"]),
         ("\n[[stage]]", "objective = 3\n[[stage]]", ["objective must be a name", "got 3"]),
         ("\n[[stage]]", 'sense = "max"\n[[stage]]', ["sense must be", '"minimise"', 'got "max"']),
@@ -315,7 +338,7 @@ def test_the_documentation_of_the_format_is_correct(write: Write, monkeypatch: p
     write(example.replace("norm_bound = 60", "norm_bound = 60\ntimeuot = 3").replace("low = 20", 'low = "20"'))
     result = CliRunner().invoke(app, ["run", "process.toml"])
     assert " ".join(result.stderr.split()) in " ".join(page.split())
-    for table in (FileTable, StageTable, ControlTable, MaternTable):
+    for table in (FileTable, StageTable, ControlTable, MaternTable, IntervalTable):
         assert all(re.search(rf"\b{key}\b", page) for key in table.model_fields)
 
 
@@ -352,6 +375,8 @@ PROCESS: dict[str, Any] = {
             "kernel": {"type": "matern", "nu": 2.5, "lengthscale": [1, 2], "variance": 1.0},
             "norm_bound": 2.0,
             "outputs": ["melt"],
+            "limits": {"melt": {"max": 3.0}},
+            "ranges": {"melt": {"min": -1.0, "max": 9}},
         },
         {"name": "cool", "command": ["cat"], "parents": ["melt"], "timeout": 3, "retries": 1, "offset": [1.0]},
     ],

@@ -77,11 +77,12 @@ def test_a_description_contains_the_whole_study_and_omits_defaults() -> None:
     g = {"name": "g", "outputs": ["g"], "parents": ["f.u", "f.n"], "passes": [], "known": False, "control_order": ["t"]}
     g["kernel"] = {"type": "Matern", "nu": 2.5, "lengthscale": [1.0, 2.0, 3.0], "variance": 1.0}
     g["controls"] = {"t": {"type": "real", "low": 1.0, "high": 8.0, "log": True}}
+    unlimited = {"limits": {}, "ranges": {}, "failure": "fail"}
     expected = {
         "objective": {"stage": "g", "output": "g", "sense": "minimise"},
         "stages": [
-            f | {"norm_bound": [2.0], "lipschitz": None, "offset": [0.5]},
-            g | {"norm_bound": [2.0], "lipschitz": [4.0], "offset": [0.0]},
+            f | {"norm_bound": [2.0], "lipschitz": None, "offset": [0.5]} | unlimited,
+            g | {"norm_bound": [2.0], "lipschitz": [4.0], "offset": [0.0]} | unlimited,
         ],
         "settings": dict(SETTINGS_OF_A_STUDY)
         | {"algorithm": {"type": "GPNUCB", "search": "auto", "cells": 6000}, "seed": 7},
@@ -421,6 +422,8 @@ AMENDMENTS = {
     "stages.f.norm_bound: stored [1.0, 2.0], given [1.0, 3.0]": two({"norm_bound": [1.0, 3.0]}),
     f"{AGE}.lipschitz: stored none, given [3.0]": two(g={"lipschitz": 3.0}),
     f"{AGE}.offset: stored 0.0, given 0.5": two(g={"offset": 0.5}),
+    "stages.f.limits.u: not stored, given [null, 3.0]": two({"limits": {"u": (None, 3)}}),
+    "stages.f.ranges.v: not stored, given [0.0, 100.0]": two({"ranges": {"v": (0, 100)}}),
     f"{AGE}.kernel.nu: stored 2.5, given 1.5": two(g={"kernel": Matern(1.5)}),
     f"{AGE}.kernel.lengthscale: stored 1.0, given 2.0": two(g={"kernel": Matern(2.5, 2.0)}),
     f"{AGE}.kernel.lengthscale: stored 1.0, given [1.0, 1.0, 2.0]": two(g={"kernel": Matern(2.5, (1, 1, 2))}),
@@ -446,6 +449,7 @@ OTHER_STUDIES = {
         {AGE}.controls.n.log: stored false, given true""": two(g={"controls": {"n": Real(1, 4, log=True)}}),
     f"""stages.f.controls.y: stored {CONTROL}, not given
         stages.f.control_order: stored ["x", "y"], given ["x"]""": two({"controls": X}),
+    'stages.f.failure: stored "fail", given "infeasible"': two({"failure": "infeasible"}),
     'stages.f.control_order: stored ["x", "y"], given ["y", "x"]': two({"controls": Y | X}),
     f"""stages.f.outputs: stored ["u", "v"], given ["v", "u"]
         {AGE}.parents: stored ["f.u", "f.v"], given ["f.v", "f.u"]""": two({"outputs": ["v", "u"]}),
@@ -469,6 +473,18 @@ def test_every_change_is_found_and_named(sentences: str) -> None:
     assert amendable(original, changed) == amendable(changed, original) == (sentences in AMENDMENTS)
 
 
+def test_intervals_are_described_with_null_where_there_is_no_limit() -> None:
+    one = two({"limits": {"v": (None, 3), "u": (0.5, None)}, "ranges": {"v": (-1, 9)}})
+    (f, other) = one["stages"]
+    assert (f["limits"], f["ranges"]) == ({"u": [0.5, None], "v": [None, 3.0]}, {"v": [-1.0, 9.0]})
+    assert (other["limits"], other["ranges"]) == ({}, {})
+    assert differences(one, two({"limits": {"v": (None, 4), "u": (0.5, None)}, "ranges": {"v": (-1, 9)}})) == [
+        "stages.f.limits.v: stored [null, 3.0], given [null, 4.0]"
+    ]
+    same = two({"limits": {"u": (np.float64(0.5), np.inf), "v": (-np.inf, 3)}, "ranges": {"v": (-1, 9.0)}})
+    assert canonical(one) == canonical(same)
+
+
 @every_network
 def test_a_change_of_any_value_is_named_by_its_path(network: Network) -> None:
     original = completed(describe(network, SETTINGS | {"algorithm": NonAdaptive(4, {"f": (0.0, 1.0)})}))
@@ -482,7 +498,7 @@ def test_a_change_of_any_value_is_named_by_its_path(network: Network) -> None:
         assert ".".join(map(str, where)).startswith(named)
         assert named.count(".") >= min(len(path) - 1, 2 if path[0] == "stages" else 1)
         assert amendable(original, other) == (
-            path[0] == "stages" and path[2] in ("kernel", "norm_bound", "lipschitz", "offset")
+            path[0] == "stages" and path[2] in ("kernel", "norm_bound", "lipschitz", "offset", "limits", "ranges")
         )
 
 

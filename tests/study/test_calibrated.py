@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -74,6 +75,12 @@ def run(network: Network, functions: Functions, **options: Any) -> Result:
     return maximise(network, functions, progress=False, **({"budget": 12} | options))
 
 
+@cache
+def fourteen_runs(name: str) -> Result:
+    """Return the result of one of the processes, for all tests that need it."""
+    return run(*PROCESSES[name], budget=14)
+
+
 def check_estimated(result: Result) -> None:
     """Check that the result has a gap, which is called estimated."""
     check_not_proven(result)
@@ -96,8 +103,7 @@ def check_not_proven(result: Result) -> None:
 
 @pytest.mark.parametrize("name", PROCESSES)
 def test_a_gap_is_estimated_for_every_process(name: str) -> None:
-    network, functions = PROCESSES[name]
-    result = run(network, functions, budget=14)
+    result = fourteen_runs(name)
     if name == "kinks":  # its data contradict the smooth kernels of the first estimates repeatedly
         check_not_proven(result)
     else:
@@ -130,7 +136,7 @@ def test_every_candidate_is_run_at_most_once() -> None:
 
 def test_minimising_is_maximising_the_negative() -> None:
     low = minimise(NETWORK, FUNCTIONS | {"g": lambda u, v: -FUNCTIONS["g"](u, v)}, budget=14, progress=False)
-    high = run(NETWORK, FUNCTIONS, budget=14)
+    high = fourteen_runs("analytic")
     check_estimated(low)
     assert low.best is not None
     assert high.best is not None
@@ -160,7 +166,7 @@ def test_the_unit_of_the_outputs_does_not_change_the_search() -> None:
     functions = PROCESSES["kinks"][1]
     small = 2.0**-26
     scaled = {"f": functions["f"], "g": lambda f: small * functions["g"](f)}
-    one, other = (run(TINY, chosen, budget=14) for chosen in (functions, scaled))
+    one, other = fourteen_runs("kinks"), run(TINY, scaled, budget=14)
     assert one.best is not None
     assert other.best is not None
     assert other.best.value == pytest.approx(small * one.best.value, abs=1e-3 * small)  # type: ignore[operator]

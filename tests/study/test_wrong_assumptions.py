@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cascada.algorithms import Algorithm, CascadedEI
 from cascada.errors import RefutedError
 from cascada.kernels import Separable, SquaredExponential
 from cascada.network import Network, Stage, chain, prior_beliefs
@@ -81,8 +82,11 @@ def root(f: float) -> float:
     return math.sqrt(f)
 
 
-@pytest.mark.parametrize("algorithm", ["non_adaptive", "cucb", "oi", "cei", "gpn_ucb", "gp_ucb"])
-def test_a_formula_need_not_be_defined_outside_the_range_of_its_input(algorithm: str) -> None:
+# A few samples of cEI suffice: it also samples values below 0.
+@pytest.mark.parametrize(
+    "algorithm", ["non_adaptive", "cucb", "oi", CascadedEI(samples=64), "gpn_ucb", "gp_ucb"], ids=str
+)
+def test_a_formula_need_not_be_defined_outside_the_range_of_its_input(algorithm: str | Algorithm) -> None:
     """Means and samples of f may be below 0, although f is not."""
 
     def positive(x: float) -> float:

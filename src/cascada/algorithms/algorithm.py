@@ -11,7 +11,8 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from cascada.arrays import Array
-from cascada.network import Beliefs
+from cascada.network import Beliefs, Network
+from cascada.network.limits import satisfied
 from cascada.space import Domain
 
 
@@ -26,7 +27,9 @@ class Situation:
     data: Array  #: (t, V): controls and outputs of every run, NaN where nothing was observed
     pending: Array  #: (k, V): pending runs, like `data`; (k, d) if no output of them was observed
     candidates: Array | None  #: (n, d), or None for the whole box
-    best: float  #: the best value of what is maximised so far; −∞ before the first complete run
+    #: the best value of what is maximised so far; −∞ before the first complete run. With limits, of what is known to
+    #: satisfy them: a run, or a setting that is proven to.
+    best: float
     trial: int  #: the number of the trial that is asked for
     tolerance: float = 0.0  #: the gap that is small enough
     cache: Any = None  #: `Suggestion.cache` of the algorithm's last suggestion; it affects speed only
@@ -34,12 +37,13 @@ class Situation:
     horizon: int | None = None  #: the total number of runs, if known
     #: estimated bounds that a run should test where they rule out a better value; None if no test is needed
     untested: Beliefs | None = None
+    #: (k, V), like `data`: failed runs that count as infeasible; None if no stage has `failure="infeasible"`
+    failed: Array | None = None
 
     @property
     def best_run(self) -> Array | None:
-        """The run with the best value (V,); None before the first complete run."""
-        values = self.beliefs.network.sign * self.data[:, self.beliefs.network.objective_column]
-        return self.data[int(np.nanargmax(values))] if np.isfinite(values).any() else None
+        """The run with the best value (V,) among those that satisfy the limits; None if there is none."""
+        return best_row(self.beliefs.network, self.data)
 
     @property
     def best_point(self) -> Array | None:
@@ -77,6 +81,9 @@ class Suggestion:
     cells: int = 0
     stopped: str = "point"
     cache: Any = None
+    #: An upper bound of the margin by which limits can hold, as long as no feasible setting is known: below 0 it proves
+    #: that there is none.
+    margin: float | None = None
 
 
 @runtime_checkable
@@ -109,6 +116,14 @@ def bound_certifies(algorithm: Algorithm) -> bool:
     # then computes a bound of its own.
     kind = type(algorithm)
     return vars(kind).get("certifies") is True and kind.__module__.partition(".")[0] == "cascada"
+
+
+def best_row(network: Network, data: Array) -> Array | None:
+    """The row of `data` (t, V) with the best objective among those that satisfy the limits; None if there is none."""
+    values = network.sign * data[:, network.objective_column]
+    if network.limits:
+        values = np.where(satisfied(network.limits, data), values, np.nan)
+    return data[int(np.nanargmax(values))] if np.isfinite(values).any() else None
 
 
 def point_key(domain: Domain, point: Array) -> bytes:

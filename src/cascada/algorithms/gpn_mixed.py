@@ -18,7 +18,8 @@ from cascada.algorithms.gpn_ucb import GPNUCB
 from cascada.arrays import Array, as_whole_number
 from cascada.confidence import Boxes
 from cascada.errors import ArgumentError, RefutedError
-from cascada.network import Beliefs, composite_mean, enclose_network, hallucinated, objective_above
+from cascada.network import Beliefs, enclose_network, hallucinated, objective_above
+from cascada.network.feasibility import feasible_mean
 from cascada.network.outputs import StageError
 from cascada.search import best_in_box
 
@@ -51,13 +52,15 @@ class GPNMixed:
     def suggest(self, situation: Situation, rng: np.random.Generator) -> Suggestion:
         """The point of GPN-UCB, or the maximum of the composite mean."""
         proof = GPNUCB(cells=self.cells).suggest(situation, rng)
-        if proof.point is None or situation.best_run is None or proof.stopped == "tolerance":
+        if proof.point is None or not np.isfinite(situation.best) or proof.stopped == "tolerance":
             return proof
         beliefs = hallucinated(situation.beliefs, situation.pending)
         point = _highest_mean(situation, beliefs, rng)
         if point is None:
             return proof
-        gain = float(_mean(beliefs, point[None])[0]) - situation.best
+        gain = float(feasible_mean(beliefs, point[None])[0]) - situation.best
+        if gain == -np.inf:  # no mean satisfies the limits
+            return proof
         gap = _promise(situation, proof, beliefs)
         in_turn = situation.trial % self.period == _TURN
         if gain >= self.share * gap or (in_turn and gain > min(_OF_SPREAD * _spread(situation), _OF_GAP * gap)):
@@ -72,16 +75,9 @@ class GPNMixed:
 def _highest_mean(situation: Situation, beliefs: Beliefs, rng: np.random.Generator) -> Array | None:
     """The point (d,) with the largest composite mean that was not run yet; None if there is none."""
     if situation.candidates is not None:
-        return best_candidate(situation, _mean(beliefs, situation.candidates), rng)
-    found = best_in_box(lambda points: _mean(beliefs, points), situation.domain, rng, near_best(situation))
+        return best_candidate(situation, feasible_mean(beliefs, situation.candidates), rng)
+    found = best_in_box(lambda points: feasible_mean(beliefs, points), situation.domain, rng, near_best(situation))
     return next((point for point in found if not situation.is_taken(point)), None)
-
-
-def _mean(beliefs: Beliefs, points: Array) -> Array:
-    """The composite mean of what is maximised at points (n, d), (n,); −∞ where a formula is not defined."""
-    network = beliefs.network
-    mean = network.sign * composite_mean(beliefs, points)[:, network.objective_column]
-    return np.nan_to_num(mean, nan=-np.inf)
 
 
 def _promise(situation: Situation, proof: Suggestion, beliefs: Beliefs) -> float:

@@ -11,6 +11,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from cascada.algorithms.algorithm import Situation, Suggestion
+from cascada.algorithms.feasible_search import suggest_feasible
 from cascada.arrays import Array
 from cascada.errors import ArgumentError, RefutedError
 from cascada.network import Beliefs, hallucinated
@@ -45,6 +46,8 @@ class GPNUCB:
             return self._suggest(situation, situation.beliefs, rng)  # imagined outputs may contradict
 
     def _suggest(self, situation: Situation, beliefs: Beliefs, rng: np.random.Generator) -> Suggestion:
+        if beliefs.network.limits:
+            return suggest_feasible(situation, beliefs, self._cells(situation), rng)
         if situation.candidates is not None:
             return self._candidates(situation, beliefs, rng)
         branch = self.search == "branch_and_bound"
@@ -55,6 +58,10 @@ class GPNUCB:
     def recommend(self, situation: Situation) -> Array | None:  # noqa: ARG002
         """None: the best run is the result."""
         return None
+
+    def _cells(self, situation: Situation) -> int:
+        """The budget of a search: with pending runs the bound proves nothing, and fewer cells find a good point."""
+        return min(self.cells, _CELLS_WITH_PENDING) if len(situation.pending) else self.cells
 
     def _candidates(self, situation: Situation, beliefs: Beliefs, rng: np.random.Generator) -> Suggestion:
         assert situation.candidates is not None, "only called with candidates"
@@ -71,9 +78,7 @@ class GPNUCB:
 
     def _branch_and_bound(self, situation: Situation, beliefs: Beliefs) -> Suggestion:
         leaves = situation.cache if isinstance(situation.cache, Leaves) else Leaves.root(situation.domain)
-        # With pending runs the bound proves nothing, so fewer cells suffice to find a good point.
-        cells = min(self.cells, _CELLS_WITH_PENDING) if len(situation.pending) else self.cells
-        budget = SearchBudget(tolerance=situation.tolerance, cells=cells)
+        budget = SearchBudget(tolerance=situation.tolerance, cells=self._cells(situation))
         version = len(situation.data) + len(situation.pending)
         seen = None if len(situation.pending) else situation.best_run  # imagined outputs refute nothing
         bounds = ObjectiveBounds(beliefs, seen)

@@ -12,6 +12,7 @@ from cascada.arrays import Array, BoolArray
 from cascada.confidence import Boxes
 from cascada.errors import CascadaError
 from cascada.network import Beliefs, enclose_network, objective_above
+from cascada.network.feasibility import enclose_feasible
 from cascada.search.starts import apart
 
 # The number of points among which the farthest from all runs is chosen.
@@ -42,9 +43,16 @@ def probe(situation: Situation, rng: np.random.Generator) -> Array | None:
 def is_probe(beliefs: Beliefs, points: Array, best: float, runs: Array) -> BoolArray:
     """Which points (n, d) are away from all runs (t, d) and, by the bounds, no better than the best value, (n,).
 
+    With limits, a point that breaks one by the bounds is no better either; without a feasible run no point is a probe.
     Raises `RefutedError` or `StageError` if there are no bounds.
     """
-    upper = objective_above(beliefs.network, enclose_network(beliefs, Boxes(points, points)))
+    network, cells = beliefs.network, Boxes(points, points)
+    if network.limits and np.isinf(best):
+        return np.zeros(len(points), dtype=bool)
+    if network.limits:
+        upper = enclose_feasible(beliefs, cells, network.limits).above(network.objective_column, network.sign)
+    else:
+        upper = objective_above(network, enclose_network(beliefs, cells))
     return (upper <= best + _ROUNDING * abs(best)) & (apart(beliefs.network.domain, points, runs) > _AWAY)
 
 

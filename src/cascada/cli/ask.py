@@ -34,10 +34,13 @@ def ask(
 
     For example: cascada ask --storage sqlite:///alloy.db --study alloy --spec alloy.py:network
     """
-    trials = opened(storage, study, spec, algorithm=algorithm, create=True).ask(count or 1, lease=lease)
+    found = opened(storage, study, spec, algorithm=algorithm, create=True)
+    trials = found.ask(count or 1, lease=lease)
     _print(trials, count, json_output)
     if len(trials) < (count or 1):
-        say("No other point is worth a run." if trials else "No point is worth a run.", err=True)
+        certificate = None if trials or not found.network.limits else found.certificate()
+        why = f" {certificate.infeasibility}" if certificate is not None and certificate.answer == "infeasible" else ""
+        say("No other point is worth a run." if trials else f"No point is worth a run.{why}", err=True)
 
 
 def _print(trials: Sequence[Trial], count: int | None, json_output: bool) -> None:

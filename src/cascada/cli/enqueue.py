@@ -1,6 +1,6 @@
 """`cascada enqueue`: add a trial at chosen controls, which the next `ask` returns."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -22,14 +22,18 @@ def enqueue(
 
     For example: cascada enqueue --storage sqlite:///alloy.db --study alloy '{"dose": 0.5, "heat": -0.3}'
     """
-    try:
-        wanted = json_from(controls)
-    except ValueError as error:
-        raise ArgumentError(
-            f'the controls must be a JSON object, {{"name": number}}; got {controls!r:.300}: {error}.'
-        ) from None
-    trial = opened(storage, study, spec).enqueue_trial(wanted)
+    trial = opened(storage, study, spec).enqueue_trial(controls_from(controls))
     if json_output:
         print_json(trial_json(trial))
     else:
         say(f"trial {trial.number} waits\n{settings(trial.controls)}")
+
+
+def controls_from(text: str) -> Any:
+    """Controls given as a JSON object on the command line; `ArgumentError` if they are not JSON."""
+    try:
+        return json_from(text)
+    except ValueError as error:
+        raise ArgumentError(
+            f'the controls must be a JSON object, {{"name": number}}; got {text!r:.300}: {error}.'
+        ) from None

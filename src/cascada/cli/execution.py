@@ -57,10 +57,14 @@ def _signals_interrupt() -> Iterator[None]:
 
 
 def print_result(result: Result, study: str | None, json_output: bool) -> None:
-    """Print a result; exit with 1 if no run is complete or the data refute an assumption."""
+    """Print a result; exit with 1 if it has no setting to use, or the data refute an assumption.
+
+    That no setting satisfies the limits is a result: the exit code is 0.
+    """
     if json_output:
         print_json(as_json(result) | ({} if study is None else {"study": study}))
     else:
         say(summary(result) + ("" if study is None else f"\n\nAll of it is in the study {study!r}."))
-    if result.best is None or result.status == "refuted":
+    found = result.best is not None or result.certificate.recommended is not None
+    if not (found or result.certificate.answer == "infeasible") or result.status == "refuted":
         raise typer.Exit(1)

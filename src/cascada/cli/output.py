@@ -12,6 +12,7 @@ import typer
 from cascada.cli.terminal import shown
 from cascada.network import Network
 from cascada.study import Result, Trial
+from cascada.study.certificate import Certificate
 from cascada.study.result import SENTENCES
 
 _LONGEST_CELL = 1000  # characters
@@ -19,23 +20,44 @@ _LONGEST_CELL = 1000  # characters
 
 def summary(result: Result) -> str:
     """Return a result as a few lines of text."""
-    if result.best is None:
+    certificate = result.certificate
+    if not certificate.evaluations:
         reasons = [trial.reason for trial in result.trials if trial.reason]
         return "\n".join([f"{SENTENCES[result.status]} No run was completed.", *reasons[-1:]])
     others = ("failed", "abandoned", "running", "waiting")  # the last three occur only in a store
     counts = {state: sum(trial.state == state for trial in result.trials) for state in others}
-    incomplete = ", ".join(f"{count} {state}" for state, count in counts.items() if count)
-    assert result.best.value is not None, "the best run is complete"
-    lines = [SENTENCES[result.status], f"best value  {number_text(result.best.value)}", "best settings"]
-    lines += [f"  {name:<12} {value:.8g}" for name, value in result.best.controls.items()]
-    lines += [f"runs        {len(result.trials)}" + (f" ({incomplete})" if incomplete else "")]
-    shown = result.certificate.shown
+    counts["infeasible"] = sum(trial.feasible is False for trial in result.trials)
+    remarks = ", ".join(f"{count} {state}" for state, count in counts.items() if count)
+    lines = [SENTENCES[result.status]]
+    if result.best is None:
+        lines += [f"best value  none: no run satisfied {' and '.join(certificate.limits)}"]
+    else:
+        assert result.best.value is not None, "the best run is complete"
+        lines += [f"best value  {number_text(result.best.value)}", "best settings"]
+        lines += [f"  {name:<12} {value:.8g}" for name, value in result.best.controls.items()]
+    lines += recommended_lines(certificate)
+    lines += [f"runs        {len(result.trials)}" + (f" ({remarks})" if remarks else "")]
+    shown = certificate.shown
     if shown is not None:
         lines += [f"gap         {shown.gap} ({result.gap_kind})"]
-    lines += ["", str(result.certificate)]
+    lines += ["", str(certificate)]
     if result.recommendation is not None:
         lines += ["", result.recommendation.summary]
     return "\n".join(lines)
+
+
+def recommended_lines(certificate: Certificate) -> list[str]:
+    """Return the setting that is proven to be better than the best run, with all digits; empty if there is none."""
+    found, shown = certificate.recommended, certificate.shown
+    if found is None or shown is None:
+        return []
+    least = "at least" if certificate.maximised else "at most"
+    return [f"recommended (proven to satisfy the limits and to give {least} {shown.best})", settings(found.controls)]
+
+
+def certificate_json(certificate: Certificate) -> dict[str, Any]:
+    """Return a certificate as the content of a JSON object."""
+    return asdict(certificate) | {"answer": certificate.answer}
 
 
 def as_json(result: Result) -> dict[str, Any]:
@@ -47,7 +69,7 @@ def as_json(result: Result) -> dict[str, Any]:
         "recommendation": None if result.recommendation is None else asdict(result.recommendation),
         "gap": result.gap,
         "gap_kind": result.gap_kind,
-        "certificate": asdict(result.certificate),
+        "certificate": certificate_json(result.certificate),
         "trials": [trial_json(trial) for trial in result.trials],
     }
 
@@ -61,6 +83,7 @@ def trial_json(trial: Trial) -> dict[str, Any]:
         "outputs": {name: list(values) for name, values in trial.outputs.items()},
         "value": trial.value,
         "reason": trial.reason,
+        "feasible": trial.feasible,
     }
 
 
@@ -111,6 +134,20 @@ def rounded(value: float | None) -> str:
 def outcome(trial: Trial, network: Network) -> str:
     """Return a sentence about the state of a trial after a change."""
     if trial.value is not None:
-        return f"Trial {trial.number} is complete: {network.objective[1]} = {number_text(trial.value)}."
-    missing = [stage.name for stage in network.stages if stage.name not in trial.outputs]
-    return f"Trial {trial.number} is {trial.state}; not told yet: {', '.join(missing)}."
+        text = f"Trial {trial.number} is complete: {network.objective[1]} = {number_text(trial.value)}."
+    else:
+        missing = [stage.name for stage in network.stages if stage.name not in trial.outputs]
+        text = f"Trial {trial.number} is {trial.state}; not told yet: {', '.join(missing)}."
+    return text + feasibility(trial, network)
+
+
+def feasibility(trial: Trial, network: Network) -> str:
+    """Return a sentence, after a space, about the limits that a trial satisfies or breaks; empty if that is unknown."""
+    if trial.feasible is None:
+        return ""
+    if trial.feasible:
+        return " It satisfies the limits."
+    broken = [
+        f"{limit}, because {limit.output} = {number_text(v)}" for limit, v in network.broken_limits(trial.outputs)
+    ]
+    return f" It breaks {'; and '.join(broken)}."

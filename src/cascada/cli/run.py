@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from cascada.algorithms import NAMES
+from cascada.cli.enqueue import controls_from
 from cascada.cli.execution import Dask, Jobs, execution_options, print_result
 from cascada.cli.stored import Json, Storage, given, process_of, store_at
 from cascada.errors import ArgumentError
@@ -32,6 +33,13 @@ def run(
         bool,
         typer.Option("--stop-on-estimated", help="Stop on an estimated gap, too: if kernels or norms are not known."),
     ] = False,
+    safe: Annotated[
+        bool, typer.Option("--safe", help="Run only settings that are proven to satisfy the limits; see --start.")
+    ] = False,
+    start: Annotated[
+        str | None,
+        typer.Option(metavar="JSON", help="Controls of a setting that is known to satisfy the limits; run first."),
+    ] = None,
     seed: Annotated[
         int | None,
         typer.Option(help="Seed of the algorithm's random choices.", show_default="0, or that of the stored study"),
@@ -48,7 +56,11 @@ def run(
         str, typer.Option(metavar="NAME", help="This worker's name in the store; each parallel process needs its own.")
     ] = "main",
     amend: Annotated[
-        bool, typer.Option("--amend", help="Continue with other kernels, norm bounds or offsets than the stored ones.")
+        bool,
+        typer.Option(
+            "--amend",
+            help="Continue with other kernels, norm bounds, offsets, limits or ranges than the stored ones.",
+        ),
     ] = False,
     serve: Annotated[
         bool, typer.Option("--serve", help="Show a live page while this runs (with --storage; needs the extra report).")
@@ -68,6 +80,7 @@ def run(
         network = network.mirrored()
     if serve and storage is None:
         raise ArgumentError("--serve needs a store, and got none; give --storage URL, as in sqlite:///alloy.db.")
+    first = None if start is None else controls_from(start)
     with execution_options(jobs, dask) as execution, ExitStack() as stack:
         options = execution | {"budget": budget, "progress": not json_output}
         if storage is None:
@@ -79,6 +92,8 @@ def run(
                 algorithm=algorithm or "auto",
                 tolerance=tolerance,
                 stop_on_estimated=stop_on_estimated,
+                safe=safe,
+                start=first,
                 seed=seed or 0,
                 **options,
             )
@@ -95,9 +110,12 @@ def run(
             planned=budget,  # stored by the first call only; a later call may have a larger budget
             tolerance=tolerance,
             stop_on_estimated=stop_on_estimated,
+            safe=safe or None,  # without --safe it is as stored
             worker=worker,
             amend=amend,
         )
+        if first is not None and not any(trial.controls == first for trial in opened.trials):
+            opened.enqueue_trial(first, known_safe=True)
         if announce is not None:
             announce()
         print_result(opened.optimise(process, **options), name, json_output)

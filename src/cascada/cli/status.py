@@ -2,11 +2,19 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, get_args
 
-from cascada.cli.output import number_text, print_json, print_table, settings, trial_json
+from cascada.cli.output import (
+    certificate_json,
+    feasibility,
+    number_text,
+    print_json,
+    print_table,
+    recommended_lines,
+    settings,
+    trial_json,
+)
 from cascada.cli.stored import Json, OneOrAll, Spec, Storage, followed, store_at
 from cascada.cli.terminal import say
 from cascada.store.summary import summarised
@@ -90,7 +98,7 @@ def _content(study: "Reader", certificate: "Certificate") -> dict[str, Any]:
         "best": None if best is None else trial_json(best),
         "gap": certificate.gap,
         "gap_kind": certificate.kind if known else None,
-        "certificate": asdict(certificate) | {"text": str(certificate)},
+        "certificate": certificate_json(certificate) | {"text": str(certificate)},
         "open": still_open,
         "corrections": {str(number): list(texts) for number, texts in study.state.notes.items()},
     }
@@ -98,7 +106,10 @@ def _content(study: "Reader", certificate: "Certificate") -> dict[str, Any]:
 
 def _text(study: "Reader", content: Mapping[str, Any], certificate: "Certificate") -> str:
     states = ", ".join(f"{count} {state}" for state, count in content["trials"].items() if count)
+    infeasible = sum(trial.feasible is False for trial in study.trials)
+    states += f" ({infeasible} infeasible)" if infeasible else ""
     lines = [f"study       {study.name}", f"trials      {states or 'none'}"]
+    lines += [f"limits      {', '.join(certificate.limits)}"] if certificate.limits else []
     best, shown = content["best"], certificate.shown
     if best is not None:
         lines += [
@@ -106,6 +117,9 @@ def _text(study: "Reader", content: Mapping[str, Any], certificate: "Certificate
             "best settings",
             settings(best["controls"]),
         ]
+    elif certificate.limits and certificate.evaluations:
+        lines.append("best value  none: no run satisfied the limits")
+    lines += recommended_lines(certificate)
     if shown is not None:
         lines.append(f"gap         {shown.gap} ({certificate.kind})")
     lines += ["", str(certificate)]
@@ -114,6 +128,8 @@ def _text(study: "Reader", content: Mapping[str, Any], certificate: "Certificate
         lines += ["", f"trial {trial['number']}, {trial['state']}{since}", settings(trial["controls"])]
         for stage, values in trial["outputs"].items():
             lines.append(f"  {stage:<12} {', '.join(map(number_text, values))} (told)")
+        if trial["feasible"] is False:
+            lines.append(f" {feasibility(study.trials[trial['number']], study.network)}")
     if content["corrections"]:
         lines += ["", "corrections"]
         lines += [f"  trial {n:<6} {text}" for n, texts in content["corrections"].items() for text in texts]

@@ -84,6 +84,8 @@ def rename(
 def _row(study: StudySummary) -> list[str]:
     states = ", ".join(f"{count} {state}" for state, count in study.trials.items() if count)
     best = "" if study.best is None else number_text(study.best)
+    if study.feasible == 0 and study.trials["complete"]:
+        best = "none feasible"
     objective = "{sense} {stage}.{output}".format(**study.objective)
     return [study.name, objective, states or "none", best, study.gap_kind, f"{_age(study.last_event)} ago"]
 

@@ -19,11 +19,11 @@ def trials(
     ] = False,
     json_output: Json = False,
 ) -> None:
-    """Print all trials of a study: state, controls, outputs of every stage, value.
+    """Print all trials of a study: state, controls, outputs of every stage, value, and whether limits are satisfied.
 
     --json prints an array of them; --csv prints those that have outputs, with all digits.
     """
-    from cascada.study.tabular import output_columns, trials_csv
+    from cascada.study.tabular import FEASIBLE, FEASIBLE_CELLS, output_columns, trials_csv
 
     if csv and json_output:
         raise ArgumentError("--csv and --json are two formats; give one of them.")
@@ -42,5 +42,7 @@ def trials(
         seen = [trial.outputs[stage][j] if stage in trial.outputs else None for _, stage, j in columns]
         numbers = [*(trial.controls[name] for name in controls), *seen, trial.value]
         remarks = "; ".join([*([trial.reason] if trial.reason else []), *corrections.get(trial.number, ())])
-        rows.append([str(trial.number), trial.state, *map(rounded, numbers), remarks])
-    print_table(["trial", "state", *controls, *(heading for heading, _, _ in columns), "value", ""], rows)
+        judged = [FEASIBLE_CELLS[trial.feasible]] if found.network.limits else []
+        rows.append([str(trial.number), trial.state, *map(rounded, numbers), *judged, remarks])
+    headings = ["trial", "state", *controls, *(heading for heading, _, _ in columns), "value"]
+    print_table([*headings, *([FEASIBLE] if found.network.limits else []), ""], rows)

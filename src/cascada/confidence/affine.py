@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cascada.arrays import Array
+from cascada.arrays import Array, BoolArray
 from cascada.confidence.regions import Boxes
 
 
@@ -47,6 +47,10 @@ class Affine:
         """The values at these indices."""
         index = list(indices)
         return Affine(self.centre[:, index], self.slope[:, index], self.error[:, index])
+
+    def take(self, rows: BoolArray) -> "Affine":
+        """The forms of some cells."""
+        return Affine(self.centre[rows], self.slope[rows], self.error[rows])
 
     def hull(self) -> Boxes:
         """The smallest boxes that contain the values."""

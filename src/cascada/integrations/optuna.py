@@ -12,6 +12,13 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 from cascada.algorithms import Algorithm
 from cascada.calibration import Calibration
 from cascada.errors import ArgumentError, RefutedError
+from cascada.integrations.optuna_constraints import (
+    ConstraintsFunction,
+    called,
+    constraints_of,
+    excesses,
+    store,
+)
 from cascada.integrations.optuna_objective import StagewiseObjective
 from cascada.integrations.optuna_replay import Replay, Snapshot
 from cascada.integrations.optuna_runs import POINT, is_at, read
@@ -38,9 +45,10 @@ except ImportError as missing:  # raised when a sampler is created, so that this
 class CascadaSampler(BaseSampler):
     """Optuna sampler that suggests all controls of a network jointly and learns from stage outputs in trial attributes.
 
-    Options are those of `cascada.Study`. The study's direction decides whether the objective is maximised. One sampler
-    may serve several threads; every process creates its own. Raises `ArgumentError` if Optuna is missing or an option
-    is invalid.
+    Options are those of `cascada.Study`. The study's direction decides whether the objective is maximised. The limits
+    of the network are Optuna's constraints; `constraints_func`, as for samplers of Optuna 4, may give their values. One
+    sampler may serve several threads; every process creates its own. Raises `ArgumentError` if Optuna is missing or an
+    option is invalid.
     """
 
     def __init__(
@@ -54,6 +62,7 @@ class CascadaSampler(BaseSampler):
         stop_on_estimated: bool = False,
         on_violation: Literal["stop", "enlarge"] = "stop",
         calibration: Calibration | None = None,
+        constraints_func: ConstraintsFunction | None = None,
     ) -> None:
         if _MISSING is not None:
             raise ArgumentError(
@@ -62,7 +71,11 @@ class CascadaSampler(BaseSampler):
             )
         if not isinstance(network, Network):
             raise ArgumentError(f"network must be a Network, as returned by chain(...); got {network!r}.")
-        self.network = network
+        if constraints_func is not None and not callable(constraints_func):
+            raise ArgumentError(
+                f"constraints_func must be a function of a trial, or None; got {constraints_func!r:.100}."
+            )
+        self.network, self._constraints_func = network, constraints_func
         self._options: dict[str, Any] = {
             "algorithm": algorithm,
             "seed": seed,
@@ -79,7 +92,8 @@ class CascadaSampler(BaseSampler):
         return f"CascadaSampler({self.network!r})"
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"network": self.network, "_options": self._options}  # everything else follows from the storage
+        kept = ("network", "_options", "_constraints_func")  # everything else follows from the storage
+        return {name: self.__dict__[name] for name in kept}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         self.__dict__.update(state)
@@ -94,6 +108,11 @@ class CascadaSampler(BaseSampler):
     def distributions(self) -> dict[str, "BaseDistribution"]:
         """The controls as Optuna's distributions, for `study.ask(sampler.distributions)`."""
         return _distributions(self.network.domain)
+
+    @property
+    def constraints(self) -> tuple[str, ...]:
+        """The names of Optuna's constraints, one for each end of a limit of the network, in the order of a list."""
+        return tuple(constraint.name for constraint in constraints_of(self.network))
 
     def objective(self, functions: Functions = None) -> StagewiseObjective:
         """Return an objective for `study.optimize` that runs the stages and stores the outputs of each.
@@ -168,7 +187,11 @@ class CascadaSampler(BaseSampler):
             return  # an error here would hide the one that made the trial fail
         for name, distribution in trial.distributions.items():
             self._check_distribution(trial, name, distribution)  # enqueued controls were not validated before
+        if self._constraints_func is not None:
+            store(self.network, study, trial, called(self._constraints_func, self.network, trial))
         reading = read(self._directed(study), trial, state.name, values[0] if values else None)
+        if reading.run is not None and not reading.errors:
+            store(self.network, study, trial, excesses(self.network, reading.run.outputs))
         for text in reading.remarks:
             self._replay.warn(text)
         for error in reading.errors:

@@ -1,7 +1,11 @@
-"""An Optuna objective that runs the stages of a network and stores the outputs of each stage when it ends."""
+"""An Optuna objective that runs the stages of a network and stores the outputs of each stage when it ends.
+
+With Optuna 5 it also sets the limits of the network as constraints, for any sampler.
+"""
 
 from typing import TYPE_CHECKING
 
+from cascada.integrations.optuna_constraints import excesses
 from cascada.integrations.optuna_runs import PREFIX
 from cascada.network import Network, Outputs, StageError
 from cascada.process import Functions, Process
@@ -48,5 +52,8 @@ class StagewiseObjective:
         finally:  # one evaluate() for all stages returns all outputs at its end
             for stage, values in outputs.items():
                 store(stage, values)
+            if hasattr(trial, "set_constraint"):  # Optuna 5; in Optuna 4 the sampler stores the constraints
+                for name, excess in excesses(network, outputs).items():
+                    trial.set_constraint(name, excess)
         stage, output = network.objective
         return outputs[stage][network.node(stage).stage.outputs.index(output)]

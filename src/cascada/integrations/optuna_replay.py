@@ -99,4 +99,6 @@ def _add(study: Study, run: Run) -> None:
     except ContradictionError as error:  # the trial stays in the storage, so the contradiction becomes evidence
         study.refute(f"Trial {trial.number}: {str(error).removeprefix(f'trial {trial.number}: ')}")
     if run.state not in ("RUNNING", "WAITING") and trial.state != "complete":
-        study.fail(trial, f"its state in Optuna is {run.state}")
+        # A trial is pruned by the user's choice, which says nothing about the stage that did not run.
+        end = study.abandon if run.state == "PRUNED" else study.fail
+        end(trial, f"its state in Optuna is {run.state}")

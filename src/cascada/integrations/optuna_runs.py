@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cascada.errors import ArgumentError, CascadaError, ContradictionError
+from cascada.integrations.optuna_constraints import add_outputs
 from cascada.network import Network
 from cascada.network.outputs import UnusableResult, as_outputs_of
 
@@ -62,6 +63,7 @@ def read(network: Network, trial: "FrozenTrial", state: str | None = None, value
         text = f"{name} is complete, but not all of {', '.join(domain.names)} were suggested. It is left out."
         return Reading(None, (ArgumentError(text),))
     outputs, errors = _stage_outputs(network, trial)
+    errors += add_outputs(network, trial, outputs)
     remarks: list[str] = []
     if state == "COMPLETE":
         errors += _add_objective(network, name, value, outputs)

@@ -91,8 +91,13 @@ class ChainSampler:
 
 
 def is_scalar_chain(beliefs: Beliefs) -> bool:
-    """Whether controls enter at the first stage only and every later stage has one input and suits tables."""
+    """Whether controls enter at the first stage only and every later stage has one input and suits tables.
+
+    No output may have a range, to which samples would have to be clipped.
+    """
     stages = beliefs.stages
+    if any(stage.node.ranges is not None for stage in stages):
+        return False
     if any(s.belief is None or s.belief.joint or s.node.stage.passes or len(s.node.columns) != 1 for s in stages):
         return False
     d = beliefs.network.domain.dimension

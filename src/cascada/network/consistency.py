@@ -10,8 +10,10 @@ from cascada.confidence.evidence import lipschitz_evidence
 from cascada.network.beliefs import Beliefs, StageBelief
 from cascada.network.enclosure import enclose_network
 from cascada.network.formula import in_user_units
+from cascada.network.limits import in_words
+from cascada.network.network import Network
 from cascada.network.slack import FORMULA_DIGITS, around_setting, output_slack
-from cascada.outwards import outside
+from cascada.outwards import as_given, outside
 
 
 def impossible(beliefs: Beliefs, values: Array) -> tuple[str, ...]:
@@ -51,6 +53,21 @@ def shows_only_own_evidence(beliefs: Beliefs, values: Array) -> bool:
         and bool((seen[:, list(stage.node.inputs)].all(axis=1) | ~seen[:, list(stage.node.columns)].any(axis=1)).all())
         for stage in beliefs.stages
     )
+
+
+def range_evidence(network: Network, data: Array, trials: Sequence[int]) -> tuple[str, ...]:
+    """Observed outputs (t, V) that lie outside their ranges, in words; `trials` (t,) are the numbers of the trials."""
+    found: list[str] = []
+    for node in network.nodes:
+        for output, (low, high) in node.stage.ranges.items():
+            values = data[:, node.columns[node.stage.outputs.index(output)]]
+            found += [
+                f"Stage {node.stage.name!r}: trial {trials[int(row)]} gave {output} = {as_given(values[row])}, but its "
+                f"range is {in_words(output, (low, high))}. Correct the run if the value is wrong, "
+                f"or amend the range if the range is."
+                for row in np.flatnonzero((values < low) | (values > high))
+            ]
+    return tuple(dict.fromkeys(found))
 
 
 def formula_evidence(stage: StageBelief, data: Array, trials: Sequence[int]) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from cascada.arrays import Array
+from cascada.arrays import Array, BoolArray
 from cascada.confidence import Balls, Boxes
 from cascada.confidence.affine import Affine
 from cascada.confidence.cells import enclose
@@ -21,6 +21,7 @@ from cascada.errors import RefutedError
 from cascada.gp.rounding import NORM_ROUNDING, OFFSET_ROUNDING
 from cascada.network.beliefs import Beliefs, StageBelief, logarithmic_inputs
 from cascada.network.formula import in_user_units, known_bounds
+from cascada.network.limits import in_words
 from cascada.network.network import Network
 
 Form = Literal["union", "hull"]
@@ -47,6 +48,11 @@ class Enclosure:
         both = None if self.affine is None or affine is None else Affine.joined([self.affine, affine])
         return Enclosure(self.boxes.product(boxes), both)
 
+    def take(self, rows: BoolArray) -> "Enclosure":
+        """The enclosures of some cells."""
+        boxes = Boxes(self.boxes.lower[rows], self.boxes.upper[rows])
+        return Enclosure(boxes, None if self.affine is None else self.affine.take(rows))
+
 
 def enclose_network(beliefs: Beliefs, cells: Boxes, form: Form = "union") -> Enclosure:
     """The enclosure of every value over every cell of controls (coordinates, (n, d))."""
@@ -69,18 +75,49 @@ def enclose_stage(stage: StageBelief, cells: Boxes, inputs: Affine | None) -> tu
 
     Raises `RefutedError` if the data leave no possible value.
     """
-    if stage.node.stage.known:
-        return _known(stage, cells, inputs)
-    modelled = _modelled(stage, cells, inputs)
-    if modelled is None or stage.node.stage.passes:
-        modelled = _with_passed(stage, cells, inputs, modelled)
-    boxes, affine = modelled
+    boxes, affine = possible_values(stage, cells, inputs)
     if (boxes.lower > boxes.upper).any():
-        raise RefutedError(
-            f"stage {stage.node.stage.name!r}: its data leave no possible value at some inputs, so its norm_bound or "
+        raise nothing_possible(stage)
+    return boxes, affine
+
+
+def possible_values(stage: StageBelief, cells: Boxes, inputs: Affine | None) -> tuple[Boxes, Affine | None]:
+    """The same, with empty boxes where the data, the assumptions and the inputs leave no possible value."""
+    if stage.node.stage.known:
+        boxes, affine = _known(stage, cells, inputs)
+    else:
+        modelled = _modelled(stage, cells, inputs)
+        if modelled is None or stage.node.stage.passes:
+            modelled = _with_passed(stage, cells, inputs, modelled)
+        boxes, affine = modelled
+    return within_ranges(stage, boxes), affine
+
+
+def within_ranges(stage: StageBelief, boxes: Boxes) -> Boxes:
+    """Boxes (n, p) of a stage's outputs, intersected with the ranges of the outputs.
+
+    Only the outputs over cells of controls are intersected. Tables and envelopes also stand for inputs that cannot be
+    reached, where a range says nothing.
+    """
+    ranges = stage.node.ranges
+    if ranges is None:
+        return boxes
+    return Boxes(np.maximum(boxes.lower, ranges[0]), np.minimum(boxes.upper, ranges[1]))
+
+
+def nothing_possible(stage: StageBelief) -> RefutedError:
+    """The error for a stage whose data and assumptions leave no possible value."""
+    declared = stage.node.stage
+    if stage.node.ranges is None:
+        return RefutedError(
+            f"stage {declared.name!r}: its data leave no possible value at some inputs, so its norm_bound or "
             f"lipschitz is too small."
         )
-    return boxes, affine
+    ranges = ", ".join(in_words(output, interval) for output, interval in declared.ranges.items())
+    return RefutedError(
+        f"stage {declared.name!r}: its data leave no possible value at some inputs, so its range ({ranges}) is wrong, "
+        f"or its norm_bound or lipschitz is too small."
+    )
 
 
 def _with_passed(
@@ -134,7 +171,7 @@ def _modelled(stage: StageBelief, cells: Boxes, inputs: Affine | None) -> tuple[
 def tabulated(stage: StageBelief, cells: Boxes) -> Boxes:
     """The outputs of a stage with one input over intervals, from its tables alone; it must pass on no output."""
     boxes, offset = _from_tables(stage, cells), stage.node.stage.offset
-    return Boxes(boxes.lower + offset, boxes.upper + offset).widened()
+    return within_ranges(stage, Boxes(boxes.lower + offset, boxes.upper + offset).widened())
 
 
 def _from_tables(stage: StageBelief, cells: Boxes) -> Boxes:

@@ -27,13 +27,16 @@ class StagePrediction:
     upper: Array
 
 
-def composite_mean(beliefs: Beliefs, coordinates: Array, within: Boxes | None = None) -> Array:
-    """Controls and the means of all outputs, (n, V), at coordinates (n, d).
+def composite_mean(
+    beliefs: Beliefs, coordinates: Array, within: Boxes | None = None, *, clip_objective: bool = True
+) -> Array:
+    """Controls and the means of all outputs, (n, V), at coordinates (n, d); outputs with ranges are clipped to them.
 
     `within` is one box (1, V) in which every value is known to lie, infinite where nothing is known. Each stage's mean
-    is projected onto it before it enters the next stage (the paper's Case 2).
+    is projected onto it before it enters the next stage (the paper's Case 2). Without `clip_objective` the objective
+    itself is not clipped to its range: for a search, which could not move on a plateau.
     """
-    return forward(beliefs, coordinates, within=within)[0]
+    return forward(beliefs, coordinates, within=within, clip_objective=clip_objective)[0]
 
 
 def predict(beliefs: Beliefs, controls: Mapping[str, Any]) -> dict[str, StagePrediction]:
@@ -95,13 +98,16 @@ def forward(
     tracked: Mapping[int, Prediction] | None = None,
     predict: Callable[[StageBelief, Array], AnyPrediction] | None = None,
     within: Boxes | None = None,
+    clip_objective: bool = True,
 ) -> tuple[Array, list[AnyPrediction | None]]:
     """Means of all values (n, V) and the stages' predictions there; None for a stage without a belief.
 
     Means are NaN from the first formula on that is not defined at the means of its inputs.
     `observed` are outputs (n, V − d) that replace the means where they are finite. `tracked` are predictions that are
-    available already, by the position of the stage; `predict` makes the others. `within`: see `composite_mean`.
+    available already, by the position of the stage; `predict` makes the others. `within` and `clip_objective`: see
+    `composite_mean`.
     """
+    objective, unclipped = beliefs.network.objective_column, None
     values = np.full((len(coordinates), beliefs.network.width), np.nan)
     values[:, : coordinates.shape[1]] = coordinates
     predictions: list[AnyPrediction | None] = []
@@ -117,11 +123,17 @@ def forward(
         undefined = np.isnan(values[:, columns]).any(axis=1)
         undefined_from[undefined] = np.minimum(undefined_from[undefined], columns[0])
         values[undefined[:, None] & np.isin(np.arange(values.shape[1]), columns)] = 0.0  # a number for the later stages
+        if stage.node.ranges is not None:
+            if objective in columns and not clip_objective:
+                unclipped = values[:, objective].copy()
+            values[:, columns] = within_ranges_of(stage, values[:, columns])
         if within is not None:  # eq:mutil: the nearest point of a box, coordinate by coordinate
             values[:, columns] = np.clip(values[:, columns], within.lower[:, columns], within.upper[:, columns])
         if observed is not None and observed.shape[1]:
             known = observed[:, [column - coordinates.shape[1] for column in columns]]
             values[:, columns] = np.where(np.isfinite(known), known, values[:, columns])
+    if unclipped is not None:
+        values[:, objective] = unclipped
     values[np.arange(values.shape[1]) >= undefined_from[:, None]] = np.nan
     return values, predictions
 
@@ -136,6 +148,12 @@ def _stage_mean(stage: StageBelief, inputs: Array, prediction: AnyPrediction | N
     if stage.node.stage.known:
         return likely_values(stage, inputs)
     return all_outputs(stage, inputs, None if prediction is None else prediction.mean)
+
+
+def within_ranges_of(stage: StageBelief, values: Array) -> Array:
+    """Estimates (..., p) of a stage's outputs, clipped to the ranges of the outputs."""
+    ranges = stage.node.ranges
+    return values if ranges is None else np.clip(values, *ranges)
 
 
 def all_outputs(stage: StageBelief, inputs: Array, modelled: Array | None) -> Array:

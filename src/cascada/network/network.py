@@ -5,8 +5,12 @@ from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+import numpy as np
+
+from cascada.arrays import Array
 from cascada.errors import ArgumentError
 from cascada.kernels import OperatorKernel, Separable, Stationary
+from cascada.network.limits import Limit
 from cascada.network.stage import Stage
 from cascada.space import Control, Domain
 
@@ -28,6 +32,14 @@ class Node:
     def modelled_columns(self) -> list[int]:
         """The columns of the modelled outputs."""
         return [self.columns[position] for position in self.stage.modelled_positions]
+
+    @cached_property
+    def ranges(self) -> tuple[Array, Array] | None:
+        """The low and the high ends of the outputs' ranges, (p,) each; None if no output has one."""
+        if not self.stage.ranges:
+            return None
+        ends = [self.stage.ranges.get(output, (-np.inf, np.inf)) for output in self.stage.outputs]
+        return np.array([low for low, _ in ends]), np.array([high for _, high in ends])
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -131,6 +143,38 @@ class Network:
         stage, output = self.objective
         node = self.node(stage)
         return node.columns[node.stage.outputs.index(output)]
+
+    @cached_property
+    def limits(self) -> tuple[Limit, ...]:
+        """The limits that a result must satisfy, parents first."""
+        return tuple(
+            Limit(node.stage.name, output, column, *node.stage.limits[output])
+            for node in self.nodes
+            for output, column in zip(node.stage.outputs, node.columns, strict=True)
+            if output in node.stage.limits
+        )
+
+    def completes(self, outputs: Mapping[str, Sequence[float]]) -> bool:
+        """Whether a run with these outputs, by stage, is complete: objective and limited outputs were observed."""
+        return all(stage in outputs for stage in (self.objective[0], *(limit.stage for limit in self.limits)))
+
+    def broken_limits(self, outputs: Mapping[str, Sequence[float]]) -> tuple[tuple[Limit, float], ...]:
+        """The limits that these outputs, by stage, break, each with the output; none if it was not observed."""
+        found = []
+        for limit in self.limits:
+            if limit.stage in outputs:
+                value = outputs[limit.stage][self.node(limit.stage).stage.outputs.index(limit.output)]
+                if not limit.low <= value <= limit.high:
+                    found.append((limit, value))
+        return tuple(found)
+
+    def is_feasible(self, outputs: Mapping[str, Sequence[float]]) -> bool | None:
+        """Whether these outputs, by stage, satisfy all limits; None without limits, or if it is not known yet."""
+        if not self.limits:
+            return None
+        if self.broken_limits(outputs):
+            return False
+        return True if all(limit.stage in outputs for limit in self.limits) else None
 
     def objective_of(self, outputs: Mapping[str, Sequence[float]]) -> float | None:
         """The objective among the outputs of a run, by stage, as the process gives it; None if it was not observed."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from cascada.arrays import LARGEST_SCALE, MOST_SDS, SMALLEST_SCALE, Array, check_scale
 from cascada.errors import ArgumentError
 from cascada.kernels import OperatorKernel, Separable, Stationary
+from cascada.network.limits import Interval, as_intervals, in_words
 from cascada.space import Control, Integer, Real
 
 
@@ -29,6 +30,10 @@ class Stage:
     * `passes`: outputs that are exact copies of the input of the same name: never modelled.
     * `known`: the function is a cheap formula, evaluated and never modelled; bounds come from its values and
       `lipschitz`, or from `interval`, called with (low, high) pairs and returning such a pair (or a list of pairs).
+    * `limits`: output → (low, high), None for no limit: what a result must satisfy. The best setting is sought among
+      those that do.
+    * `ranges`: output → (low, high): what is physically possible, an assumption like B. Bounds are intersected with it.
+    * `failure`: "infeasible" counts a run in which the stage fails as one that breaks a limit.
     * `function`: called with the inputs by name; may be passed to `maximise` instead.
     * `timeout`: seconds after which a call of the function fails; `retries`: how often a failed call is repeated before
       the run fails.
@@ -48,6 +53,9 @@ class Stage:
     interval: Callable[..., Any] | None
     timeout: float | None
     retries: int
+    limits: Mapping[str, Interval]
+    ranges: Mapping[str, Interval]
+    failure: Literal["fail", "infeasible"]
 
     def __init__(
         self,
@@ -65,6 +73,9 @@ class Stage:
         interval: Callable[..., Any] | None = None,
         timeout: float | None = None,
         retries: int = 0,
+        limits: Mapping[str, tuple[float | None, float | None]] | None = None,
+        ranges: Mapping[str, tuple[float | None, float | None]] | None = None,
+        failure: Literal["fail", "infeasible"] = "fail",
     ) -> None:
         def fail(text: str) -> ArgumentError:
             return ArgumentError(f"stage {name!r}: {text}")
@@ -138,6 +149,13 @@ class Stage:
             raise fail(f"timeout must be a number of seconds above 0, or None; got {timeout!r}.")
         if not _number(retries) or not isinstance(retries, int) or retries < 0:
             raise fail(f"retries must be a whole number, 0 or more; got {retries!r}.")
+        if failure not in ("fail", "infeasible"):
+            raise fail(f"failure must be 'fail' or 'infeasible'; got {failure!r:.100}.")
+        try:
+            wanted, possible = as_intervals(limits, "limits", names), as_intervals(ranges, "ranges", names)
+        except ArgumentError as error:
+            raise fail(str(error)) from None
+        _check_intervals(fail, wanted, possible, passes)
         bounds, slopes = constants(norm_bound, "norm_bound"), constants(lipschitz, "lipschitz")
         check(np.abs(offsets).max(initial=SMALLEST_SCALE), "offset", 0.0, LARGEST_SCALE)
         if slopes is not None:
@@ -162,6 +180,9 @@ class Stage:
             "interval": interval,
             "timeout": None if timeout is None else float(timeout),
             "retries": retries,
+            "limits": wanted,
+            "ranges": possible,
+            "failure": failure,
         }
         for field, value in values.items():
             object.__setattr__(self, field, value)
@@ -183,6 +204,8 @@ class Stage:
             "offset": self.offset[:0] if j is None else self.offset[j : j + 1],
             "norm_bound": None if j is None or self.norm_bound is None else self.norm_bound[j : j + 1],
             "lipschitz": None if j is None or self.lipschitz is None else self.lipschitz[j : j + 1],
+            "limits": {o: interval for o, interval in self.limits.items() if o == output},
+            "ranges": {o: interval for o, interval in self.ranges.items() if o == output},
         }
         for field, value in values.items():
             object.__setattr__(stage, field, value)
@@ -224,6 +247,24 @@ def prior_sds(kernel: Stationary | OperatorKernel) -> Array:
         return np.ones(1)
     variances = np.ones(1) if kernel.matrix is None else np.diag(np.array(kernel.matrix))
     return np.sqrt(variances[variances > 0]) * np.sqrt(kernel.kernel.variance)
+
+
+def _check_intervals(
+    fail: Callable[[str], ArgumentError],
+    limits: Mapping[str, Interval],
+    ranges: Mapping[str, Interval],
+    passes: Sequence[str],
+) -> None:
+    """Raise `ArgumentError` for ranges of copies, and for limits that no value within its range satisfies."""
+    for output, (low, high) in ranges.items():
+        if output in passes:
+            raise fail(f"ranges: {output!r} is passed on, so its range belongs to the stage or control it comes from.")
+        least, most = limits.get(output, (-np.inf, np.inf))
+        if most < low or least > high:
+            raise fail(
+                f"limits: nothing in the range {in_words(output, (low, high))} satisfies "
+                f"{in_words(output, (least, most))}."
+            )
 
 
 def _number(value: Any) -> bool:

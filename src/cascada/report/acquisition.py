@@ -8,8 +8,9 @@ import numpy as np
 from cascada.arrays import Array
 from cascada.errors import ArgumentError
 from cascada.outwards import rounded_down, rounded_up
+from cascada.report.history import FEASIBLE, INFEASIBLE
 from cascada.report.promising_point import coordinates_of, optimistic, promising_point
-from cascada.report.theme import BLUE, ORANGE, SCALE, escaped, figure, number, plotly_objects
+from cascada.report.theme import BLUE, GREEN, ORANGE, SCALE, escaped, figure, number, plotly_objects
 from cascada.store.trial import Trial
 from cascada.study.reader import Reader
 
@@ -35,7 +36,7 @@ def plot_acquisition(study: Reader, controls: Sequence[str] | None = None) -> An
         "Where the objective may be best", names[0], names[1] if len(names) == 2 else study.network.objective[1]
     )
     axes = [np.exp(side) if domain.controls[name].log else side for name, side in zip(names, sides, strict=True)]
-    if found is None:
+    if found is None or np.isnan(found[1]).all():  # refuted, or a limit is broken at all of these points
         return shown
     if len(names) == 1:
         _add_lines(shown, study, axes[0], *found)
@@ -53,9 +54,15 @@ def caption_of_acquisition(study: Reader) -> str:
     others = [f"{name} = {number(values[i])}" for i, name in enumerate(domain.names) if name not in names]
     at = f", with {', '.join(others)}" if others else ""
     bound = f"The best that the objective can be over {' and '.join(names)}{at}"
+    limits = ""
+    if study.network.limits:
+        limits = " Where no bound is drawn, it is proven that a limit is broken."
     if len(names) == 1:
-        return f"{bound} (dotted), and what is expected of it (line)."
-    return f"{bound}. Dots are runs, whatever their other controls were, and the star is the best run."
+        return f"{bound} (dotted), and what is expected of it (line).{limits}"
+    dots = "Dots are runs (crosses, if they broke a limit)" if study.network.limits else "Dots are runs"
+    star = "" if study.best_trial is None else ", and the star is the best run"
+    star += "" if study.certificate().recommended is None else ", and the diamond is the recommended setting"
+    return f"{bound}. {dots}, whatever their other controls were{star}.{limits}"
 
 
 def _chosen(study: Reader, controls: Sequence[str] | None) -> tuple[str, ...]:
@@ -104,18 +111,29 @@ def _add_map(shown: Any, study: Reader, names: Sequence[str], axes: Sequence[Arr
     runs = [trial for trial in study.trials if trial.value is not None]
     white = {"color": "#FFFFFF", "size": 7, "line": {"color": "#000000", "width": 1}}
     star = {"color": ORANGE, "size": 15, "symbol": "star", "line": {"color": "#FFFFFF", "width": 1}}
+    if study.network.limits:
+        white["symbol"] = [INFEASIBLE if trial.feasible is False else FEASIBLE for trial in runs]
     _add_runs(shown, runs, names, "runs", white)
     _add_runs(shown, [] if best is None else [best], names, "best run", star)
+    recommended = study.certificate().recommended
+    if recommended is not None:
+        x, y = ([recommended.controls[name]] for name in names)
+        marker = star | {"color": GREEN, "size": 12, "symbol": "diamond"}
+        text, name = ["recommended setting, not run"], "recommended"
+        shown.add_trace(go.Scatter(x=x, y=y, mode="markers", marker=marker, text=text, hoverinfo="text", name=name))
     shown.update_layout(showlegend=False)
 
 
 def _outwards(study: Reader, bounds: Array) -> list[str]:
-    """Return bounds (n,) as hover texts, rounded so that they remain bounds."""
-    return [(rounded_up if study.network.sign > 0 else rounded_down)(bound, _DIGITS) for bound in bounds]
+    """Return bounds (n,) as hover texts, rounded so that they remain bounds; none where a bound is NaN."""
+    rounded = rounded_up if study.network.sign > 0 else rounded_down
+    return ["" if np.isnan(bound) else rounded(bound, _DIGITS) for bound in bounds]
 
 
 def flat(upper: Array, best: float | None) -> bool:
     """Return whether a bound is so nearly constant over a map that it rules out no part of it."""
+    if np.isnan(upper).any():  # some of it is ruled out by a limit
+        return False
     spread = float(np.ptp(upper))
     above = float(np.abs(upper).max() if best is None else np.abs(upper - best).max())
     return spread <= _FLAT * above

@@ -9,7 +9,7 @@ import numpy as np
 from cascada.errors import CascadaError
 from cascada.network import Network
 from cascada.outwards import rounded_down, rounded_up
-from cascada.report.theme import BLUE, GREY, ORANGE, escaped, figure, number, plotly_objects
+from cascada.report.theme import BLUE, GREEN, GREY, ORANGE, escaped, figure, number, plotly_objects
 from cascada.store.trial import Trial
 from cascada.study.reader import Reader
 from cascada.study.study import Study
@@ -18,6 +18,7 @@ from cascada.study.study import Study
 _POINTS, _ESTIMATED_POINTS = 24, 8
 _CELLS = 2_000
 _DIGITS = 6  # of a bound in a hover text
+FEASIBLE, INFEASIBLE = "circle", "x"  # symbols of runs, in a process with limits
 
 
 @dataclass(frozen=True)
@@ -92,10 +93,10 @@ def bounds_hold(study: Reader) -> bool:
 
 
 def best_so_far(trials: Sequence[Trial], sign: int) -> list[tuple[int, float]]:
-    """Return the best objective after every complete trial."""
+    """Return the best objective after every complete trial that does not break a limit."""
     found: list[tuple[int, float]] = []
     for trial in trials:
-        if trial.value is not None:
+        if trial.value is not None and trial.feasible is not False:
             best = trial.value if not found else sign * max(sign * trial.value, sign * found[-1][1])
             found.append((trial.number, best))
     return found
@@ -105,12 +106,30 @@ def plot_optimization_history(study: Reader, bounds: Sequence[BoundAfter] | None
     """Plot values, best value and bound over the runs: the gap is the distance between the two lines."""
     bounds = bound_history(study) if bounds is None else bounds
     shown = history_of(study.network, study.trials, bounds)
+    _add_recommended(shown, study)
     if not bounds and all(trial.value is None for trial in study.trials):
         # Axes without data would show meaningless numbers.
         shown.update_layout(xaxis={"visible": False}, yaxis={"visible": False})
         where = {"x": 0.5, "y": 0.5, "xref": "paper", "yref": "paper"}
         shown.add_annotation(**where, text="no complete run yet", showarrow=False, font={"size": 14})
     return shown
+
+
+def _add_recommended(shown: Any, study: Reader) -> None:
+    """Add a line at what the recommended setting is proven to give, if there is one."""
+    certificate = study.certificate()
+    if certificate.recommended is None:
+        return
+    word = "at least" if certificate.maximised else "at most"
+    shown.add_trace(
+        plotly_objects().Scatter(
+            x=[0, max(len(study.trials) - 1, 1)],
+            y=[certificate.recommended.at_least] * 2,
+            mode="lines",
+            name=f"recommended setting ({word})",
+            line={"color": GREEN, "width": 2, "dash": "dash"},
+        )
+    )
 
 
 def history_of(network: Network, trials: Sequence[Trial], bounds: Sequence[BoundAfter]) -> Any:
@@ -124,7 +143,7 @@ def history_of(network: Network, trials: Sequence[Trial], bounds: Sequence[Bound
             y=[trial.value for trial in complete],
             mode="markers",
             name="runs",
-            marker={"color": GREY, "size": 6},
+            marker={"color": GREY, "size": 6} | _symbols(network, complete),
             text=[_settings(trial) for trial in complete],
             hovertemplate="trial %{x}: %{y:.6g}<br>%{text}<extra></extra>",
         )
@@ -140,13 +159,13 @@ def history_of(network: Network, trials: Sequence[Trial], bounds: Sequence[Bound
         )
     )
     if bounds:
-        kind = bounds[-1].kind
+        kind, which = bounds[-1].kind, "feasible setting" if network.limits else "setting"
         shown.add_trace(
             go.Scatter(
                 x=[point.trial for point in bounds],
                 y=[point.bound for point in bounds],
                 mode="lines+markers",
-                name=f"no setting gives {'more' if sign > 0 else 'less'} ({kind})",
+                name=f"no {which} gives {'more' if sign > 0 else 'less'} ({kind})",
                 text=[(rounded_up if sign > 0 else rounded_down)(point.bound, _DIGITS) for point in bounds],
                 hovertemplate="trial %{x}: %{text}",
                 line={"color": ORANGE, "width": 2.5, "dash": "solid" if kind == "proven" else "dot", "shape": "hv"},
@@ -155,6 +174,13 @@ def history_of(network: Network, trials: Sequence[Trial], bounds: Sequence[Bound
         )
         shown.update_yaxes(range=_range(complete, bounds))
     return shown
+
+
+def _symbols(network: Network, complete: Sequence[Trial]) -> dict[str, Any]:
+    """Return the symbols of runs: a cross for one that breaks a limit."""
+    if not network.limits:
+        return {}
+    return {"symbol": [INFEASIBLE if trial.feasible is False else FEASIBLE for trial in complete]}
 
 
 def _range(complete: Sequence[Trial], bounds: Sequence[BoundAfter]) -> list[float] | None:

@@ -65,9 +65,10 @@ def plot_parallel_coordinate(study: Reader) -> Any:
         shown.add_trace(
             go.Scatter(**_lines(axes, complete, group), line=line, opacity=0.75, name=_between(values[0], values[-1]))
         )
-    best = best_of(complete, network.sign)
+    best = best_of(complete, network.sign, limited=bool(network.limits))
     at = [i for i, trial in enumerate(complete) if trial is best]
-    shown.add_trace(go.Scatter(**_lines(axes, complete, at), line={"color": ORANGE, "width": 3.5}, name="best run"))
+    if at:
+        shown.add_trace(go.Scatter(**_lines(axes, complete, at), line={"color": ORANGE, "width": 3.5}, name="best run"))
     _draw_axes(shown, axes)
     return shown
 

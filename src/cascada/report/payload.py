@@ -43,10 +43,11 @@ def judgement(study: Reader, contributions: dict[str, float]) -> dict[str, Any]:
     """Return the gap of the best run, in numbers and in words, with its assumptions and evidence."""
     certificate = study.certificate()
     shown, known = certificate.shown, certificate.gap is not None or certificate.kind == "refuted"
+    unknown = "no setting satisfies the limits" if certificate.answer == "infeasible" else "not known"
     return {
         "facts": [
             ["gap", "none" if shown is None else shown.gap],
-            ["the gap is", certificate.kind if known else "not known"],
+            ["the gap is", certificate.kind if known else unknown],
         ],
         "words": summary(study, certificate, contributions),
         "assumptions": list(certificate.assumptions),
@@ -60,6 +61,8 @@ def figures(study: Reader, bounds: Sequence[BoundAfter], contributions: Mapping[
     history = "Every run and the best value so far."
     if bounds:
         history = "Every run, the best value so far, and the bound that no setting can beat."
+    if study.network.limits:
+        history += " Crosses are runs that broke a limit; only the others count for the best value."
     values = ", with the values of the best run" if study.best_trial is not None else ""
     found = [
         ("history", history, plot_optimization_history(study, bounds)),
@@ -69,10 +72,12 @@ def figures(study: Reader, bounds: Sequence[BoundAfter], contributions: Mapping[
         bars = plot_gap_contributions(study, contributions)
         found.append(("contributions", caption_of_contributions(contributions), bars))
     if complete:
-        found.append(("acquisition", caption_of_acquisition(study), plot_acquisition(study)))
+        where = plot_acquisition(study)
+        if where.data or not study.network.limits:  # it is empty if no setting that is drawn satisfies the limits
+            found.append(("acquisition", caption_of_acquisition(study), where))
         text = (
             "All complete runs as lines through controls and outputs, each from its smallest to its largest value; "
-            "colours are fifths by the objective, and the best run stands out."
+            f"colours are fifths by the objective{'' if study.best_trial is None else ', and the best run stands out'}."
         )
         found.append(("parallel", text, plot_parallel_coordinate(study)))
     for i, (stage, output, figure) in enumerate(figures_of_stages(study) if complete else ()):

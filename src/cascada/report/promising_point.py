@@ -10,6 +10,7 @@ from cascada.confidence import Boxes
 from cascada.designs import design
 from cascada.errors import RefutedError
 from cascada.network import enclose_network, objective_above
+from cascada.network.feasibility import enclose_feasible
 from cascada.network.mean import composite_mean
 from cascada.study.reader import Reader
 
@@ -17,21 +18,37 @@ _POINTS = 512
 
 
 def optimistic(study: Reader, coordinates: Array) -> tuple[Array, Array] | None:
-    """Return the mean and the bound of the objective, each (n,), in the user's sign; None if the data refute it."""
-    network, beliefs = study.network, study.beliefs
-    mean = composite_mean(beliefs, coordinates)[:, network.objective_column]
+    """Return the mean and the bound of the objective, each (n,), in the user's sign; None if the data refute it.
+
+    The bound is NaN where it is proven that a limit is broken.
+    """
+    network, beliefs, points = study.network, study.beliefs, Boxes(coordinates, coordinates)
+    stage, output = network.objective
+    mean = np.clip(
+        composite_mean(beliefs, coordinates)[:, network.objective_column],
+        *network.node(stage).stage.ranges.get(output, (-np.inf, np.inf)),
+    )
     try:
-        upper = objective_above(network, enclose_network(beliefs, Boxes(coordinates, coordinates)))
+        if network.limits:
+            upper = enclose_feasible(beliefs, points, network.limits).above(network.objective_column, network.sign)
+            upper = np.where(np.isneginf(upper), np.nan, upper)
+        else:
+            upper = objective_above(network, enclose_network(beliefs, points))
     except RefutedError:
         return None
     return mean, network.sign * upper
 
 
 def promising_point(study: Reader) -> Array | None:
-    """Return the coordinates (d,), among a few hundred points, with the best bound; None if the data refute it."""
+    """Return the coordinates (d,), among a few hundred points, with the best bound.
+
+    Return None if the data refute it, or if it is proven that all of these points break a limit.
+    """
     domain = study.network.domain
     found = optimistic(study, points := np.vstack([design(domain, _POINTS), *_best(study)]))
-    return None if found is None else points[int(np.argmax(study.network.sign * found[1]))]
+    if found is None or np.isnan(found[1]).all():
+        return None
+    return points[int(np.nanargmax(study.network.sign * found[1]))]
 
 
 def coordinates_of(study: Reader, controls: Mapping[str, Any]) -> Array:

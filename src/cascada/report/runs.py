@@ -1,5 +1,6 @@
 """The table of a study's runs, and the facts about them that need no bound."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,15 +18,16 @@ def columns(network: Network) -> list[str]:
 def row(network: Network, trial: Trial, corrections: Sequence[str] = ()) -> list[Any]:
     """Return one run in the order of the columns; None for missing outputs.
 
-    Its state says why it failed, and what was corrected. What a program or a person wrote may hold addresses: people
-    mail reports.
+    Its state says why it failed, which limits it breaks, and what was corrected. What a program or a person wrote may
+    hold addresses: people mail reports.
     """
+    broken = [f"infeasible: not {limit}" for limit, _ in network.broken_limits(trial.outputs)]
     outputs = [
         trial.outputs[node.stage.name][j] if node.stage.name in trial.outputs else None
         for node in network.nodes
         for j in range(len(node.stage.outputs))
     ]
-    state = "; ".join([f"{trial.state}: {trial.reason}" if trial.reason else trial.state, *corrections])
+    state = "; ".join([f"{trial.state}: {trial.reason}" if trial.reason else trial.state, *broken, *corrections])
     if trial.reason or corrections:
         from cascada.store.address import without_secrets  # imports SQLAlchemy, which takes time
 
@@ -39,6 +41,12 @@ def objective_at(network: Network) -> int:
     return 2 + len(network.controls) + outputs.index(network.objective)
 
 
+def limits_at(network: Network) -> list[tuple[int, float | None, float | None]]:
+    """Return the limits as indices in a row with their low and high ends, None where there is none."""
+    ends = [[end if math.isfinite(end) else None for end in (limit.low, limit.high)] for limit in network.limits]
+    return [(2 + limit.column, low, high) for limit, (low, high) in zip(network.limits, ends, strict=True)]
+
+
 def table(network: Network, trials: Sequence[Trial], corrections: Mapping[int, Sequence[str]]) -> dict[str, Any]:
     """Return the table: its columns, all rows with their `corrections` by number, and the number of the best run."""
     rows = [row(network, trial, corrections.get(trial.number, ())) for trial in trials]
@@ -46,19 +54,21 @@ def table(network: Network, trials: Sequence[Trial], corrections: Mapping[int, S
 
 
 def best_number(network: Network, trials: Sequence[Trial]) -> int | None:
-    """Return the number of the best run; None if no run is complete."""
-    best = best_of(trials, network.sign)
+    """Return the number of the best run that satisfies the limits; None if there is none."""
+    best = best_of(trials, network.sign, limited=bool(network.limits))
     return None if best is None else best.number
 
 
 def facts_of_runs(network: Network, trials: Sequence[Trial]) -> list[list[str]]:
     """Return the facts at the top of the page, each a label and a value."""
-    best = best_of(trials, network.sign)
+    best = best_of(trials, network.sign, limited=bool(network.limits))
     complete = sum(trial.value is not None for trial in trials)
+    feasible = sum(trial.value is not None and trial.feasible is True for trial in trials)
+    none = "none feasible yet" if complete else "none yet"  # without limits, a complete run is feasible
     return [
         [
             "best value",
-            "none yet" if best is None or best.value is None else no_better(best.value, 8, network.sign > 0),
+            none if best is None or best.value is None else no_better(best.value, 8, network.sign > 0),
         ],
-        ["runs", f"{complete} complete of {len(trials)}"],
+        ["runs", f"{complete} complete of {len(trials)}" + (f", {feasible} feasible" if network.limits else "")],
     ]

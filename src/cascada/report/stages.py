@@ -9,6 +9,7 @@ from cascada.arrays import Array
 from cascada.confidence import Belief, Boxes
 from cascada.errors import ArgumentError, RefutedError
 from cascada.network import StageBelief, enclose_network
+from cascada.network.limits import Interval, in_words
 from cascada.report.promising_point import coordinates_of, promising_point
 from cascada.report.theme import BAND, BLUE, GREEN, ORANGE, PURPLE, SCALE, SKY, escaped, figure, plotly_objects
 from cascada.study.reader import Reader
@@ -16,6 +17,8 @@ from cascada.study.reader import Reader
 _LINE, _SIDE = 201, 61  # points of a line, and of the side of a map
 _MARGIN = 0.1  # added on both sides of an observed range of a parent's output, as a fraction of the range
 _COLOURS = (BLUE, ORANGE, GREEN, PURPLE, SKY)  # of lines, one for each input
+_INPUT, _LIMIT = "possible input", "limit"  # names of shapes
+_DASHED = {"color": PURPLE, "width": 2, "dash": "dash"}  # the line of a limit
 
 
 def plot_stage(study: Reader, stage: str, output: str | None = None, at: Mapping[str, Any] | None = None) -> Any:
@@ -40,14 +43,15 @@ def plot_stage(study: Reader, stage: str, output: str | None = None, at: Mapping
         points = np.tile(middle, (_LINE, 1))
         points[:, i] = line
         x = _shown(study, name, line) if alone else np.linspace(0, 1, _LINE)
-        _add_line(shown, belief, j, part.node.stage.offset[j], points, x, None if alone else i, name)
+        _add_line(shown, part, j, points, x, None if alone else i, name)
+    _add_limits(shown, part, j)
     if alone:
         _add_data(shown, _shown(study, names[0], data[0][:, 0]), data[1])
         shown.update_xaxes(title={"text": escaped(names[0])}, type="log" if _log(study, names[0]) else "linear")
         region = _region(study, part, at)
         if region is not None:
             x0, x1 = _shown(study, names[0], region[:, 0])
-            shown.add_vrect(x0=x0, x1=x1, fillcolor=GREEN, opacity=0.25, line={"width": 1, "color": GREEN})
+            shown.add_vrect(x0=x0, x1=x1, fillcolor=GREEN, opacity=0.25, line={"width": 1, "color": GREEN}, name=_INPUT)
             if at is not None:  # otherwise the caption explains it
                 note = {"text": "green: the input at the chosen setting", "showarrow": False}
                 shown.add_annotation(x=0.5, xref="paper", y=1.06, yref="paper", **note)
@@ -61,16 +65,21 @@ def caption_of_stage(study: Reader, stage: str, output: str, shown: Any) -> str:
     """Return the caption of an output's figure `shown`, which mentions only what is drawn."""
     part, _ = _part(study, stage, output)
     inputs, believed = len(part.node.input_names), f"What is believed of {output} of {stage}"
+    limit = _limit(part, output)
+    limits = "" if limit is None else f" Its limit, {in_words(output, limit)}, is dashed."
     if inputs == 2:
-        return f"{believed}: the mean as colours, and the runs it was measured in as dots."
+        return f"{believed}: the mean as colours, and the runs it was measured in as dots.{limits}"
     bounds = any(trace.fill for trace in shown.data)  # no band if the data refute its assumptions
     if inputs > 2:
         drawn = "mean (lines) and bounds (bands)" if bounds else "the mean"
         others = "in the middle" if study.best_trial is None else "as in the best run"
-        return f"{believed}: {drawn} along each input from its smallest to its largest value, the others {others}."
+        return (
+            f"{believed}: {drawn} along each input from its smallest to its largest value, the others {others}.{limits}"
+        )
     drawn = "mean (line), bounds (band)" if bounds else "mean (line)"
-    green = "; green is what the input may be at the most promising setting" if shown.layout.shapes else ""
-    return f"{believed}: {drawn} and measured values (dots){green}."
+    marked = any(shape.name == _INPUT for shape in shown.layout.shapes)
+    green = "; green is what the input may be at the most promising setting" if marked else ""
+    return f"{believed}: {drawn} and measured values (dots){green}.{limits}"
 
 
 def figures_of_stages(study: Reader) -> list[tuple[str, str, Any]]:
@@ -161,19 +170,36 @@ def _region(study: Reader, part: StageBelief, at: Mapping[str, Any] | None) -> A
     return np.vstack([boxes.lower[0, columns], boxes.upper[0, columns]])
 
 
-def _add_line(
-    shown: Any, belief: Belief, j: int, offset: float, points: Array, x: Array, place: int | None, name: str
-) -> None:
+def _limit(part: StageBelief, output: str) -> Interval | None:
+    return part.node.stage.limits.get(output)
+
+
+def _possible(part: StageBelief, j: int, values: Array) -> Array:
+    """Return values of a modelled output, without its offset, as far as its range allows."""
+    low, high = part.node.stage.ranges.get(part.node.stage.modelled[j], (-np.inf, np.inf))
+    return np.clip(values + part.node.stage.offset[j], low, high)
+
+
+def _add_limits(shown: Any, part: StageBelief, j: int) -> None:
+    """Add a dashed line at each limit of an output."""
+    for end in _limit(part, part.node.stage.modelled[j]) or ():
+        if np.isfinite(end):
+            shown.add_hline(y=end, line=_DASHED, name=_LIMIT)
+
+
+def _add_line(shown: Any, part: StageBelief, j: int, points: Array, x: Array, place: int | None, name: str) -> None:
     """Add mean and bounds along one input; `place`, its index among several inputs, selects colour and dash."""
-    go = plotly_objects()
+    go, belief = plotly_objects(), part.per_output
+    assert belief is not None, "_part raises if there is none"
     colour = BLUE if place is None else _COLOURS[place % len(_COLOURS)]
-    mean = belief.posterior.predict(points).mean[:, j] + offset
+    mean = _possible(part, j, belief.posterior.predict(points).mean[:, j])
     try:
         bounds = belief.bounds(points)
         band = {"mode": "lines", "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False}
-        shown.add_trace(go.Scatter(x=x, y=bounds.lower[:, j] + offset, **band))
+        shown.add_trace(go.Scatter(x=x, y=_possible(part, j, bounds.lower[:, j]), **band))
         filled = BAND if place is None else _transparent(colour)
-        shown.add_trace(go.Scatter(x=x, y=bounds.upper[:, j] + offset, fill="tonexty", fillcolor=filled, **band))
+        upper = _possible(part, j, bounds.upper[:, j])
+        shown.add_trace(go.Scatter(x=x, y=upper, fill="tonexty", fillcolor=filled, **band))
     except RefutedError:
         pass
     dashes = ("solid", "dot", "dash", "dashdot")
@@ -206,10 +232,14 @@ def _map(
     go, names = plotly_objects(), part.node.input_names
     sides = [np.linspace(*r, _SIDE) for r in ranges]
     points = np.stack(np.meshgrid(*sides, indexing="xy"), axis=-1).reshape(-1, 2)
-    mean = (belief.posterior.predict(points).mean[:, j] + part.node.stage.offset[j]).reshape(_SIDE, _SIDE)
+    mean = _possible(part, j, belief.posterior.predict(points).mean[:, j]).reshape(_SIDE, _SIDE)
     shown = figure(title, names[0], names[1], showlegend=False)
     x, y = (_shown(study, name, side) for name, side in zip(names, sides, strict=True))
     shown.add_trace(go.Contour(x=x, y=y, z=mean, colorscale=SCALE, contours={"coloring": "heatmap"}, ncontours=16))
+    for end in _limit(part, part.node.stage.modelled[j]) or ():
+        if np.isfinite(end):
+            at = {"start": end, "end": end, "size": 1, "coloring": "none"}
+            shown.add_trace(go.Contour(x=x, y=y, z=mean, contours=at, line=_DASHED, showscale=False, name=_LIMIT))
     seen = [_shown(study, name, data[0][:, i]) for i, name in enumerate(names)]
     marker = {"color": "#FFFFFF", "size": 7, "line": {"color": "#000000", "width": 1}}
     text = [f"{value:.5g}" for value in data[1]]

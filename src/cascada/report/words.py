@@ -15,14 +15,32 @@ def summary(study: Reader, certificate: Certificate, contributions: dict[str, fl
     best, stage, output = study.best_trial, *study.network.objective
     name = output if output == stage else f"{stage}.{output}"
     if best is None or best.value is None:
-        return [f"No run is complete yet, so nothing is known of {name}.", _next(study, certificate, contributions)]
+        return [*_without_best(study, certificate, name), _next(study, certificate, contributions)]
     settings = ", ".join(f"{control} = {number(value)}" for control, value in best.controls.items())
     runs = sum(trial.value is not None for trial in study.trials)
     others = _others(study)
     shown = certificate.shown
-    value = number(best.value) if shown is None or best.value != certificate.best else shown.best
-    found = f"The best of {runs} complete runs{others} gave {name} = {value}, at {settings}."
+    own = shown is None or best.value != certificate.best or certificate.recommended is not None
+    value = number(best.value) if shown is None or own else shown.best
+    which = f"The best of {runs} complete runs{others}"
+    if certificate.limits:
+        which = f"Of {runs} complete runs{others}, the best that satisfies {' and '.join(certificate.limits)}"
+    found = f"{which} gave {name} = {value}, at {settings}."
     return [found, _gap(study, certificate), _next(study, certificate, contributions)]
+
+
+def _without_best(study: Reader, certificate: Certificate, name: str) -> list[str]:
+    """Return the paragraphs about a study without a run that satisfies the limits, or without a complete run."""
+    runs = sum(trial.value is not None for trial in study.trials)
+    if not runs:
+        return [f"No run is complete yet, so nothing is known of {name}."]
+    none = "The complete run does not satisfy" if runs == 1 else f"None of the {runs} complete runs satisfies"
+    found = f"{none} {' and '.join(certificate.limits)}."
+    if certificate.answer == "infeasible":
+        return [found, certificate.infeasibility]
+    if certificate.kind == "refuted" or certificate.recommended is not None:
+        return [found, _gap(study, certificate)]
+    return [found, "Whether a setting satisfies the limits is not known yet."]
 
 
 def _others(study: Reader) -> str:
@@ -40,11 +58,19 @@ def _gap(study: Reader, certificate: Certificate) -> str:
         why = f": too few runs to trust an estimated bound; {certificate.missing}" if certificate.missing else ""
         return f"How far that is from the best possible cannot be said yet{why}."
     word = "more" if study.network.sign > 0 else "less"
+    over = certificate.over + (f" that satisfies {' and '.join(certificate.limits)}" if certificate.limits else "")
     if certificate.kind == "proven":
-        sure = f"It is proven that no setting in {certificate.over} gives {word} than {shown.bound}"
-        return f"{sure}: the best run is within {shown.gap} of the best possible."
+        sure = f"It is proven that no setting in {over} gives {word} than {shown.bound}"
+        if certificate.recommended is None:
+            return f"{sure}: the best run is within {shown.gap} of the best possible."
+        setting = ", ".join(f"{name} = {as_given(value)}" for name, value in certificate.recommended.controls.items())
+        least = "at least" if certificate.maximised else "at most"
+        return (
+            f"{sure}. Recommended: {setting}. This setting was not run; it is proven to satisfy the limits and to "
+            f"give {least} {shown.best}, which is within {shown.gap} of the best possible."
+        )
     return (
-        f"By estimate, no setting in {certificate.over} gives {word} than {shown.bound}, so the best run "
+        f"By estimate, no setting in {over} gives {word} than {shown.bound}, so the best run "
         f"is within {shown.gap} of the best possible. This is not proven: kernels or norms were "
         f"estimated from the runs. Such gaps are wide at first; whether the best still improves says more."
     )
@@ -56,6 +82,8 @@ def _next(study: Reader, certificate: Certificate, contributions: dict[str, floa
             "Next: look at the evidence below, then continue with a larger norm bound, another kernel, or a corrected "
             "measurement; all runs are kept."
         )
+    if certificate.answer == "infeasible":
+        return "Next: continue with a limit that is loosened (amend=True, --amend); all runs are kept."
     open_ = sum(trial.state in ("running", "waiting") for trial in study.trials)
     waits = f" {open_} trials are open: their results are awaited." if open_ else ""
     if certificate.gap is None:

@@ -1,15 +1,18 @@
 """Multi-start gradient ascent on the joint form of the upper bound, or on the composite mean.
 
-It serves boxes of too many dimensions to branch over. A local maximum is a good point to run, but never a bound.
+It serves boxes of too many dimensions to branch over. A local maximum is a good point to run, but never a bound. With
+a penalty of broken limits, starts that still break one are refined again with a sharper penalty (`penalty`).
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from cascada.arrays import Array
 from cascada.network import Beliefs
 from cascada.search.joint import Joint
+from cascada.search.penalty import WIDTHS, Penalty
 from cascada.search.quasi_newton import climb
 from cascada.search.starts import best_apart, snapped, starts
 
@@ -23,18 +26,43 @@ _STEPS = 60
 _BETWEEN = (0.5, 0.75)
 
 
-def ascend(beliefs: Beliefs, rng: np.random.Generator, near: Array, widths: Sequence[float] = (1.0,)) -> list[Array]:
+def ascend(
+    beliefs: Beliefs,
+    rng: np.random.Generator,
+    near: Array,
+    widths: Sequence[float] = (1.0,),
+    penalty: Penalty | None = None,
+) -> list[Array]:
     """Points (d,), coordinates, best first: local maxima of the joint form, their starts, and points between these.
 
     `near` (k, d) are points for further starts (see `starts`), such as the best run so far. For each of `widths` the
     bounds are those of the beliefs with their radius times this number.
     """
-    return _ascended(Joint(beliefs), rng, near, widths)
+    return _ascended(Joint(beliefs, penalty=penalty), rng, near, widths)
 
 
-def ascend_mean(beliefs: Beliefs, rng: np.random.Generator, near: Array) -> list[Array]:
+def ascend_mean(beliefs: Beliefs, rng: np.random.Generator, near: Array, penalty: Penalty | None = None) -> list[Array]:
     """The same for the composite mean, without points between."""
-    return _ascended(Joint(beliefs, deviations=False), rng, near, (1.0,))
+    return _ascended(Joint(beliefs, deviations=False, penalty=penalty), rng, near, (1.0,))
+
+
+def refine_mean(beliefs: Beliefs, begin: Array, penalty: Penalty) -> Array:
+    """Local maxima (k, d) of the penalised composite mean from k starts."""
+    domain, joint = beliefs.network.domain, Joint(beliefs, deviations=False, penalty=penalty)
+    lower, upper = (np.tile(bound, (len(begin), 1)) for bound in (domain.lower, domain.upper))
+    return snapped(domain, _climbed(joint, begin, lower, upper, penalty.weight or 1.0)[0])
+
+
+def _climbed(joint: Joint, begin: Array, lower: Array, upper: Array, scale: float) -> tuple[Array, Joint]:
+    """Local maxima (k, size) from k starts, and the joint form with the penalty of the last of them."""
+    found = climb(joint, begin, lower, upper, scale, _STEPS)[0]
+    for width in WIDTHS[1:]:
+        over = joint.exceeds(found)
+        if joint.penalty is None or not over.any():
+            break
+        joint = replace(joint, penalty=joint.penalty.sharper(width))
+        found[over] = climb(joint, found[over], lower[over], upper[over], scale, _STEPS)[0]
+    return found, joint
 
 
 def _ascended(joint: Joint, rng: np.random.Generator, near: Array, widths: Sequence[float]) -> list[Array]:
@@ -55,7 +83,7 @@ def _ascended(joint: Joint, rng: np.random.Generator, near: Array, widths: Seque
     upper = np.hstack([np.tile(domain.upper, (len(first), 1)), limit])
     finite = values[np.isfinite(values)]
     scale = max(float(np.ptp(finite)), np.finfo(np.float64).tiny) if finite.size else 1.0
-    refined = climb(joint, first, lower, upper, scale, _STEPS)[0]
+    refined, joint = _climbed(joint, first, lower, upper, scale)
     found = np.concatenate([refined, first])
     if joint.deviations:
         found = np.concatenate([found, *(first + part * (refined - first) for part in _BETWEEN)])

@@ -14,9 +14,9 @@ from cascada.arrays import Array
 from cascada.confidence import Boxes
 from cascada.confidence.affine import Affine
 from cascada.confidence.envelope import anchor_bounds
-from cascada.errors import RefutedError
 from cascada.gp import Prediction, TrackedPosterior
-from cascada.network import Beliefs, Enclosure, StageBelief, enclose_stage, objective_above, tabulated
+from cascada.network import Beliefs, Enclosure, StageBelief, objective_above, tabulated
+from cascada.network.enclosure import nothing_possible, possible_values, within_ranges
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,15 +56,13 @@ class Candidates:
         for i, stage in enumerate(beliefs.stages):
             cells, inputs = enclosure.columns(stage.node.inputs)
             if i in self.tracked and not stage.node.stage.passes:
-                boxes = _from_prediction(stage, self.tracked[i].prediction, cells)
+                boxes = within_ranges(stage, _from_prediction(stage, self.tracked[i].prediction, cells))
             elif stage.tables and not stage.node.stage.passes:
                 boxes = tabulated(stage, cells)
             else:
-                boxes = enclose_stage(stage, cells, inputs)[0]
-            if np.any(boxes.empty):  # the bounds from the norm and from the data are disjoint
-                raise RefutedError(
-                    f"no output of stage {stage.node.stage.name!r} agrees with both its norm and its data."
-                )
+                boxes = possible_values(stage, cells, inputs)[0]
+            if np.any(boxes.empty):
+                raise nothing_possible(stage)
             enclosure = enclosure.joined(boxes, Affine.of_boxes(boxes, self.coordinates.shape[1]))
         return objective_above(beliefs.network, enclosure)
 

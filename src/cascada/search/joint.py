@@ -5,9 +5,12 @@ allows for output j of stage i, so the maximum of the objective over (x, η) is 
 deviations it is the composite mean.
 
 A process whose objective is minimised takes −η of the objective: then it and its mirrored process have the same values.
+
+Outputs with ranges are clipped to them before they enter later stages, with gradient 0 where they are clipped. What is
+maximised and what is penalised is not clipped: an ascent could not move on a plateau.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -17,7 +20,8 @@ from cascada.confidence import Belief
 from cascada.errors import ArgumentError
 from cascada.network import Beliefs, StageBelief
 from cascada.network.formula import likely_values
-from cascada.network.mean import all_outputs, passed_on
+from cascada.network.mean import all_outputs, passed_on, within_ranges_of
+from cascada.search.penalty import Penalty
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,10 +29,12 @@ class Joint:
     """What is maximised as a function of (x, η), with its gradient, for many points at once.
 
     It is −∞ where a formula is not defined. With `deviations=False` there is no η: the function is the composite mean.
+    A `penalty` is subtracted, or takes the place of the objective.
     """
 
     beliefs: Beliefs
     deviations: bool = True
+    penalty: Penalty | None = None
 
     @cached_property
     def size(self) -> int:
@@ -48,6 +54,7 @@ class Joint:
         gradients[:, np.arange(d), np.arange(d)] = 1.0
         undefined = np.zeros(n, dtype=bool)
         eta, position = self._signed(points[:, d:]), d
+        unclipped: dict[int, tuple[Array, Array]] = {}
         for stage, count in zip(self.beliefs.stages, self._counts, strict=True):
             inputs, columns = list(stage.node.inputs), list(stage.node.columns)
             some = eta[:, position - d : position - d + count] if self.deviations else None
@@ -59,10 +66,24 @@ class Joint:
                 modelled = stage.node.modelled_columns
                 gradients[:, modelled, np.arange(position, position + count)] += push
                 position += count
-        column, sign = network.objective_column, network.sign
-        slopes = sign * gradients[:, column]
+            if stage.node.ranges is not None:
+                unclipped |= {column: (values[:, column].copy(), gradients[:, column].copy()) for column in columns}
+                inside = within_ranges_of(stage, values[:, columns])
+                gradients[:, columns] *= (inside == values[:, columns])[:, :, None]
+                values[:, columns] = inside
+
+        def read(column: int) -> tuple[Array, Array]:
+            return unclipped.get(column) or (values[:, column], gradients[:, column])
+
+        value, slopes = read(network.objective_column)
+        value, slopes = network.sign * value, network.sign * slopes
+        if self.penalty is not None:
+            cost, steep = self.penalty.of(read)
+            assert steep is not None, "gradients were read"
+            alone = self.penalty.weight is None
+            value, slopes = (-cost, -steep) if alone else (value - cost, slopes - steep)
         slopes[:, d:] = self._signed(slopes[:, d:])
-        return np.where(undefined, -np.inf, sign * values[:, column]), slopes
+        return np.where(undefined, -np.inf, value), slopes
 
     def values(self, points: Array) -> Array:
         """The values without gradients, (n,): several times cheaper, most of all for formulas."""
@@ -81,6 +102,7 @@ class Joint:
         # One column per value: (n, 1) if it is the same for all η of a point, else (n, K).
         columns: dict[int, Array] = {j: x[:, [j]] for j in range(d)}
         undefined = np.zeros((n, 1), dtype=bool)
+        unclipped: dict[int, Array] = {}
         for stage, count in zip(self.beliefs.stages, self._counts, strict=True):
             given = [columns[j] for j in stage.node.inputs]
             wide = np.broadcast_shapes(*(column.shape for column in given))
@@ -89,9 +111,26 @@ class Joint:
             out = _outputs(stage, inputs, wide, some)
             position += count
             undefined = undefined | _without_values(out)
+            if stage.node.ranges is not None:
+                unclipped |= {column: out[..., j] for j, column in enumerate(stage.node.columns)}
+                out = within_ranges_of(stage, out)
             columns |= {column: out[..., j] for j, column in enumerate(stage.node.columns)}
-        values = np.broadcast_to(network.sign * columns[network.objective_column], shape)
-        return np.where(undefined, -np.inf, values)
+
+        def read(column: int) -> tuple[Array, None]:
+            return unclipped.get(column, columns[column]), None
+
+        found = network.sign * read(network.objective_column)[0]
+        if self.penalty is not None:
+            cost = self.penalty.of(read)[0]
+            found = -cost if self.penalty.weight is None else found - cost
+        return np.where(undefined, -np.inf, np.broadcast_to(found, shape))
+
+    def exceeds(self, points: Array) -> BoolArray:
+        """Where the penalty at points (n, size) is above 0, (n,)."""
+        if self.penalty is None or self.penalty.weight is None:
+            return np.zeros(len(points), dtype=bool)
+        free = replace(self, penalty=None)
+        return self.values(points) < free.values(points)
 
     def _signed(self, eta: Array) -> Array:
         """η (..., q) with the sign of what is maximised in the place of the objective."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cascada.arrays import Array, BoolArray, IntArray
+from cascada.confidence import Boxes
 from cascada.space import Domain
 
 
@@ -23,12 +24,16 @@ class Leaves:
     version: IntArray  # (n,)
 
     @classmethod
-    def root(cls, domain: Domain) -> "Leaves":
-        """The whole box as one leaf, with an infinite bound."""
+    def root(cls, domain: Domain, within: Boxes | None = None) -> "Leaves":
+        """The whole box as one leaf with an infinite bound, or the part of it `within` one box (1, d).
+
+        A side without width is never cut: such a leaf is a slice, in which some controls are fixed.
+        """
         d = domain.dimension
+        whole = Boxes(domain.lower[None], domain.upper[None]) if within is None else within
         return cls(
-            domain.lower[None].copy(),
-            domain.upper[None].copy(),
+            whole.lower.copy(),
+            whole.upper.copy(),
             np.array([np.inf]),
             np.zeros((1, d)),
             np.array([-1], dtype=np.int64),

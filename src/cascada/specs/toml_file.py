@@ -13,6 +13,7 @@ from cascada.specs.toml_tables import (
     KERNELS,
     ControlTable,
     FileTable,
+    IntervalTable,
     MaternTable,
     Problems,
     StageTable,
@@ -58,6 +59,7 @@ def _stage(content: Any, path: str, folder: Path, problems: Problems) -> Stage |
             control = _control(name, one, f"{path}.controls.{as_key(name)}", problems)
             controls |= {} if control is None else {name: control}
     kernel = _kernel(inner["kernel"], f"{path}.kernel", problems) if isinstance(inner.get("kernel"), dict) else None
+    limits, ranges = (_intervals(inner.get(key), f"{path}.{key}", problems) for key in ("limits", "ranges"))
     if table is None or len(problems.found) > before:
         return None
     try:
@@ -74,6 +76,9 @@ def _stage(content: Any, path: str, folder: Path, problems: Problems) -> Stage |
             function=Command(table.command, folder, table.timeout),
             timeout=table.timeout,
             retries=table.retries,
+            limits=limits,
+            ranges=ranges,
+            failure=table.failure,
         )
     except ArgumentError as error:
         problems.add(path, f"is wrong: {str(error).removeprefix(f'stage {table.name!r}: ')}")
@@ -102,6 +107,15 @@ def _control(name: str, content: Any, path: str, problems: Problems) -> Control 
     except ArgumentError as error:
         problems.add(path, f"is wrong: {error}")
         return None
+
+
+def _intervals(content: Any, path: str, problems: Problems) -> dict[str, tuple[float | None, float | None]]:
+    """Return intervals by output; add a mistake for each that is invalid."""
+    found: dict[str, tuple[float | None, float | None]] = {}
+    for name, one in content.items() if isinstance(content, dict) else ():
+        table = problems.read(IntervalTable, one, f"{path}.{as_key(name)}")
+        found |= {} if table is None else {name: (table.min, table.max)}
+    return found
 
 
 def _kernel(content: dict[str, Any], path: str, problems: Problems) -> Stationary | None:

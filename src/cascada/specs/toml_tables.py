@@ -16,6 +16,7 @@ from cascada.errors import ArgumentError
 
 _NAMES = "a name or a list of names"
 _PER_OUTPUT = "a number, or a list with one for every output"
+_INTERVALS = "a table such as { moisture = { max = 3.0 } }"
 _PER_INPUT = "a number above 0, or a list with one for every input"
 
 
@@ -50,6 +51,16 @@ class StageTable(Table):
     norm_bound: float | list[float] | None = Field(None, description=_PER_OUTPUT)
     lipschitz: float | list[float] | None = Field(None, description=_PER_OUTPUT)
     offset: float | list[float] = Field(0.0, description=_PER_OUTPUT)
+    limits: dict[str, Any] = Field({}, description=_INTERVALS)
+    ranges: dict[str, Any] = Field({}, description=_INTERVALS)
+    failure: Literal["fail", "infeasible"] = Field("fail", description='"fail" or "infeasible"')
+
+
+class IntervalTable(Table):
+    """The limit or the range of an output."""
+
+    min: float | None = Field(None, description="a number")
+    max: float | None = Field(None, description="a number")
 
 
 class ControlTable(Table):

@@ -31,7 +31,7 @@ from cascada.network import Network, Stage
 from cascada.space import Control, Integer, Real
 
 #: Fields of a stage that may change in a stored study.
-AMENDABLE = ("kernel", "norm_bound", "lipschitz", "offset")
+AMENDABLE = ("kernel", "norm_bound", "lipschitz", "offset", "limits", "ranges")
 #: Defaults of a study's settings.
 SETTINGS: Mapping[str, Any] = {
     "algorithm": "auto",
@@ -40,6 +40,7 @@ SETTINGS: Mapping[str, Any] = {
     "on_violation": "stop",
     "calibration": None,
     "horizon": None,
+    "safe": False,
 }
 _STAGE: Mapping[str, Any] = {
     "controls": {},
@@ -51,6 +52,9 @@ _STAGE: Mapping[str, Any] = {
     "norm_bound": None,
     "lipschitz": None,
     "offset": [0.0],
+    "limits": {},
+    "ranges": {},
+    "failure": "fail",
 }
 _CONTROL: Mapping[str, Any] = {"type": "real", "log": False}
 _OBJECTIVE: Mapping[str, Any] = {"sense": "maximise"}
@@ -235,7 +239,15 @@ def _stage(stage: Stage, parents: list[str]) -> dict[str, Any]:
         "norm_bound": _constants(stage.norm_bound),
         "lipschitz": _constants(stage.lipschitz),
         "offset": _constants(stage.offset) if stage.offset.any() else _STAGE["offset"],
+        "limits": _intervals(stage.limits),
+        "ranges": _intervals(stage.ranges),
+        "failure": stage.failure,
     }
+
+
+def _intervals(intervals: Mapping[str, tuple[float, float]]) -> dict[str, list[float | None]]:
+    """Intervals by output; no limit is null."""
+    return {name: [end if math.isfinite(end) else None for end in ends] for name, ends in intervals.items()}
 
 
 def _control(control: Control) -> dict[str, Any]:
@@ -325,6 +337,9 @@ def _stage_from(stage: Mapping[str, Any]) -> Stage:
         lipschitz=_constants_from(stage["lipschitz"]),
         offset=_constants_from(stage["offset"]),
         passes=stage["passes"],
+        limits=stage["limits"],
+        ranges=stage["ranges"],
+        failure=stage["failure"],
     )
 
 

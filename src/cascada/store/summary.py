@@ -27,10 +27,13 @@ class StudySummary:
     name: str
     objective: Mapping[str, str]  #: its "stage", "output" and "sense"
     trials: Mapping[str, int]  #: how many there are in each state
-    best: float | None  #: the best value; None if there is none, or if it follows from others by a formula
+    #: The best value of a run that satisfies the limits; None if there is none, or if it follows by a formula.
+    best: float | None
     gap_kind: str  #: what a gap would be: proven, estimated, or refuted
     created: float  #: seconds since 1970
     last_event: float
+    #: How many runs satisfy the limits; None if the process has none, or if it follows by a formula.
+    feasible: int | None = None
 
 
 @contextmanager
@@ -63,10 +66,14 @@ def _summarised(name: str, events: Sequence[Event]) -> StudySummary:
     objective = description["objective"]
     stages = {stage["name"]: stage for stage in description["stages"]}
     stage = stages[objective["stage"]]
-    states, outputs = _trials(events, stage["name"], _completing(stages, stage["name"]))
+    limited = {name for name, one in stages.items() if one["limits"]}
+    needed = {stage["name"], *limited}
+    states, outputs = _trials(events, needed, set().union(*(_completing(stages, name) for name in needed)))
     # Formulas and copies follow from other outputs, which may have been corrected.
-    derived = stage["known"] or objective["output"] in stage["passes"]
-    values = [] if derived else [found[stage["outputs"].index(objective["output"])] for found in outputs.values()]
+    derived = any(_derived(stages[name], _judged(stages[name], objective)) for name in needed)
+    position = stage["outputs"].index(objective["output"])
+    runs = [] if derived else [found for found in outputs.values() if needed <= found.keys()]
+    values = [run[stage["name"]][position] for run in runs if all(_satisfies(stages[n], run[n]) for n in limited)]
     pick = max if objective["sense"] == "maximise" else min
     estimated = any(
         not s["known"] and s["norm_bound"] is None and len(s["passes"]) < len(s["outputs"]) for s in stages.values()
@@ -79,11 +86,31 @@ def _summarised(name: str, events: Sequence[Event]) -> StudySummary:
         gap_kind="refuted" if _refuted(events, described) else "estimated" if estimated else "proven",
         created=events[0].at,
         last_event=events[-1].at,
+        feasible=len(values) if limited and not derived else None,
+    )
+
+
+def _judged(stage: Mapping[str, Any], objective: Mapping[str, str]) -> set[str]:
+    """The outputs of a stage that say how good a run is: the objective, and those with limits."""
+    return {*stage["limits"], *([objective["output"]] if stage["name"] == objective["stage"] else [])}
+
+
+def _derived(stage: Mapping[str, Any], outputs: set[str]) -> bool:
+    """Whether some of these outputs of a stage follow from other outputs."""
+    return bool(stage["known"] or outputs & set(stage["passes"]))
+
+
+def _satisfies(stage: Mapping[str, Any], values: Sequence[float]) -> bool:
+    """Whether the outputs of a stage satisfy its limits."""
+    named = dict(zip(stage["outputs"], values, strict=True))
+    return all(
+        (low is None or low <= named[output]) and (high is None or named[output] <= high)
+        for output, (low, high) in stage["limits"].items()
     )
 
 
 def _completing(stages: Mapping[str, Any], name: str) -> set[str]:
-    """The stages without whose outputs the objective's stage `name` has none: itself, or what its formula takes."""
+    """The stages without whose outputs the stage `name` has none: itself, or what its formula takes."""
     found = {name}
     if stages[name]["known"]:
         for parent in stages[name]["parents"]:
@@ -92,25 +119,26 @@ def _completing(stages: Mapping[str, Any], name: str) -> set[str]:
 
 
 def _trials(
-    events: Iterable[Event], stage: str, completing: set[str]
-) -> tuple[dict[int, TrialState], dict[int, Sequence[float]]]:
-    """The states of all trials, and the outputs of the objective's stage by trial.
+    events: Iterable[Event], needed: set[str], completing: set[str]
+) -> tuple[dict[int, TrialState], dict[int, dict[str, Sequence[float]]]]:
+    """The states of all trials, and the outputs of the stages in `needed` by trial and stage.
 
     A complete trial runs again when the outputs of a stage in `completing` are retracted.
     """
     states: dict[int, TrialState] = {}
-    outputs: dict[int, Sequence[float]] = {}
+    outputs: dict[int, dict[str, Sequence[float]]] = {}
     for event in events:
         if event.trial is None:
             continue
         if event.kind in _STATE_AFTER:
             states[event.trial] = _STATE_AFTER[event.kind]
-        if event.kind in ("observed", "told") and stage in event.data["outputs"]:
-            outputs[event.trial] = event.data["outputs"][stage]
-        elif event.kind == "corrected" and event.data.get("stage") == stage:
-            outputs[event.trial] = event.data["outputs"]
+        found = outputs.setdefault(event.trial, {})
+        if event.kind in ("observed", "told"):
+            found |= {name: values for name, values in event.data["outputs"].items() if name in needed}
+        elif event.kind == "corrected" and event.data.get("stage") in needed:
+            found[event.data["stage"]] = event.data["outputs"]
         elif event.kind == "retracted" and event.data["stage"] in completing:
-            outputs.pop(event.trial, None)
+            found.pop(event.data["stage"], None)
             states[event.trial] = "running" if states[event.trial] == "complete" else states[event.trial]
     return states, outputs
 

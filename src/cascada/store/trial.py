@@ -22,6 +22,8 @@ class Trial:
     value: float | None = None
     #: Why it failed or was abandoned.
     reason: str | None = None
+    #: Whether the outputs satisfy the limits of the process; None if it has none, or if it is not known yet.
+    feasible: bool | None = None
 
 
 def trial_number(trial: Any) -> int:
@@ -39,7 +41,10 @@ def trial_at(trials: Sequence[Trial], number: int) -> Trial:
     return trials[number]
 
 
-def best_of(trials: Iterable[Trial], sign: int) -> Trial | None:
-    """The complete trial with the best objective; the earliest where several are equal."""
-    complete = (trial for trial in trials if trial.value is not None)
+def best_of(trials: Iterable[Trial], sign: int, *, limited: bool = False) -> Trial | None:
+    """The complete trial with the best objective; the earliest where several are equal.
+
+    `limited`: only trials that satisfy the limits of the process count.
+    """
+    complete = (trial for trial in trials if trial.value is not None and (trial.feasible or not limited))
     return max(complete, key=lambda trial: sign * trial.value, default=None)  # type: ignore[operator]

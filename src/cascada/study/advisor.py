@@ -12,6 +12,7 @@ from cascada.arrays import Array
 from cascada.errors import RefutedError
 from cascada.network import Network
 from cascada.store.trial import Trial
+from cascada.study.incumbent import best_known
 from cascada.study.model import Model
 from cascada.study.settings import Settings
 from cascada.study.state import State
@@ -51,12 +52,16 @@ def _suggest(model: Model, state: State, settings: Settings, pending: Sequence[T
     # No point of the design depends on beliefs, and fits are made only where they are used.
     known = Model(state.network, settings) if in_design(state, settings) else model
     now = replace(situation(known, state, settings, pending), cache=model.tree)
+    suggestion: Suggestion | None
     try:
         suggestion = _chooser(state, settings).suggest(now, generator(state, settings))
+        if state.network.estimated and suggestion.margin is not None and suggestion.margin < 0:
+            suggestion = None  # estimated bounds do not show that no setting satisfies the limits
     except RefutedError:
         if not state.network.estimated:
             raise
-        # An estimate contradicts the data; this algorithm does not rest on bounds.
+        suggestion = None  # an estimate contradicts the data
+    if suggestion is None:  # this algorithm does not rest on bounds
         suggestion = GPNEI().suggest(replace(now, cache=None), generator(state, settings))
     model.cells += suggestion.cells
     model.seconds += time.monotonic() - started
@@ -65,7 +70,7 @@ def _suggest(model: Model, state: State, settings: Settings, pending: Sequence[T
 
 def situation(model: Model, state: State, settings: Settings, pending: Sequence[Trial] = ()) -> Situation:
     """What an algorithm is given."""
-    best = state.best_value
+    best = best_known(model, state, settings)
     # A gap that may not stop the study, or is judged by other beliefs, is no reason to stop searching. Nor may the
     # points of a shared study depend on the tolerance of one process.
     blind = settings.shared or state.network.estimated or (model.estimated and not settings.stop_on_estimated)
@@ -81,6 +86,7 @@ def situation(model: Model, state: State, settings: Settings, pending: Sequence[
         taken=state.taken,
         horizon=settings.horizon,
         untested=model.to_probe(pending, best),
+        failed=model.failed(state.trials),
     )
 
 

@@ -45,6 +45,7 @@ def open_study(
     horizon: int | None = None,
     tolerance: float | None = None,
     stop_on_estimated: bool = False,
+    safe: bool | None = None,
     worker: str = "main",
     amend: bool = False,
     create: bool = True,
@@ -56,8 +57,8 @@ def open_study(
 
     What is not given is as it is stored; for a new study it is what `Study` takes by default, and `network` is needed.
     A network or option that differs from what is stored is refused, and the error says where; with `amend=True`, other
-    kernels, norm bounds, Lipschitz constants and offsets are taken from now on, and the log says so. `tolerance` and
-    `stop_on_estimated` say when to stop, change no result and may differ each time.
+    kernels, norm bounds, Lipschitz constants, offsets, limits and ranges are taken from now on, and the log says so.
+    `tolerance` and `stop_on_estimated` say when to stop, change no result and may differ each time.
 
     `create`: whether a study that is not there is created. `any_sense`: the network may be given maximised or
     minimised, and the stored sense counts. `planned`: the horizon of a study that is created. `lasting`: trials that
@@ -77,6 +78,7 @@ def open_study(
         "on_violation": on_violation,
         "calibration": calibration,
         "horizon": horizon,
+        "safe": safe,
     }
     store = storage if isinstance(storage, Store) else Store(storage, create=network is not None)
     try:

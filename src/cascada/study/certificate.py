@@ -1,7 +1,7 @@
 """The certificate: how good the best run is, and the words for what it rests on and what refutes it."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -10,6 +10,7 @@ import numpy as np
 from cascada.arrays import Array
 from cascada.network import Beliefs
 from cascada.network.beliefs import observations, stretch
+from cascada.network.limits import in_words
 from cascada.outwards import Shown, agreeing, apart, as_given, rounded_down
 
 GapKind = Literal["proven", "estimated", "refuted"]
@@ -18,8 +19,19 @@ _DIGITS = 6  # of an assumed bound: enough for a reader
 
 
 @dataclass(frozen=True)
+class ProvenSetting:
+    """A setting that need not have been run, and what it is proven to give at least (at most, if minimised)."""
+
+    controls: Mapping[str, float | int]
+    at_least: float
+
+
+@dataclass(frozen=True)
 class Certificate:
     """`best` is the best value seen, `bound` what no setting can beat, `gap` the distance between them.
+
+    With limits, `best` and `bound` are about settings that satisfy them. If a setting is `recommended`, the gap is that
+    of its proven value, which is better than `best`.
 
     *proven* when every kernel and norm bound was given: it holds for every process that satisfies the assumptions and
     agrees with the data. *estimated* when some were not, or were refuted and enlarged. *refuted* (no gap) when the data
@@ -50,31 +62,74 @@ class Certificate:
     corrections: int = 0
     #: How many of the runs the bounds rest on, if not on all of them: see `cascada.study.selection`.
     runs_used: int | None = None
+    #: A setting that is proven to satisfy the limits and to give more than the best run, if there is one.
+    recommended: ProvenSetting | None = None
+    #: The limits, in words.
+    limits: tuple[str, ...] = ()
+    #: An upper bound of the margin by which a setting can satisfy the limits, as long as none is known that does: in
+    #: units of the output if there is one limit, else each in units of its own. Below 0 no setting satisfies them.
+    margin: float | None = None
+
+    @property
+    def answer(self) -> Literal["optimum", "infeasible"]:
+        """What the study found out: how good the best setting is, or that no setting satisfies the limits."""
+        return "infeasible" if self.margin is not None and self.margin < 0 else "optimum"
+
+    @property
+    def reached(self) -> float | None:
+        """The value from which the gap is counted: that of the best run, or that of the recommended setting."""
+        return self.best if self.recommended is None else self.recommended.at_least
 
     @property
     def shown(self) -> Shown | None:
         """Best value, bound and gap as texts, rounded so that the printed statement is true; None without a gap."""
-        if self.best is None or self.bound is None or self.gap is None:
+        if self.reached is None or self.bound is None or self.gap is None:
             return None
-        return agreeing(self.best, self.bound, self.maximised)
+        return agreeing(self.reached, self.bound, self.maximised)
 
     def __str__(self) -> str:
         if self.kind == "refuted":
             return f"The data refute an assumption, so nothing is proven. {' '.join(self.evidence)}"
         rests = "\n".join(f"  - {line}" for line in self.assumptions)
+        if self.answer == "infeasible":
+            return f"{self.infeasibility} This rests on:\n{rests}"
         shown = self.shown
         if shown is None:
             why = "No complete run yet" if self.best is None else "The estimated bounds contradict the runs"
+            if self.best is None and self.evaluations:
+                why = f"No setting is known that satisfies {' and '.join(self.limits)}"
             if self.best is not None and self.missing:
                 why = f"Too few runs yet to trust an estimated bound: {self.missing}"
             return f"{why}. So there is no gap. It would rest on:\n{rests}"
         word = "higher" if self.maximised else "lower"
-        runs = "one run" if self.evaluations == 1 else f"the best of {self.evaluations} runs"
+        best = "the best feasible" if self.limits else "the best"
+        runs = "one run" if self.evaluations == 1 else f"{best} of {self.evaluations} runs"
         guess = "if the estimates below hold, " if self.kind == "estimated" else ""
+        that = f" that satisfies {' and '.join(self.limits)}" if self.limits else ""
+        found = f"So {runs}, {shown.best}, is within {shown.gap} of the best possible."
+        if self.recommended is not None:
+            # With all digits: what is proven of this setting may not hold for one next to it.
+            setting = ", ".join(f"{name} = {as_given(value)}" for name, value in self.recommended.controls.items())
+            least = "at least" if self.maximised else "at most"
+            found = (
+                f"The setting {setting} was not run. It satisfies the limits and gives {least} {shown.best}, which is "
+                f"within {shown.gap} of the best possible."
+            )
         return (
-            f"{self.kind.capitalize()}: {guess}no setting in {self.over} gives a value {word} than {shown.bound}.\n"
-            f"So {runs}, {shown.best}, is within {shown.gap} of the best possible. This rests on:\n{rests}\n"
-            f"({self.cells:,} cells, {self.seconds:.2f} s)"
+            f"{self.kind.capitalize()}: {guess}no setting in {self.over}{that} gives a value {word} than "
+            f"{shown.bound}.\n{found} This rests on:\n{rests}\n({self.cells:,} cells, {self.seconds:.2f} s)"
+        )
+
+    @property
+    def infeasibility(self) -> str:
+        """The sentence that no setting satisfies the limits, with the distance of the nearest one."""
+        assert self.margin is not None, "only asked if no setting satisfies the limits"
+        least, all_ = rounded_down(-self.margin, 3), " and ".join(self.limits)
+        if len(self.limits) == 1:
+            return f"Proven: no setting in {self.over} satisfies {all_}; every setting misses it by at least {least}."
+        return (
+            f"Proven: no setting in {self.over} satisfies {all_}; every setting misses at least one of them by at "
+            f"least {least} of its unit (the width of a band, or the range of the output)."
         )
 
 
@@ -97,6 +152,8 @@ def assumptions(beliefs: Beliefs) -> tuple[str, ...]:
             guess = "" if bound is not None else ", kernel and B estimated" if both else ", B estimated"
             bound = stage.belief.norm_bound if bound is None and stage.belief is not None else bound
             lines.append(f"{given.name}: norm{shift} ≤ {_at_most(bound)} under {kernel}{slope}{guess}")
+        for output, interval in given.ranges.items():
+            lines.append(f"{given.name}: {in_words(output, interval)} at every setting (its range)")
     lines.append("every run is exact: no noise")
     return tuple(lines)
 

@@ -5,19 +5,24 @@ import time
 import numpy as np
 
 from cascada.algorithms.algorithm import bound_certifies
+from cascada.algorithms.feasible_search import FeasibleTrees, candidate_bounds
 from cascada.arrays import Array
 from cascada.errors import RefutedError
 from cascada.network import Beliefs
+from cascada.network.limits import margins
 from cascada.network.slack import objective_slack
 from cascada.outwards import difference_up
 from cascada.search import Candidates, Leaves, ObjectiveBounds, SearchBudget, search
-from cascada.study.advisor import suggest_with_nothing_pending
-from cascada.study.certificate import Certificate, assumptions, beaten
+from cascada.search.feasible import FeasibleBounds, MarginBounds, margin_scales
+from cascada.study.advisor import named, suggest_with_nothing_pending
+from cascada.study.certificate import Certificate, ProvenSetting, assumptions, beaten
+from cascada.study.incumbent import best_known, incumbent
 from cascada.study.model import Model
 from cascada.study.settings import Settings
 from cascada.study.state import State
 
 _CELLS = 2_000  # of a search for the certificate of an algorithm without a bound of its own
+_MARGIN_TOLERANCE = 0.05  # of the margin of the run that misses the limits by least
 
 
 def certify(model: Model, state: State, settings: Settings, budget: SearchBudget | None = None) -> Certificate:
@@ -31,10 +36,12 @@ def certify(model: Model, state: State, settings: Settings, budget: SearchBudget
 
 
 def _certified(model: Model, state: State, settings: Settings, budget: SearchBudget | None) -> Certificate:
-    best = state.best_value
-    if model.kind == "refuted" or not np.isfinite(best) or _untested(model, state, settings):
+    if model.kind == "refuted" or not state.complete or _untested(model, state, settings):
         return without_bound(model, state, settings)
     try:
+        best = best_known(model, state, settings)
+        if not np.isfinite(best):
+            return _without_feasible_setting(model, state, settings, budget)
         bound, stopped = _bound(model, state, settings, budget)
     except RefutedError as error:
         model.refuted_by(error)
@@ -47,6 +54,38 @@ def without_bound(model: Model, state: State, settings: Settings) -> Certificate
     return _certificate(model, state, settings, None, "no bound")
 
 
+def _without_feasible_setting(
+    model: Model, state: State, settings: Settings, budget: SearchBudget | None
+) -> Certificate:
+    """The certificate as long as no feasible setting is known: it may prove that there is none."""
+    if state.network.estimated:  # estimated bounds do not show that something is impossible
+        return without_bound(model, state, settings)
+    margin, stopped = _margin(model, state, settings, budget)
+    return _certificate(model, state, settings, None, stopped, margin)
+
+
+def _margin(model: Model, state: State, settings: Settings, budget: SearchBudget | None) -> tuple[float, str]:
+    """An upper bound of the margin of the limits over the whole domain, and what stopped the search for it."""
+    beliefs, most, trees = model.judging, np.inf, None
+    scales = margin_scales(beliefs)
+    if bound_certifies(settings.algorithm):
+        suggestion = suggest_with_nothing_pending(model, state, settings)
+        most, trees = np.inf if suggestion.margin is None else suggestion.margin, suggestion.cache
+        if budget is None and most >= 0:  # the search that chose the point looked for a proof as well
+            return most, suggestion.stopped
+    started = time.monotonic()
+    if settings.candidates is not None:
+        found = float(candidate_bounds(beliefs, settings.candidates, scales)[1].max())
+        _count(model, len(settings.candidates), started)
+        return min(found, most), "every candidate"
+    leaves = trees.margin if isinstance(trees, FeasibleTrees) else Leaves.root(state.network.domain)
+    closest = float((margins(state.network.limits, model.data) / scales).min(axis=1).max(initial=-np.inf))
+    wanted = SearchBudget(_MARGIN_TOLERANCE * abs(closest), cells=_CELLS) if budget is None else budget
+    outcome = search(MarginBounds(beliefs, scales), leaves, closest, len(model.data), wanted, prove=True)
+    _count(model, outcome.cells, started)
+    return min(outcome.bound, most), outcome.stopped
+
+
 def _untested(model: Model, state: State, settings: Settings) -> bool:
     """Whether the gap would rest on estimated bounds that runs after the design have not tested enough."""
     if not state.network.estimated or model.probation.passed:
@@ -56,7 +95,7 @@ def _untested(model: Model, state: State, settings: Settings) -> bool:
 
 def _bound(model: Model, state: State, settings: Settings, budget: SearchBudget | None) -> tuple[float, str]:
     """An upper bound of what is maximised over the whole domain, and what stopped the search for it."""
-    best, beliefs = state.best_value, model.judging
+    best, beliefs = best_known(model, state, settings), model.judging
     # A calibrated network is judged by other beliefs than the algorithm's.
     own = bound_certifies(settings.algorithm) and not state.network.estimated
     if own and budget is None:
@@ -65,21 +104,29 @@ def _bound(model: Model, state: State, settings: Settings, budget: SearchBudget 
             return _checked(suggestion.bound, model, state, settings), suggestion.stopped
     started = time.monotonic()
     if settings.candidates is not None:
-        upper = Candidates.of(settings.candidates).follow(beliefs).upper(beliefs)
+        if state.network.limits:
+            upper = candidate_bounds(beliefs, settings.candidates, margin_scales(beliefs))[0]
+        else:
+            upper = Candidates.of(settings.candidates).follow(beliefs).upper(beliefs)
         _count(model, len(upper), started)
         if model.runs is not None and settings.listed is not None:  # the value of a run is known, learned or not
             upper = np.fmin(upper, state.network.sign * state.values_at(settings.listed.rows))
         return _checked(float(upper.max()), model, state, settings), "every candidate"
-    leaves = model.tree if own and isinstance(model.tree, Leaves) else model.leaves
+    leaves = _objective_tree(model.tree) if own else None
     if leaves is None:
-        leaves = Leaves.root(state.network.domain)
+        leaves = model.leaves or Leaves.root(state.network.domain)
     wanted = SearchBudget(settings.tolerance or 0.0, cells=_CELLS) if budget is None else budget
-    bounds = ObjectiveBounds(beliefs, model.best_run)
+    bounds = (FeasibleBounds if state.network.limits else ObjectiveBounds)(beliefs, model.best_run)
     outcome = search(bounds, leaves, best, len(model.data), wanted, prove=True)
     if budget is None and not settings.shared:  # a tree that grows with every call does not follow from the log
         model.leaves = outcome.leaves
     _count(model, outcome.cells, started)
     return outcome.bound, outcome.stopped
+
+
+def _objective_tree(tree: object) -> Leaves | None:
+    """The leaves of the objective in what an algorithm kept."""
+    return tree.objective if isinstance(tree, FeasibleTrees) else tree if isinstance(tree, Leaves) else None
 
 
 def _checked(bound: float, model: Model, state: State, settings: Settings) -> float:
@@ -103,16 +150,23 @@ def check_bound(beliefs: Beliefs, bound: float, best: float, run: Array) -> None
         raise RefutedError(beaten(best, bound, beliefs.network.sign))
 
 
-def _certificate(model: Model, state: State, settings: Settings, bound: float | None, stopped: str) -> Certificate:
-    """The certificate for a bound of what is maximised; without one it has no gap."""
+def _certificate(
+    model: Model, state: State, settings: Settings, bound: float | None, stopped: str, margin: float | None = None
+) -> Certificate:
+    """The certificate for a bound of what is maximised; without one it has no gap. `margin`: see `Certificate`."""
     sign, best, candidates = state.network.sign, state.best_value, settings.candidates
+    proven = None if bound is None else incumbent(model, state, settings)
+    reached = best if proven is None else max(best, proven.value)
+    setting = None
+    if proven is not None and proven.value > best:
+        setting = ProvenSetting(named(proven.point, state.network, settings), sign * proven.value)
     observed = sum(bool(trial.outputs) for trial in state.trials)
     some = () if model.runs is None else (f"the bounds rest on {model.runs:,} of {observed:,} runs",)
     return Certificate(
         kind=model.kind,
         best=sign * best if np.isfinite(best) else None,
         bound=None if bound is None else sign * bound,
-        gap=None if bound is None else difference_up(bound, best),
+        gap=None if bound is None else difference_up(bound, reached),
         evaluations=state.complete,
         assumptions=(*assumptions(model.judging), *model.enlarged, *some),
         evidence=model.evidence(),
@@ -124,4 +178,7 @@ def _certificate(model: Model, state: State, settings: Settings, bound: float | 
         missing=str(model.probation) if _untested(model, state, settings) else "",
         corrections=state.revision,
         runs_used=model.runs,
+        recommended=setting,
+        limits=tuple(map(str, state.network.limits)),
+        margin=margin,
     )

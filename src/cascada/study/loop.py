@@ -17,6 +17,7 @@ from cascada.arrays import as_whole_number
 from cascada.errors import ArgumentError, CascadaError, ContradictionError, RefutedError, StoreError
 from cascada.execution.process_pool import Pool
 from cascada.execution.workers import EndedRun, InThread, Observer, OnExecutor, Workers, capacity_of
+from cascada.network.failures import counts_as_infeasible
 from cascada.printable import one_line
 from cascada.process import Functions, Process
 from cascada.store.trial import Trial
@@ -35,6 +36,8 @@ _FAILURES_IN_A_ROW = 5
 # Cell budget of the final certificate if none was computed earlier, and after an interrupt, when it must be quick.
 _FINAL_CELLS = 20_000
 _QUICK_CELLS = 500
+# Ends with nothing left to do here; the results of other workers may change that.
+_UNFINISHED = ("budget", "exhausted", "no safe setting")
 
 
 def optimise(
@@ -64,7 +67,7 @@ def optimise(
         with study.beating(lease), progress_bar(progress, budget) as show:
             while True:
                 status = _run(study, budget, workers, tuple(callbacks), show, untold)
-                if status not in ("budget", "exhausted") or not (study.shared and study.others_at_work()):
+                if status not in _UNFINISHED or not (study.shared and study.others_at_work()):
                     break
                 try:
                     time.sleep(lease / _LOOKS)
@@ -121,7 +124,7 @@ def _run(
         if study.refuted:
             return "refuted"
         if study.within_tolerance:
-            return "tolerance"
+            return _enough(study)
     # Where points are known in advance, trials are told in the order of their numbers: the same process gives the same
     # result. Other processes of a store tell theirs at any time.
     in_order = not study.adaptive and not study.shared
@@ -158,7 +161,11 @@ def run_trials(
             if not under_way:
                 if len(study.trials) >= budget:
                     return "budget"
-                return "tolerance" if study.within_tolerance else "exhausted"
+                if _infeasible(study):
+                    return "infeasible"
+                if study.within_tolerance:
+                    return "tolerance"
+                return "no safe setting" if study.lacks_safe_setting else "exhausted"
             finished |= {run.trial.number: run for run in pace.waited(workers.wait)}
             while (number := min(under_way if in_order else finished, default=None)) in finished:
                 contradiction = _tell(study, finished[number])
@@ -171,7 +178,7 @@ def run_trials(
                 if _refuted(study, looking=workers.capacity == 1):
                     return "refuted"
                 if study.within_tolerance:
-                    return "tolerance"
+                    return _enough(study)
                 if any(answers):
                     return "stopped"
                 if (under_way or len(study.trials) < budget) and _only_failures(study):
@@ -259,9 +266,21 @@ def _refuted(study: Study, *, looking: bool) -> bool:
     return study.refuted
 
 
+def _infeasible(study: Study) -> bool:
+    """Whether it is proven that no setting satisfies the limits."""
+    return bool(study.network.limits) and study.best_trial is None and study.certificate().answer == "infeasible"
+
+
+def _enough(study: Study) -> Status:
+    """Why a study ends that needs no further run."""
+    return "infeasible" if _infeasible(study) else "tolerance"
+
+
 def _only_failures(study: Study) -> bool:
-    states = [trial.state for trial in study.trials]
-    return states.count("failed") >= _FAILURES_IN_A_ROW and "complete" not in states
+    """Whether nothing but failures was observed; those that count as infeasible are results of the process."""
+    trials = study.trials
+    failed = [t for t in trials if t.state == "failed" and not counts_as_infeasible(study.network, t.outputs)]
+    return len(failed) >= _FAILURES_IN_A_ROW and all(trial.state != "complete" for trial in trials)
 
 
 def _concluded(study: Study, status: Status) -> Result:
@@ -273,8 +292,10 @@ def _concluded(study: Study, status: Status) -> Result:
         certificate = study.certificate(cells=None if computed else cells)
     except KeyboardInterrupt:  # the runs are not lost for the sake of a better bound
         status, certificate = "interrupted", study.certificate(cells=_QUICK_CELLS)
-    if certificate.kind == "refuted" and status in ("budget", "exhausted"):
+    if certificate.kind == "refuted" and status in _UNFINISHED:
         status = "refuted"
+    if certificate.answer == "infeasible" and status == "budget":
+        status = "infeasible"
     recommendation = _recommendation(study, certificate)
     if study.refuted and certificate.kind != "refuted":
         certificate = study.certificate()  # the recommended point showed a contradiction

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from cascada.algorithms import Suggestion
+from cascada.algorithms.algorithm import best_row
 from cascada.algorithms.probe import is_probe
 from cascada.arrays import Array
 from cascada.calibration import Calibrated, calibrate
@@ -16,9 +17,11 @@ from cascada.calibration.beliefs import check_repeats
 from cascada.calibration.probation import Probation, agrees
 from cascada.errors import CascadaError, ContradictionError, RefutedError
 from cascada.network import Beliefs, Network, StageBelief, enlarged, prior_beliefs, run_values
-from cascada.network.consistency import formula_evidence, impossible, shows_only_own_evidence
+from cascada.network.consistency import formula_evidence, impossible, range_evidence, shows_only_own_evidence
+from cascada.network.failures import counts_as_infeasible
 from cascada.network.outputs import StageError
 from cascada.search import Leaves
+from cascada.search.incumbent import Incumbent
 from cascada.store.trial import Trial
 from cascada.study.certificate import Certificate, refutations
 from cascada.study.selection import Progress, most_runs, selected, selection_size
@@ -61,6 +64,9 @@ class Model:
         # Caches for the present data: the suggestion with nothing pending, and the certificate.
         self.suggestion: Suggestion | None = None
         self.certificate: Certificate | None = None
+        # With limits: the best setting that is proven to satisfy them, and whether it is that of the present data.
+        self.incumbent: Incumbent | None = None
+        self.incumbent_known = False
         # Search trees, kept where the next point need not follow from the log alone: of the algorithm's last
         # suggestion, and of the certificate.
         self.tree: Any = None
@@ -125,15 +131,15 @@ class Model:
 
     @property
     def best_run(self) -> Array | None:
-        """The row with the best value (V,); None before the first complete run."""
-        values = self._network.sign * self.data[:, self._network.objective_column]
-        return self.data[int(np.nanargmax(values))] if np.isfinite(values).any() else None
+        """The row with the best value (V,) among those that satisfy the limits; None if there is none."""
+        return best_row(self._network, self.data)
 
     def evidence(self) -> tuple[str, ...]:
         """Everything that speaks against the assumptions, in words."""
         rows = self.data, self._trials
         known = [StageBelief(node, None) for node in self._network.nodes if node.stage.known]
         formulas = [text for stage in known for text in formula_evidence(stage, *rows)]
+        formulas += range_evidence(self._network, *rows)
         against = refutations(self.judging, *rows) if self._declares else ()
         # Evidence that was recorded before a selection may be found again.
         return tuple(dict.fromkeys((*self.contradictions, *formulas, *against)))
@@ -229,6 +235,7 @@ class Model:
         if not trials:
             return
         self.suggestion = self.certificate = None
+        self.incumbent_known = False
         values = self._rows(trials)
         # What is judged after every observation is what only `_learn` finds: other bounds, or impossible outputs.
         judged = self._network.estimated or self._settings.on_violation == "enlarge"
@@ -244,7 +251,7 @@ class Model:
         for trial in trials:
             try:
                 if self._learn(trial):
-                    self.tree = self.leaves = None  # their bounds rest on other assumptions
+                    self.tree = self.leaves = self.incumbent = None  # they rest on other assumptions
             except ContradictionError as error:  # the observation is kept, and the contradiction is reported
                 self.refute(str(error))
 
@@ -312,7 +319,8 @@ class Model:
         point, after = values[:, :d], self.probation
         # A second run of a point tests nothing.
         if not np.any(np.all(self.data[:, :d] == point, axis=1)):
-            best = float(np.max(self._network.sign * self.data[seen, self._network.objective_column]))
+            run = self.best_run  # with limits, the best feasible one
+            best = -np.inf if run is None else float(self._network.sign * run[self._network.objective_column])
             after = after.begun(trial.number, bool(is_probe(self.judging, point, best, self.data[:, :d])[0]))
         return after if trial.value is None else after.completed(trial.number)
 
@@ -325,11 +333,19 @@ class Model:
         except StageError:  # a formula is not defined at some of the possible inputs, which the run need not have
             return ()
 
-    # ---- pending trials
+    # ---- pending and failed trials
 
     def pending(self, trials: Sequence[Trial]) -> Array:
         """Rows (n, V) of trials under way, as far as they were observed."""
         return self._rows(trials)
+
+    def failed(self, trials: Sequence[Trial]) -> Array | None:
+        """Rows (n, V) of failed trials that count as infeasible; None if no stage says that its failures do."""
+        network = self._network
+        if all(stage.failure == "fail" for stage in network.stages):
+            return None
+        counted = [t for t in trials if t.state == "failed" and counts_as_infeasible(network, t.outputs)]
+        return self._rows(counted)
 
     def to_probe(self, pending: Sequence[Trial], best: float) -> Beliefs | None:
         """The estimated bounds, if the next run should probe them and no pending run does; else None."""

@@ -1,7 +1,7 @@
 """`maximise` and `minimise`: optimise a process in one call."""
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from cascada.algorithms import Algorithm
 from cascada.calibration import Calibration
@@ -27,6 +27,8 @@ def maximise(
     tolerance: float | None = None,
     stop_on_estimated: bool = False,
     on_violation: OnViolation = "stop",
+    safe: bool = False,
+    start: Mapping[str, Any] | None = None,
     seed: int = 0,
     jobs: int | None = None,
     executor: "Executor | None" = None,
@@ -43,6 +45,8 @@ def maximise(
       when an estimated one is.
     * `on_violation`: what to do when data refute a bound: "stop", or "enlarge" it and go on, the gap being *estimated*
       from then on.
+    * `safe`: run only settings that are proven to satisfy the limits. It needs a `start`: controls of a setting that is
+      known to satisfy them, which is run first.
     * `jobs`: so many runs at once, in processes of their own; a process that dies or hangs is replaced, and only the
       stage that it ran is tried again. A free one gets a new point at once, chosen with the open ones in mind.
     * `executor`: runs the process instead, with `jobs` runs at once, by default as many as it has workers; a design
@@ -66,7 +70,10 @@ def maximise(
         seed=seed,
         horizon=budget,
         calibration=calibration,
+        safe=safe,
     )
+    if start is not None:
+        study.enqueue_trial(start, known_safe=True)
     return study.optimise(
         functions,
         budget=budget,
@@ -87,6 +94,8 @@ def minimise(
     tolerance: float | None = None,
     stop_on_estimated: bool = False,
     on_violation: OnViolation = "stop",
+    safe: bool = False,
+    start: Mapping[str, Any] | None = None,
     seed: int = 0,
     jobs: int | None = None,
     executor: "Executor | None" = None,
@@ -104,6 +113,8 @@ def minimise(
         tolerance=tolerance,
         stop_on_estimated=stop_on_estimated,
         on_violation=on_violation,
+        safe=safe,
+        start=start,
         seed=seed,
         jobs=jobs,
         executor=executor,

@@ -22,12 +22,16 @@ def progress_bar(wanted: bool, budget: int) -> Iterator[Callable[[Reader], None]
 
         def show(study: Reader) -> None:
             best = study.best_trial
-            value = "none" if best is None or best.value is None else f"{best.value:.6g}"
+            none = (
+                "none feasible" if study.network.limits and any(t.value is not None for t in study.trials) else "none"
+            )
+            value = none if best is None or best.value is None else f"{best.value:.6g}"
             gap = "at the end"
             if study.adaptive or study.tolerance is not None:  # else it is not computed after every run
                 certificate = study.certificate()
                 shown = certificate.shown
                 none = "refuted" if certificate.kind == "refuted" else "none yet"
+                none = "none: no setting satisfies the limits" if certificate.answer == "infeasible" else none
                 gap = none if shown is None else f"{shown.gap} ({certificate.kind})"
                 value = value if shown is None else shown.best
             ended = sum(trial.state != "running" for trial in study.trials)  # an executor may have more under way

@@ -8,13 +8,25 @@ from cascada.study.certificate import Certificate, GapKind
 from cascada.study.recommendation import Recommendation
 
 Status = Literal[
-    "tolerance", "budget", "exhausted", "refuted", "contradiction", "failing", "interrupted", "broken", "stopped"
+    "tolerance",
+    "budget",
+    "exhausted",
+    "infeasible",
+    "no safe setting",
+    "refuted",
+    "contradiction",
+    "failing",
+    "interrupted",
+    "broken",
+    "stopped",
 ]
 
 SENTENCES: dict[Status, str] = {
     "tolerance": "The gap is within the tolerance.",
     "budget": "The budget is used up.",
     "exhausted": "No point is left that is worth a run.",
+    "infeasible": "No setting satisfies the limits.",
+    "no safe setting": "No setting is left that is proven to be safe and of which something is still unknown.",
     "refuted": "The data refute an assumption; see the certificate.",
     "contradiction": "A stage gave two outputs for the same input, so the process is not exact; see the certificate.",
     "failing": "The first runs all failed; what their stages gave before is kept.",
@@ -56,10 +68,13 @@ class Result:
         if failed:
             lines.append(f"{len(failed)} of {len(self.trials)} runs failed, the last because {failed[-1].reason}")
         if self.best is None:
-            return "\n".join([*lines, "No run was completed."])
+            none = "No run satisfied the limits." if self.certificate.evaluations else "No run was completed."
+            return "\n".join([*lines, none, *([str(self.certificate)] if self.certificate.evaluations else [])])
         settings = ", ".join(f"{name} = {value:.6g}" for name, value in self.best.controls.items())
         shown = self.certificate.shown
-        value = f"{self.best.value:.6g}" if shown is None else shown.best
+        # With a recommended setting, the value in the certificate is not that of the best run.
+        other = shown is None or self.certificate.recommended is not None
+        value = f"{self.best.value:.6g}" if shown is None or other else shown.best
         lines += [f"Best value {value} at {settings}.", str(self.certificate)]
         if self.recommendation is not None:
             lines.append(self.recommendation.summary)

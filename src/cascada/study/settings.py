@@ -6,7 +6,17 @@ from typing import Any, Literal
 
 import numpy as np
 
-from cascada.algorithms import Algorithm, by_name
+from cascada.algorithms import (
+    CUCB,
+    GPNUCB,
+    GPUCB,
+    Algorithm,
+    ExpectedImprovement,
+    GPNMixed,
+    NonAdaptive,
+    OptimisticImprovement,
+    by_name,
+)
 from cascada.arrays import Array
 from cascada.calibration import Calibration
 from cascada.errors import ArgumentError
@@ -16,6 +26,11 @@ from cascada.space import CandidatesLike, Domain, as_candidates
 from cascada.study.certificate import Certificate
 
 OnViolation = Literal["stop", "enlarge"]
+
+# Algorithms that choose points by the objective alone.
+_WITHOUT_LIMITS = (GPUCB, ExpectedImprovement, NonAdaptive, CUCB, OptimisticImprovement)
+# Those that choose points by bounds, which say nothing of failures, as well.
+_WITHOUT_FAILURES = (*_WITHOUT_LIMITS, GPNUCB, GPNMixed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +67,7 @@ class Settings:
     jitter: float = SMALLEST_JITTER
     horizon: int | None = None  #: the planned number of runs, for algorithms that plan ahead
     calibration: Calibration = field(default_factory=Calibration)  #: for a network without norms
+    safe: bool = False  #: whether only settings are run that are proven to satisfy the limits
     #: Whether other processes can continue the study: then its points follow from the log alone.
     shared: bool = False
 
@@ -69,12 +85,16 @@ class Settings:
         jitter: float = SMALLEST_JITTER,
         horizon: int | None = None,
         calibration: Calibration | None = None,
+        safe: bool = False,
         shared: bool = False,
     ) -> "Settings":
         """From the options of a study; `ArgumentError` names the one that is invalid."""
         _check(on_violation, tolerance, seed, horizon)
+        chosen = resolved(algorithm, network)
+        _check_combination(network, chosen, on_violation)
+        _check_safe(network, safe, on_violation)
         return cls(
-            algorithm=resolved(algorithm, network),
+            algorithm=chosen,
             listed=None if candidates is None else Listed.of(as_candidates(candidates, network.domain), network.domain),
             tolerance=tolerance,
             stop_on_estimated=stop_on_estimated,
@@ -83,11 +103,14 @@ class Settings:
             jitter=jitter,
             horizon=horizon,
             calibration=calibration or Calibration(),
+            safe=safe,
             shared=shared,
         )
 
     def is_met_by(self, certificate: Certificate) -> bool:
         """Whether the gap is within the tolerance: a proven one, or an estimated one if that may stop the study."""
+        if certificate.answer == "infeasible":
+            return True
         enough = certificate.kind == "proven" or (certificate.kind == "estimated" and self.stop_on_estimated)
         small = certificate.gap is not None and self.tolerance is not None and certificate.gap <= self.tolerance
         return enough and small
@@ -99,13 +122,13 @@ class Settings:
 
     @property
     def adaptive(self) -> bool:
-        """Whether the algorithm uses observations; if not, all its points are known in advance."""
-        return bool(getattr(self.algorithm, "adaptive", True))
+        """Whether points depend on observations; if not, all of them are known in advance."""
+        return self.safe or bool(getattr(self.algorithm, "adaptive", True))
 
     @property
     def uses_beliefs(self) -> bool:
-        """Whether the algorithm uses what was learned from the runs."""
-        return bool(getattr(self.algorithm, "uses_beliefs", True))
+        """Whether points depend on what was learned from the runs."""
+        return self.safe or bool(getattr(self.algorithm, "uses_beliefs", True))
 
 
 def resolved_name(algorithm: str, network: Network) -> str:
@@ -131,6 +154,63 @@ AUTOMATIC = ("auto", "gpn_mixed", "gpn_ucb", "gpn_ei")
 def resolved(algorithm: str | Algorithm, network: Network) -> Algorithm:
     """The algorithm itself, from its name, from "module:Class", or as it is given."""
     return by_name(resolved_name(algorithm, network) if isinstance(algorithm, str) else algorithm)
+
+
+def _check_combination(network: Network, algorithm: Algorithm, on_violation: OnViolation) -> None:
+    """Raise `ArgumentError` for options that do not work together."""
+    if network.limits and isinstance(algorithm, _WITHOUT_LIMITS):
+        raise ArgumentError(
+            f"limits do not work with the algorithm {type(algorithm).__name__}, which ignores them; leave algorithm= "
+            f"out, or use 'gpn_mixed', 'gpn_ucb', 'gpn_ei' or 'random_search'."
+        )
+    _check_failures(network, algorithm)
+    if on_violation == "enlarge" and any(stage.ranges for stage in network.stages):
+        raise ArgumentError(
+            "ranges do not work with on_violation='enlarge', because a wrong range cannot be enlarged by data; leave "
+            "on_violation= out, and amend the range if a run leaves it."
+        )
+
+
+def _check_failures(network: Network, algorithm: Algorithm) -> None:
+    """Raise `ArgumentError` if failures count as infeasible, but the algorithm or the norms make nothing of it."""
+    name = next((stage.name for stage in network.stages if stage.failure == "infeasible"), None)
+    if name is None:
+        return
+    if not network.estimated:
+        raise ArgumentError(
+            f"stage {name!r}: failure='infeasible' does not work with a norm_bound for every stage: a failed run "
+            f"proves nothing about other settings, and a setting that is proven to be feasible might fail. Leave out "
+            f"the norm_bound of some stage, or give a limit on an output that shows when the stage is about to fail."
+        )
+    if isinstance(algorithm, _WITHOUT_FAILURES):
+        raise ArgumentError(
+            f"stage {name!r}: failure='infeasible' does not work with the algorithm {type(algorithm).__name__}, which "
+            f"ignores failures; leave algorithm= out, or use 'gpn_ei', 'cei' or 'random_search'."
+        )
+
+
+def _check_safe(network: Network, safe: Any, on_violation: OnViolation) -> None:
+    """Raise `ArgumentError` if safe mode is asked for and nothing can be proven, or there is nothing to prove."""
+    if not isinstance(safe, bool):
+        raise ArgumentError(f"safe must be True or False; got {safe!r:.100}.")
+    if not safe:
+        return
+    if not network.limits:
+        raise ArgumentError(
+            "safe=True runs only settings that are proven to satisfy the limits, and the network has none; give a "
+            "stage limits=, or leave safe= out."
+        )
+    if network.estimated:
+        stages = ", ".join(repr(stage.name) for stage in network.stages if stage.estimated)
+        raise ArgumentError(
+            f"safe=True needs a given kernel and norm_bound at every stage, because estimated ones prove nothing; "
+            f"stage {stages} lacks them. Give them, or leave safe= out."
+        )
+    if on_violation == "enlarge":
+        raise ArgumentError(
+            "safe=True does not work with on_violation='enlarge', because a proof does not hold with bounds that data "
+            "have refuted; leave one of them out."
+        )
 
 
 def _check(on_violation: Any, tolerance: Any, seed: Any, horizon: Any) -> None:

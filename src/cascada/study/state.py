@@ -6,6 +6,7 @@ runs. Nothing here learns from the trials, so that a log of ten thousand of them
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -91,10 +92,10 @@ class State:
         """The trials under way."""
         return [trial for trial in self.trials if trial.state == "running"]
 
-    @property
+    @cached_property
     def best(self) -> Trial | None:
-        """The complete trial with the best objective; the earliest where several are equal."""
-        return best_of(self.trials, self.network.sign)
+        """The complete trial with the best objective that satisfies the limits; the earliest if several are equal."""
+        return best_of(self.trials, self.network.sign, limited=bool(self.network.limits))
 
     @property
     def best_value(self) -> float:
@@ -223,17 +224,34 @@ class Draft:
 
     def _observe(self, event: Event, trial: Trial, validated: Trial | None) -> None:
         after = self.observed(trial.number, event.data["outputs"]) if validated is None else validated
-        old = len(after.outputs) == len(trial.outputs)
-        if old or (event.kind == "told") != (after.state == "complete"):
-            raise StoreError(f"what it says of trial {trial.number} is {'nothing new' if old else 'not all'}.")
+        if len(after.outputs) == len(trial.outputs):
+            raise StoreError(f"what it says of trial {trial.number} is nothing new.")
+        after = self._as_logged(after, trial, complete=event.kind == "told")
         self.trials[trial.number] = after
         self._lessons.append(after)
         self.rules.remember(after)
+
+    def _as_logged(self, after: Trial, before: Trial, *, complete: bool) -> Trial:
+        """The trial, complete or not as the log says; `StoreError` if it can never have been so.
+
+        Which outputs make a trial complete depends on the limits, and these may have been amended since.
+        """
+        if complete == (after.state == "complete"):
+            return after
+        value = self._network.objective_of(after.outputs)
+        if complete and value is not None:
+            return replace(after, value=value, state="complete", reason=None)
+        # Without the objective no trial was complete. With everything told, no trial was incomplete.
+        if complete or len(after.outputs) == len(self._network.nodes):
+            raise StoreError(f"what it says of trial {after.number} is not all.")
+        return replace(after, value=before.value, state=before.state, reason=before.reason)
 
     def _correct(self, after: Trial, event: Event) -> None:
         """Replace a trial, in all lessons too; what bounds or other runs showed about the old values is dropped."""
         self.rules.check_repeats(after, self.trials)
         before = self.trials[after.number]
+        if before.state != "complete" and self._network.objective_of(before.outputs) is not None:
+            after = replace(after, value=None, state=before.state, reason=before.reason)  # see `_as_logged`
         self.trials[after.number] = after
         self._lessons = list(_relearned(self._lessons, after, self._network))
         self.rules.remember(after)
@@ -256,7 +274,8 @@ def _relearned(lessons: Iterable[Trial | Refutation], after: Trial, network: Net
         else:
             outputs = {name: after.outputs[name] for name in lesson.outputs if name in after.outputs}
             if outputs != last:
-                yield replace(after, outputs=outputs, value=network.objective_of(outputs))
+                feasible = network.is_feasible(outputs)
+                yield replace(after, outputs=outputs, value=network.objective_of(outputs), feasible=feasible)
                 last = outputs
 
 

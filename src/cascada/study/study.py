@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from cascada.algorithms import Algorithm
 from cascada.arrays import as_whole_number
@@ -12,14 +12,13 @@ from cascada.execution.blas import on_one_thread
 from cascada.gp.rounding import SMALLEST_JITTER
 from cascada.network import Network
 from cascada.space import CandidatesLike
-from cascada.store.description import described_fits
 from cascada.store.journal import Journal, MemoryJournal, Transaction
 from cascada.store.lease import LONGEST_LEASE, checked_lease, signs_of_life
 from cascada.store.trial import Trial, trial_at, trial_number
-from cascada.study import advisor
+from cascada.study.asking import Asking
 from cascada.study.change import Change
-from cascada.study.judge import certify
 from cascada.study.reader import Reader
+from cascada.study.safety import check_proven, nothing_safe_left
 from cascada.study.settings import OnViolation, Settings
 from cascada.study.state import State
 from cascada.study.validation import stage_name
@@ -37,7 +36,8 @@ class Study(Reader):
     """Trials of a network, in memory or in a store (`Study.open`), and the points that an algorithm suggests.
 
     Every event is in the journal before a method returns. Reported results are always kept; the certificate says what
-    they refute. `replayable`: points follow from the journal alone, as they do in a store.
+    they refute. `safe`: only settings that are proven to satisfy the limits are asked for; a run that satisfies them
+    has to be added first. `replayable`: points follow from the journal alone, as they do in a store.
     """
 
     worker = "main"  #: the name of this process in the log
@@ -55,6 +55,7 @@ class Study(Reader):
         jitter: float = SMALLEST_JITTER,
         horizon: int | None = None,
         calibration: Calibration | None = None,
+        safe: bool = False,
         replayable: bool = False,
     ) -> None:
         settings = Settings.of(
@@ -68,6 +69,7 @@ class Study(Reader):
             jitter=jitter,
             horizon=horizon,
             calibration=calibration,
+            safe=safe,
             shared=replayable,
         )
         super().__init__(MemoryJournal(shared=replayable), State.empty(network), settings)
@@ -106,6 +108,7 @@ class Study(Reader):
         horizon: int | None = None,
         tolerance: float | None = None,
         stop_on_estimated: bool = False,
+        safe: bool | None = None,
         worker: str = "main",
         amend: bool = False,
     ) -> "Study":
@@ -124,6 +127,7 @@ class Study(Reader):
             horizon=horizon,
             tolerance=tolerance,
             stop_on_estimated=stop_on_estimated,
+            safe=safe,
             worker=worker,
             amend=amend,
         )
@@ -171,13 +175,18 @@ class Study(Reader):
             raise
         return trials if n is not None else trials[0] if trials else None
 
-    def enqueue_trial(self, controls: Mapping[str, Any]) -> Trial:
-        """A trial at controls of your own choice; the next to be asked for."""
-        return self._changed(lambda change: change.begin("enqueued", controls))
+    def enqueue_trial(self, controls: Mapping[str, Any], *, known_safe: bool = False) -> Trial:
+        """A trial at controls of your own choice; the next to be asked for.
+
+        In safe mode they must be proven to satisfy the limits. `known_safe`: you know that they do, without a proof.
+        """
+        return self._changed(lambda change: self._begun(change, "enqueued", controls, known_safe))
 
     def begin_trial(self, controls: Mapping[str, Any]) -> Trial:
-        """A trial at controls of your own choice that you run now."""
-        return self._changed(lambda change: change.begin("asked", controls, worker=self.worker, lease=None))
+        """A trial at controls of your own choice that you run now. In safe mode they must be proven safe."""
+        return self._changed(
+            lambda change: self._begun(change, "asked", controls, False, worker=self.worker, lease=None)
+        )
 
     def add_trial(self, controls: Mapping[str, Any], outputs: Mapping[str, Any]) -> Trial:
         """A run of the past, with all or some of its outputs."""
@@ -278,6 +287,12 @@ class Study(Reader):
             lease=lease,
         )
 
+    @property
+    def lacks_safe_setting(self) -> bool:
+        """Whether the study is safe and no setting is left that is proven safe and worth a run."""
+        settings = self._settings
+        return settings.safe and self._judged(lambda model, state: nothing_safe_left(model, state, settings))
+
     # ---- workers and leases
 
     def beat(self, trial: Trial | int) -> bool:
@@ -352,47 +367,16 @@ class Study(Reader):
 
     @on_one_thread
     def _asked(self, change: Change, wanted: int, lease: float | None, limit: int | None) -> list[Trial]:
-        change.expire()
-        trials: list[Trial] = []
-        try:
-            while len(trials) < wanted and (trial := self._next(change, lease, limit)) is not None:
-                trials.append(trial)
-        except RefutedError:
-            if not trials:
-                raise  # else the trials that waited are handed out, and the next ask raises
-        return trials
+        asking = Asking(change, self._learned, self._settings, self._journal.shared)
+        return asking.trials(wanted, limit, self.worker, lease, lasting=self._lasting)
 
-    def _next(self, change: Change, lease: float | None, limit: int | None) -> Trial | None:
-        """A trial that waited, or a new one."""
-        trial = change.waiting
-        controls = self._suggested(change, limit) if trial is None else trial.controls
-        if controls is None:
-            return None
-        number = len(change.trials) if trial is None else trial.number
-        ordered = {name: controls[name] for name in self.network.domain.names}
-        change.append("asked", number, {"controls": ordered, "worker": self.worker, "lease": lease})
-        if lease is not None:
-            change.log.lease(number, self.worker, lease, lasting=self._lasting)
-        return change.trials[number]
-
-    def _suggested(self, change: Change, limit: int | None) -> Mapping[str, float | int] | None:
-        """The controls of a new trial; None when no point is worth a run."""
-        if limit is not None and len(change.trials) >= limit:
-            return None
-        state, settings = change.state, self._settings
-        if not settings.uses_beliefs and settings.tolerance is None:
-            return advisor.controls_of(advisor.suggest_without_beliefs(state, settings), state, settings)
-        model = self._learned(state)
-        if self._journal.shared and not advisor.in_design(state, settings):
-            fits = {} if model.calibrated is None else described_fits(model.calibrated.fits)
-            if fits != state.fits:
-                change.append("calibrated", None, fits)  # what the next point rests on
-        if settings.tolerance is not None and settings.is_met_by(certify(model, state, settings)):
-            return None
-        found = model.evidence()
-        if found:
-            raise RefutedError(" ".join(found))
-        return advisor.controls_of(advisor.suggest(model, state, settings), state, settings)
+    @on_one_thread
+    def _begun(
+        self, change: Change, kind: Literal["enqueued", "asked"], controls: Any, known_safe: bool, **data: Any
+    ) -> Trial:
+        if self._settings.safe and not known_safe:
+            check_proven(self._learned(change.state), change.state, controls)
+        return change.begin(kind, controls, **data)
 
 
 #: Called with the study after every run; one that returns True stops it.

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
 _DELIMITERS = (",", ";", "\t")
 
+#: The column that says whether a run satisfies the limits, and its cells.
+FEASIBLE = "feasible"
+FEASIBLE_CELLS = {True: "yes", False: "no", None: ""}
+
 #: Controls, outputs by stage, and what to call the run in an error.
 Run = tuple[dict[str, float], dict[str, list[float]], str]
 
@@ -33,16 +37,25 @@ def output_columns(network: Network) -> list[tuple[str, str, int]]:
 
 
 def trials_csv(network: Network, trials: Iterable[Trial]) -> str:
-    """Controls and outputs of trials as CSV that `read_runs` reads; a trial without outputs is left out."""
-    columns = output_columns(network)
+    """Controls and outputs of trials as CSV that `read_runs` reads; a trial without outputs is left out.
+
+    If the process has limits, the last column says whether the run satisfies them.
+    """
+    columns, judged = output_columns(network), _has_feasible_column(network)
     text = StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*network.domain.names, *(heading for heading, _, _ in columns)])
+    writer.writerow([*network.domain.names, *(heading for heading, _, _ in columns), *([FEASIBLE] * judged)])
     for trial in trials:
         if trial.outputs:
             seen = [repr(trial.outputs[stage][j]) if stage in trial.outputs else "" for _, stage, j in columns]
+            seen += [FEASIBLE_CELLS[trial.feasible]] * judged
             writer.writerow([*(repr(trial.controls[name]) for name in network.domain.names), *seen])
     return text.getvalue()
+
+
+def _has_feasible_column(network: Network) -> bool:
+    """Whether tables say which runs satisfy the limits: not if there are none, or if the name is taken."""
+    return bool(network.limits) and FEASIBLE not in {*network.domain.names, *_outputs(network)}
 
 
 def trials_dataframe(network: Network, trials: Iterable[Trial]) -> Any:
@@ -60,7 +73,8 @@ def _record(network: Network, trial: Trial) -> dict[str, Any]:
         for stage, values in trial.outputs.items()
         for output, value in zip(network.node(stage).stage.outputs, values, strict=True)
     }
-    return {"number": trial.number, "state": trial.state, "value": trial.value, **trial.controls, **outputs}
+    judged = {FEASIBLE: trial.feasible} if _has_feasible_column(network) else {}
+    return {"number": trial.number, "state": trial.state, "value": trial.value, **judged, **trial.controls, **outputs}
 
 
 def add_runs(study: "Study", lines: Iterable[str], *, ignore_unknown: bool = False) -> int:
@@ -73,7 +87,7 @@ def read_runs(network: Network, lines: Iterable[str], *, ignore_unknown: bool = 
 
     Its header names the controls, and outputs as "stage.output" or, for a single output, "stage"; an empty cell was not
     observed. Cells are separated by commas, semicolons or tabs; without commas between cells, a comma in a number is a
-    decimal comma. Other columns are errors, unless `ignore_unknown`.
+    decimal comma. Other columns are errors, unless `ignore_unknown`; a column "feasible" follows from the outputs.
     """
     table = _Table.parsed(list(lines), network)
     header = _header(*table.rows[0], network, ignore_unknown)
@@ -127,7 +141,9 @@ def _outputs(network: Network) -> dict[str, tuple[str, int]]:
 
 def _header(line: int, cells: Sequence[str], network: Network, ignore_unknown: bool) -> list[_Column]:
     names, places, controls = [cell.strip() for cell in cells], _outputs(network), network.domain.names
-    unknown = [name for name in names if name not in places and name not in controls]
+    strange = [name for name in names if name not in places and name not in controls]
+    # Whether a run satisfies the limits follows from its outputs.
+    unknown = [name for name in strange if name != FEASIBLE or not _has_feasible_column(network)]
     missing = [name for name in controls if name not in names]
     if missing or (unknown and not ignore_unknown):
         wrong = [f"no column for {', '.join(missing)}"] if missing else []
@@ -137,14 +153,14 @@ def _header(line: int, cells: Sequence[str], network: Network, ignore_unknown: b
             f"line {line}: {'; '.join(wrong)}. Columns are the controls {', '.join(sorted(controls))} and any of the "
             f"outputs {', '.join(places)}; got {', '.join(names)}.{ignore} Nothing was added."
         )
-    known = [name for name in names if name not in unknown]
+    known = [name for name in names if name not in strange]
     found = [name if name in controls else places[name] for name in known]
     if len(set(found)) != len(found):
         raise ArgumentError(
             f"line {line}: every column needs a name of its own, and two columns must not name the same output; got "
             f"{', '.join(names)}. Nothing was added."
         )
-    return [_Column(n, None if n in controls else places.get(n), ignored=n in unknown) for n in names]
+    return [_Column(n, None if n in controls else places.get(n), ignored=n in strange) for n in names]
 
 
 def _with_near(name: str, names: Sequence[str]) -> str:

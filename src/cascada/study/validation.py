@@ -99,10 +99,10 @@ class Rules:
                 )
             known[name] = values
         known = self._settled(before, known, following)
-        value = self._network.objective_of(known)
-        if value is None:
-            return replace(before, outputs=known)
-        return replace(before, outputs=known, value=value, state="complete", reason=None)
+        value, feasible = self._network.objective_of(known), self._network.is_feasible(known)
+        if value is None or not self._network.completes(known):
+            return replace(before, outputs=known, feasible=feasible)
+        return replace(before, outputs=known, value=value, state="complete", reason=None, feasible=feasible)
 
     def corrected(self, trial: Trial, data: Mapping[str, Any]) -> Trial:
         """The trial with corrected outputs of `data["stage"]`, or with corrected `data["controls"]`.

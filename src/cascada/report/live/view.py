@@ -10,9 +10,9 @@ from typing import Any
 
 from cascada.errors import ArgumentError
 from cascada.network import Network
-from cascada.report.history import history_of
+from cascada.report.history import FEASIBLE, INFEASIBLE, history_of
 from cascada.report.payload import versions
-from cascada.report.runs import best_number, columns, facts_of_runs, objective_at, row
+from cascada.report.runs import best_number, columns, facts_of_runs, limits_at, objective_at, row
 from cascada.store.address import error_text
 from cascada.store.database import Head, Store
 from cascada.store.trial import Trial
@@ -188,12 +188,14 @@ class View:
 
 
 def _about(network: Network) -> dict[str, Any]:
-    """Return what a page needs to interpret rows: columns, objective, sense and an empty history."""
+    """Return what a page needs to interpret rows: columns, objective, sense, limits and an empty history."""
     return {
         "columns": columns(network),
         "controls": len(network.controls),
         "objective": objective_at(network),
         "sign": network.sign,
+        "limits": limits_at(network),
+        "symbols": {"feasible": FEASIBLE, "infeasible": INFEASIBLE},
         "alt": _HISTORY,
         "history": json.loads(history_of(network, [], []).to_json()),
         "versions": versions(),

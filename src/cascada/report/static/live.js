@@ -70,6 +70,10 @@ function escaped(text) { // plotly interprets some HTML tags
   return String(text).replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }
 
+function isFeasible(row) { // whether a complete run satisfies the limits; true if there are none
+  return about.limits.every(([i, low, high]) => (low === null || row[i] >= low) && (high === null || row[i] <= high));
+}
+
 function historyNow() { // the history figure with all runs, also those after it was computed
   if (!past || !about) return null;
   const figure = structuredClone(past.figure);
@@ -78,8 +82,10 @@ function historyNow() { // the history figure with all runs, also those after it
   const x = complete.map((row) => row[0]);
   const names = about.columns.slice(2, 2 + about.controls);
   const settings = (row) => names.map((name, i) => `${escaped(name)} = ${Number(row[2 + i].toPrecision(5))}`).join(", ");
+  const feasible = complete.filter(isFeasible);
   let best = null;
-  const soFar = values.map((value) => {
+  const soFar = feasible.map((row) => {
+    const value = row[about.objective];
     best = best === null || about.sign * value > about.sign * best ? value : best;
     return best;
   });
@@ -88,7 +94,11 @@ function historyNow() { // the history figure with all runs, also those after it
     for (const axis of ["xaxis", "yaxis"]) figure.layout[axis] = { ...figure.layout[axis], visible: true };
   }
   Object.assign(figure.data[0], { x, y: values, text: complete.map(settings) });
-  Object.assign(figure.data[1], { x, y: soFar });
+  Object.assign(figure.data[1], { x: feasible.map((row) => row[0]), y: soFar });
+  if (about.limits.length) {
+    const { feasible: dot, infeasible: cross } = about.symbols;
+    figure.data[0].marker = { ...figure.data[0].marker, symbol: complete.map((row) => (isFeasible(row) ? dot : cross)) };
+  }
   const range = figure.layout.yaxis.range;
   if (range && values.length) { // later runs may be outside of it
     const edge = 0.05 * (range[1] - range[0]);

@@ -1,0 +1,71 @@
+"""Trials to run next: those that wait, and new ones at points that the algorithm suggests."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from cascada.errors import RefutedError
+from cascada.store.description import described_fits
+from cascada.store.trial import Trial
+from cascada.study import advisor
+from cascada.study.change import Change
+from cascada.study.judge import certify
+from cascada.study.model import Model
+from cascada.study.safety import first_waiting, safe_suggestion
+from cascada.study.settings import Settings
+from cascada.study.state import State
+
+
+@dataclass(frozen=True, eq=False)
+class Asking:
+    """Asks for trials within one change of a study; `learned` returns the model of a state."""
+
+    change: Change
+    learned: Callable[[State], Model]
+    settings: Settings
+    shared: bool  #: whether others can continue the study, so that the log says what points rest on
+
+    def trials(self, wanted: int, limit: int | None, worker: str, lease: float | None, *, lasting: bool) -> list[Trial]:
+        """Up to `wanted` trials for a worker; no new one if the study has `limit` trials."""
+        self.change.expire()
+        found: list[Trial] = []
+        try:
+            while len(found) < wanted and (trial := self._next(limit, worker, lease, lasting)) is not None:
+                found.append(trial)
+        except RefutedError:
+            if not found:
+                raise  # else the trials that waited are handed out, and the next ask raises
+        return found
+
+    def _next(self, limit: int | None, worker: str, lease: float | None, lasting: bool) -> Trial | None:
+        """A trial that waited, or a new one."""
+        change = self.change
+        trial = first_waiting(change, self.learned) if self.settings.safe else change.waiting
+        controls = self._suggested(limit) if trial is None else trial.controls
+        if controls is None:
+            return None
+        number = len(change.trials) if trial is None else trial.number
+        ordered = {name: controls[name] for name in change.state.network.domain.names}
+        change.append("asked", number, {"controls": ordered, "worker": worker, "lease": lease})
+        if lease is not None:
+            change.log.lease(number, worker, lease, lasting=lasting)
+        return change.trials[number]
+
+    def _suggested(self, limit: int | None) -> Mapping[str, float | int] | None:
+        """The controls of a new trial; None when no point is worth a run."""
+        if limit is not None and len(self.change.trials) >= limit:
+            return None
+        state, settings = self.change.state, self.settings
+        if not settings.uses_beliefs and settings.tolerance is None:
+            return advisor.controls_of(advisor.suggest_without_beliefs(state, settings), state, settings)
+        model = self.learned(state)
+        if self.shared and not advisor.in_design(state, settings):
+            fits = {} if model.calibrated is None else described_fits(model.calibrated.fits)
+            if fits != state.fits:
+                self.change.append("calibrated", None, fits)  # what the next point rests on
+        if settings.tolerance is not None and settings.is_met_by(certify(model, state, settings)):
+            return None
+        found = model.evidence()
+        if found:
+            raise RefutedError(" ".join(found))
+        choose = safe_suggestion if settings.safe else advisor.suggest
+        return advisor.controls_of(choose(model, state, settings), state, settings)

@@ -1,0 +1,77 @@
+"""The proven incumbent of a study with limits: the setting with the largest proven value, whether it was run or not."""
+
+import numpy as np
+
+from cascada.arrays import Array
+from cascada.network import Beliefs
+from cascada.network.feasibility import enclose_settings, feasible_mean
+from cascada.network.limits import margins, satisfied
+from cascada.search import best_in_box
+from cascada.search.incumbent import Incumbent, proven_incumbent
+from cascada.study.model import Model
+from cascada.study.settings import Settings
+from cascada.study.state import State
+
+# Keeps the random numbers of this search apart from those of the algorithm.
+_STREAM = 0x1BC0
+_BEST_RUNS, _NEAREST_RUNS = 8, 4  # whose points the search starts from
+_BLOCK = 4096  # candidates that are bounded together
+
+
+def incumbent(model: Model, state: State, settings: Settings) -> Incumbent | None:
+    """The proven incumbent for the present data, computed once; None without limits or proven bounds.
+
+    Raises `RefutedError` if the data refute an assumption.
+    """
+    if not state.network.limits or state.network.estimated or model.evidence():
+        return None
+    if not model.incumbent_known:
+        found, earlier = _found(model, settings), None if settings.shared else model.incumbent
+        # What was proven once stays true, even if later data give a lower bound there. And a tree that was pruned by a
+        # value says nothing about lower ones.
+        lost = earlier is not None and (found is None or found.value < earlier.value)
+        model.incumbent, model.incumbent_known = earlier if lost else found, True
+    return model.incumbent
+
+
+def best_known(model: Model, state: State, settings: Settings) -> float:
+    """The largest value of what is maximised that is known to be reached by a feasible setting; −∞ if none is."""
+    proven = incumbent(model, state, settings)
+    return max(state.best_value, -np.inf if proven is None else proven.value)
+
+
+def _found(model: Model, settings: Settings) -> Incumbent | None:
+    beliefs, data = model.judging, model.data
+    if settings.candidates is not None:
+        return _among(beliefs, settings.candidates)
+    if not len(data):
+        return None  # without data, bounds rarely exclude anything
+    rng = np.random.default_rng([_STREAM, settings.seed, len(data)])
+    starts = _starts(beliefs, data, rng)
+    if not settings.shared and model.incumbent is not None:
+        starts = np.concatenate([starts, model.incumbent.point[None]])
+    return proven_incumbent(beliefs, starts, rng)
+
+
+def _starts(beliefs: Beliefs, data: Array, rng: np.random.Generator) -> Array:
+    """The points of the best feasible runs, of runs that miss the limits by least, and of the largest feasible mean."""
+    network, d = beliefs.network, beliefs.network.domain.dimension
+    values = np.where(satisfied(network.limits, data), network.sign * data[:, network.objective_column], -np.inf)
+    values = np.nan_to_num(values, nan=-np.inf)
+    best = np.argsort(-values, kind="stable")[:_BEST_RUNS]
+    margin = np.nan_to_num(margins(network.limits, data).min(axis=1), nan=-np.inf)
+    nearest = np.argsort(-margin, kind="stable")[:_NEAREST_RUNS]
+    near = data[[int(best[0])], :d]
+    highest = best_in_box(lambda points: feasible_mean(beliefs, points), network.domain, rng, near)[0]
+    return np.concatenate([data[best, :d], data[nearest, :d], highest[None]])
+
+
+def _among(beliefs: Beliefs, candidates: Array) -> Incumbent | None:
+    """The candidate (n, d) with the largest proven value."""
+    network, values = beliefs.network, []
+    for i in range(0, len(candidates), _BLOCK):
+        found = enclose_settings(beliefs, candidates[i : i + _BLOCK])
+        values.append(found.below(network.objective_column, network.sign))
+    value = np.concatenate(values)
+    i = int(value.argmax())
+    return None if np.isneginf(value[i]) else Incumbent(candidates[i], float(value[i]))
