@@ -312,7 +312,6 @@ class Model:
         """
         if self._of_design():  # after a selection: a correction may have left too few complete runs
             return self.probation
-        seen = np.isfinite(self.data[:, self._network.objective_column])
         d = self._network.domain.dimension
         if refuted or not agrees(self.judging, values):
             return self.probation.contradicted()
