@@ -17,7 +17,7 @@ from cascada.algorithms.algorithm import Situation, Suggestion
 from cascada.arrays import Array
 from cascada.network import Beliefs
 from cascada.network.feasibility import enclose_feasible
-from cascada.network.limits import margins, satisfied
+from cascada.network.limits import closest_margin, satisfied
 from cascada.network.slack import around_setting
 from cascada.search import Leaves, SearchBudget, largest, search
 from cascada.search.feasible import FeasibleBounds, MarginBounds, margin_scales, tightened
@@ -55,7 +55,7 @@ def suggest_feasible(situation: Situation, beliefs: Beliefs, cells: int, rng: np
             return Suggestion(point, None, outcome.cells, outcome.stopped, situation.cache)
         trees = replace(kept, objective=outcome.leaves)
         return Suggestion(point, outcome.bound, outcome.cells, outcome.stopped, trees)
-    closest = _closest(situation, scales)
+    closest = closest_margin(situation.beliefs.network.limits, situation.data, scales)
     # The search ends as soon as every cell breaks a limit.
     enough = np.nextafter(-closest, 0.0) if np.isfinite(closest) else 0.0
     margin, budget = MarginBounds(beliefs, scales), SearchBudget(tolerance=enough, cells=cells)
@@ -65,12 +65,6 @@ def suggest_feasible(situation: Situation, beliefs: Beliefs, cells: int, rng: np
     trees = replace(kept, margin=outcome.leaves)
     point = None if outcome.bound < 0 else outcome.point
     return Suggestion(point, None, outcome.cells, outcome.stopped, trees, margin=outcome.bound)
-
-
-def _closest(situation: Situation, scales: Array) -> float:
-    """The largest margin of a run, in the units of `scales`; −∞ before a run with all limited outputs."""
-    found = (margins(situation.beliefs.network.limits, situation.data) / scales).min(axis=1)
-    return float(found[np.isfinite(found)].max(initial=-np.inf))
 
 
 def _inside(situation: Situation, beliefs: Beliefs, scales: Array) -> Array | None:

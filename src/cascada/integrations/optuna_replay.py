@@ -15,7 +15,7 @@ from cascada.errors import ContradictionError
 from cascada.integrations.optuna_runs import Run, read
 from cascada.network import Network
 from cascada.study import Study
-from cascada.study.silent import SilentStudy
+from cascada.study.silent_study import SilentStudy
 
 if TYPE_CHECKING:
     from optuna.trial import FrozenTrial

@@ -57,10 +57,14 @@ def objective_slack(beliefs: Beliefs, run: Array) -> float:
 
 
 def around_setting(beliefs: Beliefs, points: Array) -> Boxes:
-    """Cells (n, d) that contain the exact coordinates of settings whose rounded coordinates are the points."""
+    """Cells (n, d) that contain the exact coordinates of settings whose rounded coordinates are the points.
+
+    A setting may also be the one that `Domain.decode` returns for a point: the exponential is rounded, too, by a part
+    of itself and so by an absolute amount of its logarithm.
+    """
     domain = beliefs.network.domain
     pad = np.zeros_like(points)
-    pad[:, domain.logarithmic] = logarithm_rounding(points[:, domain.logarithmic])
+    pad[:, domain.logarithmic] = logarithm_rounding(points[:, domain.logarithmic]) + 4 * UNIT_ROUNDOFF
     return Boxes(np.maximum(points - pad, domain.lower), np.minimum(points + pad, domain.upper))
 
 

@@ -12,7 +12,7 @@ from cascada.outwards import rounded_down, rounded_up
 from cascada.report.theme import BLUE, GREEN, GREY, ORANGE, escaped, figure, number, plotly_objects
 from cascada.store.trial import Trial
 from cascada.study.reader import Reader
-from cascada.study.silent import SilentStudy
+from cascada.study.silent_study import SilentStudy
 from cascada.study.study import Study
 
 # Number of points of the bound's curve. An estimated bound needs all kernels fitted again at every point.

@@ -34,21 +34,11 @@ class CellBounds(Protocol):
     def __call__(self, cells: Boxes) -> tuple[Array, Array]: ...
 
 
-class ObjectiveBounds:
-    """Bounds of a network's objective, in the sign in which it is maximised.
+class NetworkBounds:
+    """What all bounds of a network over cells share: its controls, and the lengths over which it bends."""
 
-    `best_run` (V,) is a run with an observed objective. A call raises `RefutedError` if the bound over a cell that
-    contains this run is lower than its value.
-    """
-
-    def __init__(self, beliefs: Beliefs, best_run: Array | None = None) -> None:
+    def __init__(self, beliefs: Beliefs) -> None:
         self._beliefs = beliefs
-        self._column = beliefs.network.objective_column
-        self._setting: Boxes | None = None
-        if best_run is not None:
-            self._setting = around_setting(beliefs, best_run[None, : self.domain.dimension])
-            self._best = beliefs.network.sign * float(best_run[self._column])
-            self._slack = objective_slack(beliefs, best_run)
         self._lengthscales = control_lengthscales(beliefs)
 
     @property
@@ -58,6 +48,23 @@ class ObjectiveBounds:
     @property
     def lengthscales(self) -> Array:
         return self._lengthscales
+
+
+class ObjectiveBounds(NetworkBounds):
+    """Bounds of a network's objective, in the sign in which it is maximised.
+
+    `best_run` (V,) is a run with an observed objective. A call raises `RefutedError` if the bound over a cell that
+    contains this run is lower than its value.
+    """
+
+    def __init__(self, beliefs: Beliefs, best_run: Array | None = None) -> None:
+        super().__init__(beliefs)
+        self._column = beliefs.network.objective_column
+        self._setting: Boxes | None = None
+        if best_run is not None:
+            self._setting = around_setting(beliefs, best_run[None, : self.domain.dimension])
+            self._best = beliefs.network.sign * float(best_run[self._column])
+            self._slack = objective_slack(beliefs, best_run)
 
     def __call__(self, cells: Boxes) -> tuple[Array, Array]:
         enclosure = enclose_network(self._beliefs, cells)

@@ -10,8 +10,7 @@ from cascada.confidence import Boxes
 from cascada.network import Beliefs, enclose_network, enclose_stage
 from cascada.network.feasibility import enclose_feasible
 from cascada.network.limits import Limit
-from cascada.search.bounds import ObjectiveBounds, control_lengthscales
-from cascada.space import Domain
+from cascada.search.bounds import NetworkBounds, ObjectiveBounds
 
 
 class FeasibleBounds(ObjectiveBounds):
@@ -40,7 +39,7 @@ class FeasibleBounds(ObjectiveBounds):
         return upper, slope
 
 
-class MarginBounds:
+class MarginBounds(NetworkBounds):
     """Bounds of the margin: by how much a setting satisfies the limit that it satisfies least; negative if it does not.
 
     Nothing is cut here, because the margin of infeasible settings counts. With several limits, whose units differ, the
@@ -48,16 +47,8 @@ class MarginBounds:
     """
 
     def __init__(self, beliefs: Beliefs, scales: Array) -> None:
-        self._beliefs, self._scales = beliefs, scales
-        self._lengthscales = control_lengthscales(beliefs)
-
-    @property
-    def domain(self) -> Domain:
-        return self._beliefs.network.domain
-
-    @property
-    def lengthscales(self) -> Array:
-        return self._lengthscales
+        super().__init__(beliefs)
+        self._scales = scales
 
     def __call__(self, cells: Boxes) -> tuple[Array, Array]:
         enclosure = enclose_network(self._beliefs, cells)

@@ -20,10 +20,11 @@ _DIGITS = 6  # of an assumed bound: enough for a reader
 
 
 @dataclass(frozen=True)
-class ProvenSetting:
-    """A setting that need not have been run, and what it is proven to give at least (at most, if minimised).
+class RecommendedSetting:
+    """A setting that is recommended instead of the best run, and what it gives at least (at most, if minimised).
 
-    With noise it is the run with the best posterior mean, `estimate`, and `at_least` is estimated as well.
+    With limits it need not have been run, and `at_least` is proven. With noise it is the run with the best mean, and
+    both `at_least` and its mean, `estimate`, are estimated. The certificate's kind says which.
     """
 
     controls: Mapping[str, float | int]
@@ -69,7 +70,7 @@ class Certificate:
     #: How many of the runs the bounds rest on, if not on all of them: see `cascada.study.selection`.
     runs_used: int | None = None
     #: A setting that is proven to satisfy the limits and to give more than the best run, if there is one.
-    recommended: ProvenSetting | None = None
+    recommended: RecommendedSetting | None = None
     #: The limits, in words.
     limits: tuple[str, ...] = ()
     #: An upper bound of the margin by which a setting can satisfy the limits, as long as none is known that does: in

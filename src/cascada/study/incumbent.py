@@ -4,10 +4,10 @@ import numpy as np
 
 from cascada.arrays import Array
 from cascada.network import Beliefs
-from cascada.network.feasibility import enclose_settings, feasible_mean
+from cascada.network.feasibility import feasible_mean
 from cascada.network.limits import margins, satisfied
 from cascada.search import best_in_box
-from cascada.search.incumbent import Incumbent, proven_incumbent
+from cascada.search.incumbent import Incumbent, best_proven, proven_incumbent
 from cascada.study.model import Model
 from cascada.study.settings import Settings
 from cascada.study.state import State
@@ -15,14 +15,13 @@ from cascada.study.state import State
 # Keeps the random numbers of this search apart from those of the algorithm.
 _STREAM = 0x1BC0
 _BEST_RUNS, _NEAREST_RUNS = 8, 4  # whose points the search starts from
-_BLOCK = 4096  # candidates that are bounded together
 
 
 def incumbent(model: Model, state: State, settings: Settings) -> Incumbent | None:
-    """The proven incumbent for the present data, computed once; None without limits or proven bounds, also if bounds
-    were refuted and enlarged.
+    """The proven incumbent for the present data, computed once; None if there is none.
 
-    Raises `RefutedError` if the data refute an assumption.
+    There is none without limits, where norms are estimated, and where bounds were refuted and enlarged. Raises
+    `RefutedError` if the data refute an assumption.
     """
     if not state.network.limits or model.estimated or model.evidence():
         return None
@@ -49,7 +48,7 @@ def best_known(model: Model, state: State, settings: Settings) -> float:
 def _found(model: Model, settings: Settings) -> Incumbent | None:
     beliefs, data = model.judging, model.data
     if settings.candidates is not None:
-        return _among(beliefs, settings.candidates)
+        return best_proven(beliefs, settings.candidates)
     if not len(data):
         return None  # without data, bounds rarely exclude anything
     rng = np.random.default_rng([_STREAM, settings.seed, len(data)])
@@ -70,14 +69,3 @@ def _starts(beliefs: Beliefs, data: Array, rng: np.random.Generator) -> Array:
     near = data[[int(best[0])], :d]
     highest = best_in_box(lambda points: feasible_mean(beliefs, points), network.domain, rng, near)[0]
     return np.concatenate([data[best, :d], data[nearest, :d], highest[None]])
-
-
-def _among(beliefs: Beliefs, candidates: Array) -> Incumbent | None:
-    """The candidate (n, d) with the largest proven value."""
-    network, values = beliefs.network, []
-    for i in range(0, len(candidates), _BLOCK):
-        found = enclose_settings(beliefs, candidates[i : i + _BLOCK])
-        values.append(found.below(network.objective_column, network.sign))
-    value = np.concatenate(values)
-    i = int(value.argmax())
-    return None if np.isneginf(value[i]) else Incumbent(candidates[i], float(value[i]))

@@ -15,7 +15,7 @@ from cascada.outwards import difference_up
 from cascada.search import Candidates, Leaves, ObjectiveBounds, SearchBudget, search
 from cascada.search.feasible import FeasibleBounds, MarginBounds, margin_scales
 from cascada.study.advisor import named, suggest_with_nothing_pending
-from cascada.study.certificate import Certificate, ProvenSetting, assumptions, beaten
+from cascada.study.certificate import Certificate, RecommendedSetting, assumptions, beaten
 from cascada.study.incumbent import best_known, incumbent
 from cascada.study.model import Model
 from cascada.study.noisy_run import noisy_run
@@ -124,9 +124,8 @@ def _bound(
         else:
             upper = Candidates.of(settings.candidates).follow(beliefs).upper(beliefs)
         _count(model, len(upper), started)
-        if (
-            model.runs is not None and settings.listed is not None and not model.noisy
-        ):  # the value of a run is known, learned or not
+        exact = model.runs is not None and not model.noisy  # the value of a run is known, learned or not
+        if exact and settings.listed is not None:
             upper = np.fmin(upper, state.network.sign * state.values_at(settings.listed.rows))
         return _checked(float(upper.max()), model, state, settings), "every candidate"
     leaves = _objective_tree(model.tree) if own else None
@@ -176,13 +175,15 @@ def _certificate(
     reached = best if proven is None else max(best, proven.value)
     setting, reading = None, None
     if proven is not None and proven.value > best:
-        setting = ProvenSetting(named(proven.point, state.network, settings), sign * proven.value)
+        setting = RecommendedSetting(named(proven.point, state.network, settings), sign * proven.value)
     if model.noisy:
         reading, best = best, -np.inf  # the best reading is the one with the luckiest error
         run = None if bound is None else noisy_run(model)
         if run is not None:
             reached = run.at_least
-            setting = ProvenSetting(named(run.point, state.network, settings), sign * run.at_least, sign * run.mean)
+            setting = RecommendedSetting(
+                named(run.point, state.network, settings), sign * run.at_least, sign * run.mean
+            )
     observed = sum(bool(trial.outputs) for trial in state.trials)
     some = () if model.runs is None else (f"the bounds rest on {model.runs:,} of {observed:,} runs",)
     return Certificate(

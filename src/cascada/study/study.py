@@ -14,9 +14,9 @@ from cascada.space import CandidatesLike
 from cascada.store.journal import Journal, MemoryJournal, Transaction
 from cascada.store.lease import LONGEST_LEASE, checked_lease
 from cascada.store.trial import Trial, trial_number
-from cascada.study.asking import Asking
 from cascada.study.change import Change
 from cascada.study.decision import revision_of
+from cascada.study.next_trials import NextTrials
 from cascada.study.reader import Reader
 from cascada.study.revision import Revision
 from cascada.study.safety import check_proven, nothing_safe_left
@@ -314,8 +314,8 @@ class Study(Writer):
 
     @on_one_thread
     def _asked(self, change: Change, wanted: int, lease: float | None, limit: int | None) -> list[Trial]:
-        asking = Asking(change, self._learned, self._settings, self._journal.shared)
-        return asking.trials(wanted, limit, self.worker, lease, lasting=self._lasting)
+        next_trials = NextTrials(change, self._learned, self._settings, self._journal.shared)
+        return next_trials.trials(wanted, limit, self.worker, lease, lasting=self._lasting)
 
     @on_one_thread
     def _begun(

@@ -16,7 +16,7 @@ from cascada.study.state import State
 
 
 @dataclass(frozen=True, eq=False)
-class Asking:
+class NextTrials:
     """Asks for trials within one change of a study; `learned` returns the model of a state."""
 
     change: Change
