@@ -34,7 +34,7 @@ from tests.soundness import (
     wrong_limits,
 )
 from tests.soundness import safe as safe_mode
-from tests.soundness.harness import Ledger
+from tests.soundness.harness import Ledger, is_violated
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,11 @@ class Broken:
         """The report of the harness on the broken library."""
         with self.applied():
             return self.run()
+
+    def is_caught(self) -> bool:
+        """Whether the harness reports a violation; it ends at the first one."""
+        with self.applied():
+            return is_violated(self.run)
 
 
 def times(function: Callable[..., Any], factor: float) -> Callable[..., Any]:

@@ -1,6 +1,7 @@
 """Tallies of checks: how often a bound contains the truth, and with which margin."""
 
 from collections.abc import Callable, Iterable
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -13,6 +14,23 @@ Result = TypeVar("Result")
 
 # The number of failures of a kind that are described; all are counted.
 _NOTES = 5
+# Whether the first violation ends the run, for those who ask only whether there is one.
+_ENDS: ContextVar[bool] = ContextVar("ends", default=False)
+
+
+class _Violated(BaseException):
+    """The first violation; no `except Exception` of a harness takes it for an error of the library."""
+
+
+def is_violated(run: Callable[[], "Ledger"]) -> bool:
+    """Whether a run finds a violation; it ends at the first one."""
+    token = _ENDS.set(True)
+    try:
+        return run().violations > 0
+    except _Violated:
+        return True
+    finally:
+        _ENDS.reset(token)
 
 
 @dataclass
@@ -30,7 +48,7 @@ class Tally:
         """Count a check without a margin: whether something happened as it must."""
         self.checks += 1
         if not right:
-            self.violations += 1
+            self._violated(1)
             self._note(note)
 
     def attempt(self, action: Callable[[], Result], note: str) -> Result | None:
@@ -75,9 +93,14 @@ class Tally:
             return compute()
         except Exception as error:
             self.checks += checks
-            self.violations += checks
+            self._violated(checks)
             self._note(f"{note}: {type(error).__name__}: {error}")
             return None
+
+    def _violated(self, times: int) -> None:
+        self.violations += times
+        if times and _ENDS.get():
+            raise _Violated
 
     def _note(self, note: str) -> None:
         if len(self.notes) < _NOTES:
@@ -87,7 +110,7 @@ class Tally:
         """Count margins (≥ 0: the bound holds there; NaN: it does not)."""
         self.checks += margins.size
         wrong = int(np.count_nonzero(~(margins >= 0)))
-        self.violations += wrong
+        self._violated(wrong)
         if wrong and note:
             self._note(f"{note}: {wrong} of {margins.size}, worst margin {np.min(margins):.3g}")
         self.margin = min(self.margin, float(np.min(margins, initial=np.inf)))

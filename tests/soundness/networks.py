@@ -63,10 +63,12 @@ def check_bounds(
                 column += p
 
 
-def run_gaps(ledger: Ledger, seed: int, steps: int) -> None:
-    """Optimise every structure; after each step the proven gap must be at least the true regret."""
+def run_gaps(ledger: Ledger, seed: int, steps: int, every: int = 1) -> None:
+    """Optimise every structure with every kernel, or with every third; a proven gap is at least the true regret."""
     for s, structure in enumerate(STRUCTURES):
         for k, kernel in enumerate(KERNELS):
+            if (s + k) % every:
+                continue
             problem = certified(structure, 7919 * seed + 31 * s + k, kernel)
             check_gaps(ledger, structure, problem, steps)
 

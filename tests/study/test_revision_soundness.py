@@ -22,7 +22,7 @@ from tests.study.batches import Revised, revisions, violations
 from tests.thorough import THOROUGH
 
 SEEDS = range(10 if THOROUGH else 2)
-RUNS = 25 if THOROUGH else 6
+RUNS = 25 if THOROUGH else 4
 
 
 def limited(network: Network, output: tuple[str, str], interval: tuple[float | None, float | None]) -> Network:
