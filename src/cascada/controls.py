@@ -45,9 +45,12 @@ class _Range:
         """Whether there is only one value."""
         return self.low == self.high
 
-    def text(self) -> str:
-        """The allowed values, for messages."""
-        return f"[{self.low:g}, {self.high:g}]"
+    def at(self, value: float) -> "Control":
+        """The same control fixed at one of its values."""
+        fixed: Control = (
+            Integer(int(value), int(value), self.log) if isinstance(self, Integer) else Real(value, value, self.log)
+        )
+        return fixed
 
 
 @dataclass(frozen=True, repr=False)
@@ -55,13 +58,14 @@ class Real(_Range):
     """A control with real values in [low, high]; with `log`, kernels act on its logarithm.
 
     With a `step`, only low, low + step, low + 2·step, … up to high are allowed. If `low` equals `high` the control is
-    fixed.
+    fixed. With `context`, it is measured before a run, not chosen.
     """
 
     low: float
     high: float
     log: bool = False
     step: float | None = None
+    context: bool = False
 
     def __post_init__(self) -> None:
         _check_range(self, self.low, self.high)
@@ -159,12 +163,13 @@ class Real(_Range):
 class Integer(_Range):
     """A control with whole-number values from `low` to `high`, both included; with `log`, kernels act on its logarithm.
 
-    If `low` equals `high` the control is fixed.
+    If `low` equals `high` the control is fixed. With `context`, it is known before a run, not chosen.
     """
 
     low: int
     high: int
     log: bool = False
+    context: bool = False
 
     def __post_init__(self) -> None:
         _check_range(self, self.low, self.high)
@@ -250,12 +255,14 @@ def setting_rounding(coordinates: Array) -> Array:
     return logarithm_rounding(coordinates) + 4 * UNIT_ROUNDOFF
 
 
-def _once(values: Array) -> list[float]:
+def _once(values: "np.ndarray[Any, np.dtype[Any]]") -> list[float]:
     """Different values, in ascending order."""
     return sorted({float(value) for value in values})
 
 
 def _check_range(control: Any, low: Any, high: Any) -> None:
+    if not isinstance(control.context, bool):
+        raise ArgumentError(f"context must be True or False; got {control}.")
     for end in (low, high):
         if isinstance(end, bool) or not isinstance(end, int | float | np.number) or not math.isfinite(end):
             raise ArgumentError(f"a control's range must be two finite numbers; got {control}.")

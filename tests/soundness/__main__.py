@@ -9,6 +9,7 @@ from itertools import count, islice
 from pathlib import Path
 
 from tests.soundness import (
+    contexts,
     crowds,
     extremes,
     foundation,
@@ -129,6 +130,13 @@ candidates: no run breaks a limit.
 
 {safe}
 
+## Contexts
+
+One control is measured, not chosen. After each run the bound, the gap and the recommended setting for random contexts
+are compared with the values of many settings there, and in the end a decision table with the values at many contexts.
+
+{contexts}
+
 ## Ranges
 
 Searches with the ranges of all outputs, which hold at all settings but not at inputs that no setting reaches.
@@ -164,6 +172,7 @@ PARTS: dict[str, tuple[Callable[[int], Ledger], int]] = {
     "subsets": (lambda seed: subsets.run(20, seed), 10),
     "limits": (lambda seed: limits.run(40, seed), 10),
     "safe": (lambda seed: safe.run(40, seed), 10),
+    "contexts": (lambda seed: contexts.run(15, seed), 10),
     "ranges": (lambda seed: ranges.run(20, seed), 10),
     "readings": (lambda seed: readings.run(40, seed), 20),
 }

@@ -19,8 +19,10 @@ from cascada.gp import SeparablePosterior, block_posterior, posterior, separable
 from cascada.kernels import Stationary
 from cascada.network import beliefs, consistency, enclosure, feasibility, prior, run_values, slack
 from cascada.search import bounds, feasible, incumbent, leaves, safe
-from cascada.study import model, safety, validation
+from cascada.study import context, model, safety, validation
+from cascada.study.table import _Maker
 from tests.soundness import (
+    contexts,
     crowds,
     extremes,
     histories,
@@ -32,6 +34,7 @@ from tests.soundness import (
     scales,
     subsets,
     wrong_limits,
+    wrong_slices,
 )
 from tests.soundness import safe as safe_mode
 from tests.soundness.harness import Ledger, is_violated
@@ -319,6 +322,18 @@ BROKEN: tuple[Broken, ...] = (
         "safe",
         ((safety, "nearest_safe", wrong_limits.safe_if_imagined),),
         partial(safe_mode.run, 4, 1, ("chain",), ("cut",)),
+    ),
+    Broken(
+        "the bound at a context is that of a tree that was pruned over all contexts",
+        "contexts",
+        ((context, "_bound", wrong_slices.bound_of_whole_tree),),
+        partial(contexts.run, 16, 2, ("feed-forward",), 13),
+    ),
+    Broken(
+        "the setting of a table is proven in the middle of its box only",
+        "contexts",
+        ((_Maker, "_lower", wrong_slices.lower_in_the_middle),),
+        partial(contexts.run, 5, 0, ("chain",), 5),
     ),
 )
 

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from cascada.cli.output import print_json, settings, trial_json
-from cascada.cli.stored import Algorithm, Json, Spec, Storage, StudyName, opened
+from cascada.cli.stored import Algorithm, Context, Json, Spec, Storage, StudyName, object_from, opened
 from cascada.cli.terminal import say
 from cascada.study import Study, Trial
 from cascada.study.result import SENTENCES
@@ -26,20 +26,32 @@ def ask(
         int | None, typer.Option("-n", metavar="COUNT", help="Number of trials, to be run in parallel.", min=1)
     ] = None,
     algorithm: Algorithm = None,
+    fix: Annotated[
+        str | None,
+        typer.Option(metavar="JSON", help="Values of some controls for this trial, as in '{\"force\": 35}'."),
+    ] = None,
+    context: Context = None,
     json_output: Json = False,
 ) -> None:
     """Ask for a trial to run: print its number and its controls.
 
     With --spec, the study is created if it does not exist yet. Waiting trials come first: enqueued ones, and ones whose
-    lease expired. --json prints one trial, or null when no point is worth a run; with -n an array of trials.
+    lease expired. --fix gives values of some controls for this trial. --context gives what was measured of controls
+    that are no choice; it is needed if there are any. --json prints one trial, or null when no point is worth a run;
+    with -n an array of trials.
 
     For example: cascada ask --storage sqlite:///alloy.db --study alloy --spec alloy.py:network
     """
     found = opened(storage, study, spec, algorithm=algorithm, create=True)
-    trials = found.ask(count or 1, lease=lease)
+    trials = found.ask(
+        count or 1, lease=lease, fixed=object_from(fix, "--fix"), context=object_from(context, "--context")
+    )
     _print(trials, count, json_output)
     if len(trials) < (count or 1):
-        say("No other point is worth a run." if trials else f"No point is worth a run.{_reason(found)}", err=True)
+        where = " with these values" if fix is not None else ""
+        say(
+            "No other point is worth a run." if trials else f"No point{where} is worth a run.{_reason(found)}", err=True
+        )
 
 
 def _reason(study: Study) -> str:

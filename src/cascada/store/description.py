@@ -59,7 +59,7 @@ _STAGE: Mapping[str, Any] = {
     "error": None,
     "forwards": "value",
 }
-_CONTROL: Mapping[str, Any] = {"type": "real", "log": False, "step": None}
+_CONTROL: Mapping[str, Any] = {"type": "real", "log": False, "step": None, "context": False}
 _OBJECTIVE: Mapping[str, Any] = {"sense": "maximise"}
 
 #: Classes whose fields at their defaults are not written.
@@ -275,6 +275,7 @@ def _control(control: Control) -> dict[str, Any]:
         "high": number(control.high),
         "log": bool(control.log),
         "step": None if control.step is None else _float(control.step),
+        "context": control.context,
     }
     return _without_defaults(fields, _CONTROL)
 
@@ -370,8 +371,8 @@ def _stage_from(stage: Mapping[str, Any]) -> Stage:
 
 def _control_from(control: Mapping[str, Any]) -> Control:
     if control["type"] == "integer":
-        return Integer(control["low"], control["high"], log=control["log"])
-    return Real(control["low"], control["high"], log=control["log"], step=control["step"])
+        return Integer(control["low"], control["high"], log=control["log"], context=control["context"])
+    return Real(control["low"], control["high"], log=control["log"], step=control["step"], context=control["context"])
 
 
 def _constants_from(values: list[float] | None) -> Any:

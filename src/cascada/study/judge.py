@@ -16,18 +16,31 @@ from cascada.search import Candidates, Leaves, ObjectiveBounds, SearchBudget, se
 from cascada.search.feasible import FeasibleBounds, MarginBounds, margin_scales
 from cascada.study.advisor import named, suggest_with_nothing_pending
 from cascada.study.certificate import Certificate, RecommendedSetting, assumptions, beaten
+from cascada.study.context import certify_at
 from cascada.study.incumbent import best_known, incumbent
 from cascada.study.model import Model
 from cascada.study.noisy_run import noisy_run
 from cascada.study.settings import Settings
+from cascada.study.slice import Slice
 from cascada.study.state import State
 
 _CELLS = 2_000  # of a search for the certificate of an algorithm without a bound of its own
 _MARGIN_TOLERANCE = 0.05  # of the margin of the run that misses the limits by least
 
 
-def certify(model: Model, state: State, settings: Settings, budget: SearchBudget | None = None) -> Certificate:
-    """The certificate for the present data: by the bound at hand, or with a `budget` after refining it further."""
+def certify(
+    model: Model,
+    state: State,
+    settings: Settings,
+    budget: SearchBudget | None = None,
+    part: Slice | None = None,
+) -> Certificate:
+    """The certificate for the present data: by the bound at hand, or with a `budget` after refining it further.
+
+    `part` is the context that it is for, if the process has one.
+    """
+    if part is not None:
+        return certify_at(model, state, settings, part, without_bound(model, state, settings), budget)
     if budget is None and model.certificate is not None:
         return model.certificate
     certificate = _certified(model, state, settings, budget)
@@ -37,7 +50,8 @@ def certify(model: Model, state: State, settings: Settings, budget: SearchBudget
 
 
 def _certified(model: Model, state: State, settings: Settings, budget: SearchBudget | None) -> Certificate:
-    if model.kind == "refuted" or not state.complete or _untested(model, state, settings):
+    nothing = model.kind == "refuted" or not state.complete or _untested(model, state, settings)
+    if nothing or state.network.context:  # nothing can be said for all contexts at once: see `context` and `table`
         return without_bound(model, state, settings)
     try:
         best = _reached(model, state, settings)
@@ -207,4 +221,5 @@ def _certificate(
         limits=tuple(map(str, state.network.limits)),
         margin=margin,
         units=() if margin is None else tuple(margin_scales(model.judging).tolist()),
+        depends_on=state.network.context,
     )

@@ -93,6 +93,7 @@ class Settings:
         _check(on_violation, tolerance, seed, horizon)
         chosen = resolved(algorithm, network)
         _check_combination(network, chosen, on_violation)
+        _check_context(network, candidates)
         _check_safe(network, safe, on_violation)
         _check_exact(network)
         with_noise(network)  # raises if the noise of a stage cannot be estimated
@@ -171,6 +172,15 @@ def _check_combination(network: Network, algorithm: Algorithm, on_violation: OnV
         raise ArgumentError(
             "ranges do not work with on_violation='enlarge', because a wrong range cannot be enlarged by data; leave "
             "on_violation= out, and amend the range if a run leaves it."
+        )
+
+
+def _check_context(network: Network, candidates: CandidatesLike | None) -> None:
+    """Raise `ArgumentError` if there are candidates and a context, which takes values that no candidate has."""
+    if network.context and candidates is not None:
+        raise ArgumentError(
+            f"candidates= does not work with context=True, which {', '.join(network.context)} has: a measured value is "
+            f"none of a list. Leave one of them out, or use Integer or Real(step=…) for controls with few values."
         )
 
 
