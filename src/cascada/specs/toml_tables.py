@@ -81,6 +81,7 @@ class ControlTable(Table):
     high: float = Field(description="a number")
     log: bool = Field(False, description="true or false")
     type: Literal["real", "integer"] = Field("real", description='"real" or "integer"')
+    step: float | None = Field(None, description="a number above 0")
 
 
 class KernelTable(Table):
