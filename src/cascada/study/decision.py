@@ -10,7 +10,7 @@ can gain, per cost of all stages. κ must be below 0.7 for the same reason. What
 its point, not the gap: no run promises all of the gap, and the algorithm may choose a point for its composite mean,
 which promises less, and would choose it again and again if its batch were discarded for that. Compared with the gap,
 κ = 1 and a cheap first stage discard nearly every batch, and nothing is proven. Compared with the bound at the next
-point, κ = 1 discards more batches than ½, and proofs take a fifth to a half more runs.
+point, κ = 1 discards more batches than ½, and proofs take a sixth to a half more runs.
 """
 
 from collections.abc import Mapping, Sequence
@@ -72,9 +72,9 @@ def revision_of(
         worst = None if model.noisy else -np.inf if maximised else np.inf
         # A reading that breaks a limit is an estimate of the value, like all bounds where there is noise.
         ends = not model.noisy or settings.stop_on_estimated
-        decision, reason = "discard" if ends else "continue", _broken(batch, batch.broken)
+        found: _Decision = "discard" if ends else "continue", _broken(batch, batch.broken)
         planned = dict(trial.controls)
-        return Revision(planned, worst, None, None, decision, reason, certificate.kind, maximised, planned)
+        return Revision(planned, worst, None, None, *found, certificate.kind, maximised, planned)
     return _judged(batch, certificate, prices)
 
 
