@@ -18,5 +18,5 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="package")
 def report_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a path for reports: at an address that it knows the browser need not compile the figures' library again."""
+    """Return a path for reports: the browser compiles the library of the figures once per address."""
     return tmp_path_factory.mktemp("reports") / "report.html"
