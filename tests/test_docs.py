@@ -22,6 +22,7 @@ RUN = (
     "tutorial",
     "norms",
     "limits",
+    "contexts",
     "stopping",
     "labs",
     "studies",

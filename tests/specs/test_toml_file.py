@@ -191,7 +191,6 @@ def test_a_byte_order_mark_and_windows_line_ends_are_accepted(write: Write) -> N
         ('name = "melt"', 'name = "cool"', ["'cool' is used twice"]),
         ('name = "melt"', 'nane = "melt"', ["stage[0].nane", "did you mean name?", "stage[0].name", "is missing"]),
         ('command = ["sed"', 'comand = ["sed"', ["stage[0].comand (stage 'melt')", "did you mean command?"]),
-        ("""command = ["sed", 's/"x"/"melt"/']""", "", ["stage[0].command (stage 'melt') is missing", "list of words"]),
         ("""command = ["sed", 's/"x"/"melt"/']""", "command = []", ["stage[0].command", "list of words", "got []"]),
         ("""command = ["sed", 's/"x"/"melt"/']""", 'command = "sed -n p"', ["no shell", 'got "sed -n p"']),
         ("""command = ["sed", 's/"x"/"melt"/']""", 'command = ["sed", 3]', ["stage[0].command", "got ['sed', 3]"]),

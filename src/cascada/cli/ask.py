@@ -5,8 +5,21 @@ from typing import Annotated
 
 import typer
 
+from cascada.cli.enqueue import controls_from, enqueue_start
 from cascada.cli.output import print_json, settings, trial_json
-from cascada.cli.stored import Algorithm, Context, Json, Spec, Storage, StudyName, object_from, opened
+from cascada.cli.stored import (
+    Algorithm,
+    Amend,
+    Context,
+    Json,
+    Safe,
+    Spec,
+    Start,
+    Storage,
+    StudyName,
+    object_from,
+    opened,
+)
 from cascada.cli.terminal import say
 from cascada.study import Study, Trial
 from cascada.study.result import SENTENCES
@@ -31,6 +44,9 @@ def ask(
         typer.Option(metavar="JSON", help="Values of some controls for this trial, as in '{\"force\": 35}'."),
     ] = None,
     context: Context = None,
+    safe: Safe = False,
+    start: Start = None,
+    amend: Amend = False,
     json_output: Json = False,
 ) -> None:
     """Ask for a trial to run: print its number and its controls.
@@ -40,12 +56,17 @@ def ask(
     that are no choice; it is needed if there are any. --json prints one trial, or null when no point is worth a run;
     with -n an array of trials.
 
+    A study that is created with --safe asks only for settings that are proven to satisfy the limits. Its first trial is
+    --start. --amend takes over changed limits, ranges, kernels and norm bounds of the SPEC; all runs are kept.
+
     For example: cascada ask --storage sqlite:///alloy.db --study alloy --spec alloy.py:network
     """
-    found = opened(storage, study, spec, algorithm=algorithm, create=True)
-    trials = found.ask(
-        count or 1, lease=lease, fixed=object_from(fix, "--fix"), context=object_from(context, "--context")
-    )
+    first = None if start is None else controls_from(start)
+    given = {"fixed": object_from(fix, "--fix"), "context": object_from(context, "--context")}
+    found = opened(storage, study, spec, algorithm=algorithm, create=True, safe=safe, amend=amend)
+    if first is not None:
+        enqueue_start(found, first)
+    trials = found.ask(count or 1, lease=lease, **given)
     _print(trials, count, json_output)
     if len(trials) < (count or 1):
         where = " with these values" if fix is not None else ""
@@ -63,8 +84,11 @@ def _reason(study: Study) -> str:
         return f" {certificate.infeasibility}"
     if not study.lacks_safe_setting:
         return ""
+    begun = [trial.number for trial in study.trials if trial.state == "running"]
+    if study.best_trial is None and begun:
+        return f" The study is safe, and no run satisfies the limits yet: tell what trial {begun[0]} gave."
     if study.best_trial is None:
-        return " The study is safe, and no run satisfies the limits: add one that does (cascada add)."
+        return " The study is safe, and no run satisfies the limits: add one that does (cascada add), or give --start."
     return f" {SENTENCES['no safe setting']}"
 
 
