@@ -23,6 +23,7 @@ RUN = (
     "norms",
     "limits",
     "contexts",
+    "robust",
     "stopping",
     "labs",
     "studies",

@@ -58,7 +58,9 @@ class Real(_Range):
     """A control with real values in [low, high]; with `log`, kernels act on its logarithm.
 
     With a `step`, only low, low + step, low + 2·step, … up to high are allowed. If `low` equals `high` the control is
-    fixed. With `context`, it is measured before a run, not chosen.
+    fixed. With `context`, it is measured before a run, not chosen. With a `deviation`, its value in use can differ from
+    its setting by up to this much, in user units: what is maximised is the worst case over all deviations of settings
+    in [low + deviation, high − deviation]. Runs are exact.
     """
 
     low: float
@@ -66,6 +68,7 @@ class Real(_Range):
     log: bool = False
     step: float | None = None
     context: bool = False
+    deviation: float = 0.0
 
     def __post_init__(self) -> None:
         _check_range(self, self.low, self.high)
@@ -73,6 +76,7 @@ class Real(_Range):
             raise ArgumentError(f"a logarithmic control needs a range above 0; got {self}. Use log=False.")
         if self.step is not None:
             self._check_step()
+        self._check_deviation()
 
     @property
     def integer(self) -> bool:
@@ -141,6 +145,20 @@ class Real(_Range):
             values = np.round(values, self._digits)
         return np.where(index >= self.count - 1, self.high, np.where(index <= 0, self.low, values))
 
+    def _check_deviation(self) -> None:
+        size = self.deviation
+        if isinstance(size, bool) or not isinstance(size, int | float | np.number) or not 0 <= size < math.inf:
+            raise ArgumentError(f"deviation must be a finite number of at least 0; got {self}.")
+        if not size:
+            return
+        for word, given in (("step=", self.step is not None), ("context=True", self.context)):
+            if given:
+                raise ArgumentError(f"deviation= does not work with {word}; got {self}. Leave one of them out.")
+        if self.high - self.low <= 2 * size or not self.low + size < self.high - size:
+            raise ArgumentError(
+                f"the range must be wider than twice the deviation, so that some setting stays within it; got {self}."
+            )
+
     def _check_step(self) -> None:
         step, width = self.step, self.high - self.low
         if isinstance(step, bool) or not isinstance(step, int | float | np.number) or not 0 < step < math.inf:
@@ -197,6 +215,11 @@ class Integer(_Range):
     def step(self) -> float | None:
         """None: the step of whole numbers is 1."""
         return None
+
+    @property
+    def deviation(self) -> float:
+        """0: a whole number is set exactly."""
+        return 0.0
 
     @property
     def discrete(self) -> bool:

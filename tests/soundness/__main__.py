@@ -21,6 +21,7 @@ from tests.soundness import (
     ranges,
     readings,
     refusals,
+    robust,
     safe,
     scales,
     subsets,
@@ -137,6 +138,13 @@ are compared with the values of many settings there, and in the end a decision t
 
 {contexts}
 
+## Uncertain controls
+
+One or two controls deviate from their settings by up to 0.3. After each run, what a setting is proven to give in the
+worst case is compared with its values at many shifts, and the bound with the worst cases of many settings.
+
+{robust}
+
 ## Ranges
 
 Searches with the ranges of all outputs, which hold at all settings but not at inputs that no setting reaches.
@@ -172,6 +180,7 @@ PARTS: dict[str, tuple[Callable[[int], Ledger], int]] = {
     "subsets": (lambda seed: subsets.run(20, seed), 10),
     "limits": (lambda seed: limits.run(40, seed), 10),
     "safe": (lambda seed: safe.run(40, seed), 10),
+    "robust": (lambda seed: robust.run(15, seed), 10),
     "contexts": (lambda seed: contexts.run(15, seed), 10),
     "ranges": (lambda seed: ranges.run(20, seed), 10),
     "readings": (lambda seed: readings.run(40, seed), 20),

@@ -19,7 +19,9 @@ from cascada.gp import SeparablePosterior, block_posterior, posterior, separable
 from cascada.kernels import Stationary
 from cascada.network import beliefs, consistency, enclosure, feasibility, prior, run_values, slack
 from cascada.search import bounds, feasible, incumbent, leaves, safe
+from cascada.search import robust as robust_search
 from cascada.study import context, model, safety, validation
+from cascada.study import incumbent as study_incumbent
 from cascada.study.table import _Maker
 from tests.soundness import (
     contexts,
@@ -31,6 +33,7 @@ from tests.soundness import (
     neighbours,
     ranges,
     refusals,
+    robust,
     scales,
     subsets,
     wrong_limits,
@@ -334,6 +337,18 @@ BROKEN: tuple[Broken, ...] = (
         "contexts",
         ((context, "_bound", wrong_slices.bound_of_whole_tree),),
         partial(contexts.run, 16, 2, ("feed-forward",), 13),
+    ),
+    Broken(
+        "the worst case of a setting is that at some shifts instead of a cover of them",
+        "robust",
+        ((robust_search, "_over_parts", wrong_slices.at_middles),),
+        partial(robust.run, 12, 1, ("chain",)),
+    ),
+    Broken(
+        "the value of the best run is taken for its worst case",
+        "robust",
+        ((study_incumbent, "_robust", wrong_slices.best_run_as_incumbent),),
+        partial(robust.run, 4, 1, ("chain",)),
     ),
     Broken(
         "the setting of a table is proven in the middle of its box only",

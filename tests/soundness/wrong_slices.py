@@ -8,7 +8,8 @@ from cascada.arrays import Array
 from cascada.network import Beliefs
 from cascada.network.slack import around_setting
 from cascada.search import Leaves, ObjectiveBounds, SearchBudget, search
-from cascada.search.incumbent import proven_values
+from cascada.search.incumbent import Incumbent, proven_values
+from cascada.search.robust import Deviations
 from cascada.study.model import Model
 from cascada.study.settings import Settings
 from cascada.study.slice import Slice
@@ -34,3 +35,21 @@ def lower_in_the_middle(self: Any, beliefs: Beliefs, point: Array) -> float:
         j = domain.names.index(name)
         middle[j] = 0.5 * (domain.lower[j] + domain.upper[j])
     return float(proven_values(beliefs, around_setting(self.model.judging, middle[None]))[0][0])
+
+
+def at_middles(beliefs: Beliefs, deviations: Deviations, points: Array, least: Array, most: Array) -> Array:
+    """Lower bounds of settings in the middle of parts of the shifts, instead of over all of a part."""
+    middle = 0.5 * (least + most)
+    return proven_values(beliefs, deviations.moved(around_setting(beliefs, points), middle, middle))[0]
+
+
+def best_run_as_incumbent(model: Model, _settings: Settings) -> Incumbent | None:
+    """The best run with its value, which is no worst case."""
+    network = model.judging.network
+    values = network.sign * model.data[:, network.objective_column]
+    if not len(values):
+        return None
+    deviations, d = Deviations.of(network.domain), network.domain.dimension
+    point = model.data[int(values.argmax()), :d]
+    inside = np.clip(point, deviations.settings.lower, deviations.settings.upper)
+    return Incumbent(inside, float(values.max()))

@@ -140,6 +140,11 @@ class Network:
         return tuple(name for name, control in self.domain.controls.items() if control.context)
 
     @property
+    def uncertain(self) -> tuple[str, ...]:
+        """The names of the controls whose values in use can deviate from their settings."""
+        return tuple(name for name, control in self.domain.controls.items() if control.deviation)
+
+    @property
     def estimated(self) -> bool:
         """Whether the kernel or the norm of some stage has to be estimated from data."""
         return any(stage.estimated for stage in self.stages)

@@ -59,7 +59,7 @@ _STAGE: Mapping[str, Any] = {
     "error": None,
     "forwards": "value",
 }
-_CONTROL: Mapping[str, Any] = {"type": "real", "log": False, "step": None, "context": False}
+_CONTROL: Mapping[str, Any] = {"type": "real", "log": False, "step": None, "context": False, "deviation": 0.0}
 _OBJECTIVE: Mapping[str, Any] = {"sense": "maximise"}
 
 #: Classes whose fields at their defaults are not written.
@@ -276,6 +276,7 @@ def _control(control: Control) -> dict[str, Any]:
         "log": bool(control.log),
         "step": None if control.step is None else _float(control.step),
         "context": control.context,
+        "deviation": _float(control.deviation),
     }
     return _without_defaults(fields, _CONTROL)
 
@@ -374,7 +375,8 @@ def _stage_from(stage: Mapping[str, Any]) -> Stage:
 def _control_from(control: Mapping[str, Any]) -> Control:
     if control["type"] == "integer":
         return Integer(control["low"], control["high"], log=control["log"], context=control["context"])
-    return Real(control["low"], control["high"], log=control["log"], step=control["step"], context=control["context"])
+    given = {word: control[word] for word in ("log", "step", "context", "deviation")}
+    return Real(control["low"], control["high"], **given)
 
 
 def _constants_from(values: list[float] | None) -> Any:

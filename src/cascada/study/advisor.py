@@ -9,6 +9,7 @@ import numpy as np
 from cascada.algorithms import GPNEI, Algorithm, NonAdaptive, Situation, Suggestion
 from cascada.algorithms.algorithm import bound_certifies
 from cascada.algorithms.foreign import ForeignAlgorithm
+from cascada.algorithms.robust import Robust
 from cascada.arrays import Array
 from cascada.errors import RefutedError
 from cascada.network import Network
@@ -140,6 +141,8 @@ def _chooser(state: State, settings: Settings) -> Algorithm:
     """What chooses the next point: a design for the first ones, where norms have to be estimated."""
     first = settings.calibration.first(state.network)
     learning = state.network.estimated and len(state.trials) < first
+    if state.network.uncertain and not (learning and settings.adaptive):
+        return Robust()
     if isinstance(settings.algorithm, ForeignAlgorithm):
         return settings.algorithm  # whether it is adaptive is not known
     return NonAdaptive(runs=first) if learning and settings.adaptive else settings.algorithm

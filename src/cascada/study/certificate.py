@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -84,6 +84,8 @@ class Certificate:
     context: Mapping[str, float | int] | None = None
     #: The context controls, if it is for no context: then it has no bound, because the best setting depends on them.
     depends_on: tuple[str, ...] = ()
+    #: How far uncertain controls can be from their settings, by name: then all values are those of the worst case.
+    deviations: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def answer(self) -> Literal["optimum", "infeasible"]:
@@ -130,12 +132,15 @@ class Certificate:
         runs = "one run" if self.evaluations == 1 else f"{best} of {self.evaluations} runs"
         runs = "the best run at this context" if self.context else runs
         guess = "if the estimates below hold, " if self.kind == "estimated" else ""
+        guess += f"in the worst case over {self._deviations}, " if self.deviations else ""
         that = f" that satisfies {' and '.join(self.limits)}" if self.limits else ""
         found = f"So {runs}, {shown.best}, is within {shown.gap} of the best possible."
         if self.recommended is not None:
             # With all digits: what is proven of this setting may not hold for one next to it.
             setting = ", ".join(f"{name} = {as_given(value)}" for name, value in self.recommended.controls.items())
             which = f"The setting {setting} was not run. It{' satisfies the limits and' if self.limits else ''}"
+            if self.deviations:
+                which = f"The setting {setting}, whatever the deviation ({self._deviations}),"
             if self.recommended.estimate is not None:
                 which = f"The run at {setting} has the best mean, {self.recommended.estimate:.6g}. It"
             least = "at least" if self.maximised else "at most"
@@ -146,6 +151,10 @@ class Certificate:
             f"{self.kind.capitalize()}: {guess}no setting in {self.over}{that} gives a value {word} than "
             f"{shown.bound}.\n{found} This rests on:\n{rests}\n({self.cells:,} cells, {self.seconds:.2f} s)"
         )
+
+    @property
+    def _deviations(self) -> str:
+        return ", ".join(f"{name} ± {as_given(size)}" for name, size in self.deviations.items())
 
     @property
     def infeasibility(self) -> str:

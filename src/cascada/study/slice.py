@@ -43,6 +43,11 @@ class Slice:
         _check_names(network, fixed, context)
         if not fixed and not network.context:
             return None
+        if network.uncertain:
+            raise ArgumentError(
+                f"fixed= does not work with deviation=, which {', '.join(network.uncertain)} has; use "
+                f"enqueue_trial(controls) for a run of your choice."
+            )
         if isinstance(settings.algorithm, _OF_THE_WHOLE_BOX):
             raise ArgumentError(
                 f"fixed= and context= do not work with the algorithm {type(settings.algorithm).__name__}; leave "
