@@ -120,15 +120,15 @@ def around_readings(readings: Array, error: Array) -> Boxes:
 
 
 def forwarded_error(network: Network, column: int) -> float | None:
-    """The error of an output whose reading is forwarded; None if the next stages are set to its value."""
+    """The error of an output whose reading is forwarded; None if the next stages are set to its value.
+
+    It is infinite for scatter, of which nothing is known before it is read.
+    """
     for node in network.nodes:
-        if (
-            column in node.modelled_columns
-            and node.stage.forwards == "reading"
-            and node.stage.bounded_error is not None
-        ):
-            error = float(node.stage.error_bound[node.modelled_columns.index(column)])
-            return error if error > 0 else None
+        if column in node.modelled_columns and node.stage.forwards == "reading" and node.stage.read_with_errors:
+            position = node.modelled_columns.index(column)
+            error = float(node.stage.error_bound[position])
+            return np.inf if node.stage.error_scale[position] > 0 else error if error > 0 else None
     return None
 
 

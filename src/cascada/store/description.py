@@ -27,7 +27,7 @@ from cascada.kernels import (
     SquaredExponential,
     Stationary,
 )
-from cascada.network import Network, Stage
+from cascada.network import Bounded, Network, Stage, SubGaussian
 from cascada.network.error import ESTIMATE
 from cascada.space import Control, Integer, Real
 
@@ -186,11 +186,17 @@ def describe_algorithm(algorithm: str | Algorithm) -> Any:
 
 
 def _error(stage: Stage) -> dict[str, Any] | None:
-    return None if stage.bounded_error is None else {"bounded": _constants(stage.error_bound)}
+    if not stage.read_with_errors:
+        return None
+    parts = {"bounded": stage.error_bound, "sub_gaussian": stage.error_scale}
+    return {name: _constants(sizes) for name, sizes in parts.items() if sizes.any()}
 
 
 def _error_from(error: Mapping[str, Any] | None) -> Any:
-    return None if error is None else _constants_from(error["bounded"])
+    if error is None:
+        return None
+    sizes = {name: _constants_from(error.get(name, [0.0])) for name in ("bounded", "sub_gaussian")}
+    return Bounded(sizes["bounded"]) + SubGaussian(sizes["sub_gaussian"])
 
 
 def described_fits(fits: Mapping[tuple[str, str], Fit]) -> dict[str, Any]:
