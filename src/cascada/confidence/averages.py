@@ -1,19 +1,20 @@
 """Bounds of a function from readings with sub-Gaussian errors: they hold with a probability, at all times at once.
 
-Reading i of an output is y_i = f(v_i) + e_i + ε_i. Given all that was reported before it, E exp(s·ε_i) ≤ exp(s²R²/2) for
-every s, and |e_i| is bounded. Its nominal input C_i was chosen before it was reported. With b_i = f(v_i) + e_i − f(C_i),
-|b_i − b̂_i| ≤ ω_i and ŷ = y − b̂, the following holds with probability at least 1 − α, for all numbers of readings, every
-linear functional l of f and every λ ≥ λ0:
+Reading i of an output is y_i = f(v_i) + e_i + ε_i. Given all that was reported before it, E exp(s·ε_i) ≤ exp(s²R²/2)
+for every s, and |e_i| is bounded. Its nominal input C_i was chosen before. With b_i = f(v_i) + e_i − f(C_i),
+|b_i − b̂_i| ≤ ω_i and ŷ = y − b̂, the following holds with probability at least 1 − α, for all numbers of readings,
+every linear functional l of f and every λ ≥ λ0:
 
     |l(f) − l(μ)| ≤ ρ·sd(l) + Σ_i |β_i(l)|·ω_i
     ρ² = B² + (R²/λ)·(log det(I + K/λ0) + 2·log(1/α)) − ŷᵀNŷ + 2·Σ_i |Nŷ|_i·ω_i,
     N = (K + λI)⁻¹ − (λ0/λ)·(K + λ0I)⁻¹, positive semi-definite, and 0 at λ0.
 
-μ and sd are those of the posterior of ŷ with λ in all rows; β(l) = (K + λI)⁻¹l(k). For a proof, let z = y − b = f(C) + ε.
-For every function g that was fixed in advance, exp((‖z − f(C)‖² − ‖z − g(C)‖²)/2R²) is a supermartingale. Mixed over
-g ~ N(0, (R²/λ0)·K) it shows, with Ville's inequality, that ‖ε‖² ≤ λ0·zᵀ(K + λ0I)⁻¹z + R²(log det + 2·log(1/α)) at all
-times. This bounds f as errors of a known size do (`weights`), now for the data z. Of b, only b̂ and ω are known, and
-they may be derived from all readings. λ0, R, α and C may not.
+μ and sd are those of the posterior of ŷ with λ in all rows; β(l) = (K + λI)⁻¹l(k).
+
+Proof. Let z = y − b = f(C) + ε. For every function g that was fixed in advance, exp((‖z − f(C)‖² − ‖z − g(C)‖²)/2R²) is
+a supermartingale. Its mixture over g ~ N(0, (R²/λ0)·K) and Ville's inequality imply that, at all times,
+‖ε‖² ≤ λ0·zᵀ(K + λ0I)⁻¹z + R²(log det(I + K/λ0) + 2·log(1/α)). This bounds f as errors of a known size do (`weights`),
+from the data z. Of b, only b̂ and ω are known; they may be derived from all readings. λ0, R, α and C may not.
 
 Readings at the same nominal input are merged: n of them are one row with their mean, the mean of their ω, and λ/n. The
 determinant is that of all readings.
@@ -74,7 +75,7 @@ class ScatteredRows:
 
 @dataclass(frozen=True)
 class ScatteredOutput:
-    """What is assumed of one output of a stage that is read with scatter, and what was fixed before the first reading."""
+    """What is assumed of one output of a stage with scatter, and what was fixed before its first reading."""
 
     kernel: Stationary
     norm_bound: float  # B

@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cascada.arrays import SMALLEST_SCALE, UNIT_ROUNDOFF, Array
+from cascada.confidence.averages import AveragedFit
 from cascada.confidence.belief import Belief
 from cascada.confidence.evidence import Evidence
-from cascada.confidence.averages import AveragedFit
 from cascada.confidence.jet_bounds import Fit, jet_bounds
 from cascada.confidence.read_rows import ReadRows
 from cascada.confidence.regions import Boxes
@@ -216,7 +216,8 @@ class BoundedBelief(WeightedFit):
     @property
     def contradictory(self) -> bool:
         """Whether no f agrees with the rows of some fit."""
-        return self.refuted or any(fit.refuted for fit in (*self.further, *self.averages))
+        refuted = any(fit.refuted for fit in self.further) or any(fit.refuted for fit in self.averages)
+        return self.refuted or refuted
 
     @property
     def evidence(self) -> tuple[Evidence, ...]:

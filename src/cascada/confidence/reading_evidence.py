@@ -60,8 +60,8 @@ class Conflict(Evidence):
     def in_words(self, of_output: str, trials: Sequence[int] | None = None) -> str:  # noqa: ARG002
         sure = "No" if self.confidence is None else f"At confidence {as_percent(self.confidence)}, no"
         return (
-            f"{sure} values agree with all readings: at least one of these is too small: {', '.join(self.assumed)}. Raise "
-            f"it, or check the readings."
+            f"{sure} values agree with all readings: at least one of these is too small: {', '.join(self.assumed)}. "
+            f"Raise it, or check the readings."
         )
 
     @classmethod

@@ -280,7 +280,7 @@ class Posterior:
         return Jet(mean[0], sd[0], mean[1:].transpose(1, 2, 0), sd[1:].T)
 
     def influence(self, Z: ArrayLike, slopes: bool) -> Array:
-        """β = (K_t + Λ)⁻¹l(k_t) for l = f(z) at the rows of Z, and with `slopes` for every ∂_j f(z): (1 or 1 + d, n, t).
+        """β = (K_t + Λ)⁻¹l(k_t) for l = f(z) at the rows of Z, (1, n, t), or with every ∂_j f(z), (1 + d, n, t).
 
         The mean of l is βᵀY.
         """

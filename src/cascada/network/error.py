@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NoReturn
 
 import numpy as np
 
@@ -44,7 +44,7 @@ class Bounded:
 
 @dataclass(frozen=True, init=False)
 class SubGaussian:
-    """Scatter with mean 0 and variance proxy scale²: one scale (R) for all modelled outputs of a stage, or one for each.
+    """Scatter of mean 0 and variance proxy scale²: one scale (R) for all modelled outputs of a stage, or one for each.
 
     Given all that was reported before it, the error ε of a reading satisfies E exp(sε) ≤ exp(s²·scale²/2) for every s.
     Normal scatter of standard deviation R does, and so do errors of mean 0 within ±R. A sensor with an offset does not:
@@ -62,13 +62,14 @@ class SubGaussian:
         object.__setattr__(self, "scale", _sizes(scale, "the scale of a sub-Gaussian error"))
 
     def __add__(self, other: Any) -> "CombinedError":
-        if isinstance(other, SubGaussian):
-            raise ArgumentError(
-                f"the sum of two sub-Gaussian errors depends on how they are related; got {self.scale} and "
-                f"{other.scale}. Give one: SubGaussian(sqrt(R1² + R2²)) if they are independent, else "
-                f"SubGaussian(R1 + R2)."
-            )
-        return _combined(self, other)
+        return self.refused_sum(other) if isinstance(other, SubGaussian) else _combined(self, other)
+
+    def refused_sum(self, other: "SubGaussian") -> NoReturn:
+        """Raise the `ArgumentError` for the sum of two."""
+        raise ArgumentError(
+            f"the sum of two sub-Gaussian errors depends on how they are related; got {self.scale} and {other.scale}. "
+            f"Give one: SubGaussian(sqrt(R1² + R2²)) if they are independent, else SubGaussian(R1 + R2)."
+        )
 
     def per_output(self, outputs: int) -> tuple[float, ...]:
         """The scale for each of this many outputs; `ArgumentError` if scales were given for another number."""
@@ -97,11 +98,9 @@ def _combined(first: Error, second: Any) -> CombinedError:
     offsets = [part for part in map(bounded_part, (first, second)) if part is not None]
     scatters = [part for part in map(sub_gaussian_part, (first, second)) if part is not None]
     bounded, scatter = offsets[0], scatters[0]
-    for part in offsets[1:]:
-        bounded = Bounded(_sum(bounded.size, part.size))
-    for part in scatters[1:]:
-        scatter + part  # raises
-    return CombinedError(bounded, scatter)
+    for offset in offsets[1:]:
+        bounded = Bounded(_sum(bounded.size, offset.size))
+    return CombinedError(bounded, scatter if len(scatters) == 1 else scatter.refused_sum(scatters[1]))
 
 
 def bounded_part(error: Any) -> Bounded | None:

@@ -11,6 +11,7 @@ gives the same beliefs, bit for bit.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -88,39 +89,37 @@ class ScatterBeliefs(ReadBeliefs):
         out if nothing is known of its inputs.
         """
         latent, row = self._with_controls(values, run)
+        known = latent.row(row)
         found: dict[str, tuple[float, ...]] = {}
-        groups = latent.groups()
         for stage in self.stages:
             node, name = stage.node, stage.node.stage.name
-            inputs = latent.inputs(node)
-            new = _is_new(latent, row, node, values)
-            if new and name in latent.nominal:
-                place = _of_repeat(latent.nominal[name], groups[name], row)
-                if place is None and bounded(inputs)[row]:
-                    place = inputs.centre[row]
-                if place is not None:
-                    found[name] = tuple(float(x) + 0.0 for x in place)
-            if new:
+            inputs = known.inputs(node)
+            if _is_new(latent, row, node, values):
+                if name in latent.nominal:
+                    place = _of_repeat(latent.nominal[name], latent.groups()[name], row)
+                    if place is None and bounded(inputs)[0]:
+                        place = inputs.centre[0]
+                    if place is not None:
+                        found[name] = tuple(float(x) + 0.0 for x in place)
                 latent = latent.with_reading(row, node, values[list(node.columns)], None)
-                groups = latent.groups()
-            latent = self._seen(stage, latent, inputs)
+                known = replace(latent.row(row), values=known.values)
+            known = self._seen(stage, known, inputs)
         return found
 
-    def _seen(self, stage: StageBelief, latent: ScatterLatent, inputs: Boxes) -> ScatterLatent:
-        """With what is known of a stage's outputs from its inputs and readings, without learning anything of it."""
-        after: Latent = copied(stage, latent, inputs)
+    def _seen(self, stage: StageBelief, known: ScatterLatent, inputs: Boxes) -> ScatterLatent:
+        """One run with what follows for a stage's outputs from its inputs and readings; nothing is learned."""
+        known = copied(stage, known, inputs)
         if stage.node.stage.known:
-            after = computed(stage, after, inputs)
+            known = computed(stage, known, inputs)
         elif isinstance(stage.belief, BoundedBelief):
             columns = stage.node.modelled_columns
-            after = after.intersected(columns, latent.read(stage.node))
+            known = known.intersected(columns, known.read(stage.node))
             if not self.evidence:
-                try:
-                    after = after.intersected(columns, image(stage.belief, inputs, stage.node.stage.offset))
-                except RefutedError:  # learning the report shows it
-                    pass
-        assert isinstance(after, ScatterLatent), "the same kind with narrower boxes"
-        return after
+                with suppress(RefutedError):  # learning the report shows it
+                    known = known.intersected(columns, image(stage.belief, inputs, stage.node.stage.offset))
+        # Readings may contradict each other. Then a middle is as good a nominal input as any.
+        ends = np.stack([known.values.lower, known.values.upper])
+        return replace(known, values=Boxes(ends.min(axis=0), ends.max(axis=0)))
 
     def _with_controls(self, values: Array, run: int | None) -> tuple[ScatterLatent, int]:
         """The latent values with a row for a run at the reported controls, and its position."""

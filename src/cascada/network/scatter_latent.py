@@ -49,6 +49,18 @@ class ScatterLatent(Latent):
             },
         )
 
+    def row(self, row: int) -> "ScatterLatent":
+        """One of the runs by itself."""
+        one = slice(row, row + 1)
+        return replace(
+            self,
+            readings=self.readings[one],
+            values=Boxes(self.values.lower[one], self.values.upper[one]),
+            runs=self.runs[one],
+            turns=self.turns[one],
+            nominal={name: places[one] for name, places in self.nominal.items()},
+        )
+
     def with_row(self, row: int, controls: Array, boxes: Boxes) -> "ScatterLatent":
         """With other coordinates (d,) and boxes (1, V) of one run; what was read of it stays."""
         readings, lower, upper = self.readings.copy(), self.values.lower.copy(), self.values.upper.copy()
@@ -72,10 +84,6 @@ class ScatterLatent(Latent):
     def was_read(self, row: int, node: Node) -> bool:
         """Whether an output of a stage was read in a run."""
         return bool(np.isfinite(self.readings[row, list(node.columns)]).any())
-
-    def joined(self, readings: Array, values: Boxes) -> Latent:
-        """Not available: runs with scatter are added one by one (`with_run`)."""
-        raise NotImplementedError
 
     def read(self, node: Node) -> Boxes:
         """Boxes (n, p) of the modelled outputs of a stage from single readings; infinite where there are none."""
