@@ -64,8 +64,8 @@ def report(command: str, seeds: int) -> str:
         [
             "## Runs to a gap from readings with scatter",
             "",
-            f"{seeds} random chains each, all stages of exact norm 2, two controls; every reading has normal scatter of",
-            "standard deviation R, confidence 95 %. Seconds are of computation, on one core. Written by",
+            f"{seeds} random chains each, all stages of exact norm 2, two controls; all readings have normal scatter",
+            "of standard deviation R, confidence 95 %. Seconds are of computation, on one core. Written by",
             "",
             f"    {command}",
             "",

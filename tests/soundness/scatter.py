@@ -1,9 +1,9 @@
 """Soundness of bounds from readings with sub-Gaussian errors.
 
 They hold with a probability, at all times at once. So a process counts as broken if any bound is ever violated, and the
-share of broken processes must not exceed the risk. Whole networks are far from it: the bounds have slack in every stage.
-The adaptive test has little: one stage, a risk of one half, inputs that are chosen where the fit is worst, and true
-inputs that differ from the nominal ones on the side that raises the function.
+share of broken processes must not exceed the risk. Whole networks are far from it, because the bounds have slack in
+every stage. The adaptive test has little: one stage, a risk of one half, inputs that are chosen where the fit is worst,
+and true inputs that differ from the nominal ones on the side that raises the function.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ from cascada.confidence.averages import (
     first_weight,
 )
 from cascada.kernels import Expansion, SquaredExponential, random_expansion
-from cascada.network import SubGaussian
+from cascada.network import Bounded, SubGaussian
 from cascada.network.error import as_error
 from cascada.network.network import Network
 from cascada.network.stage import Stage
@@ -139,7 +139,7 @@ def case(structure: str, kind: str, rng: np.random.Generator) -> Case:
         changed = stage.assuming(stage.norm_bound, stage.lipschitz)  # a copy
         if stage.modelled:
             scales = 10 ** rng.uniform(-3, -1, len(stage.modelled)) * (rng.random(len(stage.modelled)) < 0.8)
-            error = SubGaussian(tuple(scales)) if stage.error is None else stage.error + SubGaussian(tuple(scales))
+            error = Bounded(tuple(stage.error_bound)) + SubGaussian(tuple(scales))
             object.__setattr__(changed, "error", as_error(error, len(stage.modelled)))
         stages[stage.name] = changed
     network: Network = plain.network.assuming(stages)
