@@ -145,7 +145,7 @@ def test_invalid_scatter_raises_a_message_with_the_remedy(make: Callable[[], Any
 
 def test_numbers_are_not_added_to_errors() -> None:
     with pytest.raises(TypeError):
-        cd.SubGaussian(0.1) + 0.1  # type: ignore[operator]
+        cd.SubGaussian(0.1) + 0.1
 
 
 def test_an_error_at_its_default_is_not_written_into_a_description() -> None:

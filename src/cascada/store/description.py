@@ -186,16 +186,12 @@ def describe_algorithm(algorithm: str | Algorithm) -> Any:
 
 
 def _error(stage: Stage) -> dict[str, Any] | None:
-    if not stage.read_with_errors:
-        return None
     parts = {"bounded": stage.error_bound, "sub_gaussian": stage.error_scale}
-    return {name: _constants(sizes) for name, sizes in parts.items() if sizes.any()}
+    return {name: _constants(sizes) for name, sizes in parts.items() if sizes.any()} or None
 
 
 def _error_from(error: Mapping[str, Any] | None) -> Any:
-    if error is None:
-        return None
-    sizes = {name: _constants_from(error.get(name, [0.0])) for name in ("bounded", "sub_gaussian")}
+    sizes = {name: _constants_from((error or {}).get(name, [0.0])) for name in ("bounded", "sub_gaussian")}
     return Bounded(sizes["bounded"]) + SubGaussian(sizes["sub_gaussian"])
 
 
