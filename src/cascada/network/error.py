@@ -171,6 +171,12 @@ def as_error(error: Any, outputs: int) -> Error | None:
     return CombinedError(size, scale) if size is not None and scale is not None else size or scale
 
 
+def error_of_parts(bounded: float | Sequence[float] = 0.0, sub_gaussian: float | Sequence[float] = 0.0) -> Error:
+    """The error with these sizes and scales; one number is for all outputs, a list of one as well."""
+    size, scale = (part[0] if isinstance(part, list) and len(part) == 1 else part for part in (bounded, sub_gaussian))
+    return Bounded(size) + SubGaussian(scale)
+
+
 def error_of_output(error: Error | None, position: int) -> Error | None:
     """The error of one modelled output of a stage, from what `as_error` returned for all."""
     bounded, scatter = bounded_part(error), sub_gaussian_part(error)

@@ -27,8 +27,8 @@ from cascada.kernels import (
     SquaredExponential,
     Stationary,
 )
-from cascada.network import Bounded, Network, Stage, SubGaussian
-from cascada.network.error import ESTIMATE
+from cascada.network import Network, Stage
+from cascada.network.error import ESTIMATE, error_of_parts
 from cascada.space import Control, Integer, Real
 
 #: Fields of a stage that may change in a stored study.
@@ -186,13 +186,12 @@ def describe_algorithm(algorithm: str | Algorithm) -> Any:
 
 
 def _error(stage: Stage) -> dict[str, Any] | None:
-    parts = {"bounded": stage.error_bound, "sub_gaussian": stage.error_scale}
-    return {name: _constants(sizes) for name, sizes in parts.items() if sizes.any()} or None
+    parts = ("bounded", stage.error_bound), ("sub_gaussian", stage.error_scale)
+    return {name: _constants(sizes) for name, sizes in parts if sizes.any()} or None
 
 
 def _error_from(error: Mapping[str, Any] | None) -> Any:
-    sizes = {name: _constants_from((error or {}).get(name, [0.0])) for name in ("bounded", "sub_gaussian")}
-    return Bounded(sizes["bounded"]) + SubGaussian(sizes["sub_gaussian"])
+    return None if error is None else error_of_parts(**error)
 
 
 def described_fits(fits: Mapping[tuple[str, str], Fit]) -> dict[str, Any]:
