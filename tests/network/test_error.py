@@ -175,11 +175,23 @@ def test_a_file_declares_an_error_as_a_number_or_a_table(tmp_path: Path, error: 
     assert (stage.error_bound.tolist(), stage.forwards) == ([0.01], "reading")
 
 
+def test_a_file_declares_scatter_in_a_table(tmp_path: Path) -> None:
+    file = tmp_path / "process.toml"
+    text = (
+        '[[stage]]\nname = "f"\ncommand = ["f"]\nerror = { bounded = 0.01, sub_gaussian = [0.05] }\n[stage.controls]\n'
+    )
+    file.write_text(text + "x = { low = 0, high = 1 }\n")
+    stage = cd.load(str(file)).stages[0]
+    assert (stage.error_bound.tolist(), stage.error_scale.tolist()) == ([0.01], [0.05])
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [
         ('error = "small"', r"error \(stage 'f'\) must be a number, a list with one for every output, a table"),
         ("error = { bound = 0.1 }", r"error.bound \(stage 'f'\) is not known \(did you mean bounded\?\)"),
+        ("error = { sub_gaussian = -1 }", "the scale of a sub-Gaussian error must be between"),
+        ("error = {}", "error .*needs bounded or sub_gaussian"),
         ("error = -1", "the size of a bounded error must be between"),
         ('forwards = "both"', r'forwards \(stage \'f\'\) must be "value" or "reading"; got "both"'),
     ],
