@@ -146,10 +146,16 @@ def case(structure: str, kind: str, rng: np.random.Generator) -> Case:
     return Case(plain.problem, network, kind) if network.scattered else case(structure, kind, rng)
 
 
-def run(points: int, seed: int, processes: int = 1, counts: tuple[int, ...] = readings.COUNTS) -> list[Ledger]:
+def run(
+    points: int,
+    seed: int,
+    processes: int = 1,
+    counts: tuple[int, ...] = readings.COUNTS,
+    structures: tuple[str, ...] = STRUCTURES,
+) -> list[Ledger]:
     """Check processes of every structure, by turns with both kinds of scatter; a ledger for each of them."""
     ledgers = []
-    for s, structure in enumerate(STRUCTURES):
+    for s, structure in enumerate(structures):
         for i in range(processes):
             rng, ledger = np.random.default_rng([seed, s, i]), Ledger()
             one = case(structure, KINDS[(s + i) % len(KINDS)], rng)

@@ -7,8 +7,11 @@ import numpy as np
 import pytest
 
 from cascada.arrays import Array
-from cascada.confidence import averages
+from cascada.confidence import Boxes, averages
 from cascada.confidence.averages import FACTORS, AveragedFit, ScatteredRows
+from cascada.confidence.bounded_belief import BoundedBelief
+from cascada.network import scatter_beliefs
+from cascada.network.scatter import Scatter
 from tests.soundness import scatter
 from tests.thorough import THOROUGH
 
@@ -65,3 +68,22 @@ def test_bounds_of_whole_networks_hold_in_almost_all_processes() -> None:
     broken = [ledger for ledger in ledgers if ledger.violations]
     assert len(broken) <= 0.05 * len(ledgers), "\n".join(ledger.failures() for ledger in broken)
     assert sum(ledger.checks for ledger in ledgers) > (500_000 if THOROUGH else 3_000)
+
+
+def _no_bias(belief: BoundedBelief, places: Array, _inputs: Boxes) -> tuple[Array, Array]:
+    nothing = np.zeros((len(places), len(belief.norm_bound)))
+    return nothing, nothing
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "wrong"),
+    [
+        (Scatter, "most_sds", lambda _self, turns: np.ones(np.shape(turns))),
+        (scatter_beliefs, "_bias", _no_bias),
+    ],
+    ids=["single readings within one scale", "nominal inputs taken as true ones"],
+)
+def test_a_broken_version_is_noticed_in_a_network(owner: Any, name: str, wrong: Any) -> None:
+    with mock.patch.object(owner, name, wrong):
+        (ledger,) = scatter.run(6, 4000, 1, (20,), ("chain",))
+    assert ledger.violations > 0
