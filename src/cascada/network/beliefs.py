@@ -3,12 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from cascada.arrays import MOST_SDS, UNIT_ROUNDOFF, Array, BoolArray
 from cascada.confidence import Belief, BeliefBase, Boxes, EnvelopeTable, Evidence
+from cascada.controls import logarithm_rounding
 from cascada.errors import RefutedError
 from cascada.network.network import Network, Node
 
@@ -70,7 +71,7 @@ class Beliefs:
     network: Network
     stages: tuple[StageBelief, ...]
 
-    def spanned(self, values: Boxes) -> "Beliefs":
+    def spanned(self, values: Boxes) -> Self:
         """The same beliefs with the range of every stage's inputs, from one box (1, V) that contains every value."""
         spans = [Boxes(values.lower[:, list(s.node.inputs)], values.upper[:, list(s.node.inputs)]) for s in self.stages]
         stages = [replace(stage, span=span) for stage, span in zip(self.stages, spans, strict=True)]
@@ -144,11 +145,6 @@ def observations(stage: StageBelief, values: Array) -> list[int]:
         known = values[rows][:, [*stage.node.inputs, *stage.node.modelled_columns]]
         rows = rows[np.sort(np.unique(known, axis=0, return_index=True)[1])]
     return [int(row) for row in rows]
-
-
-def logarithm_rounding(coordinates: Array) -> Array:
-    """How far computed logarithms can be from the exact ones: two units in the last place."""
-    return 4 * UNIT_ROUNDOFF * np.abs(coordinates)
 
 
 def _logarithm_errors(stage: StageBelief, inputs: Array) -> Array:

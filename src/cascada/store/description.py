@@ -28,7 +28,7 @@ from cascada.kernels import (
     Stationary,
 )
 from cascada.network import Network, Stage
-from cascada.network.error import ESTIMATE
+from cascada.network.error import ESTIMATE, error_of_parts
 from cascada.space import Control, Integer, Real
 
 #: Fields of a stage that may change in a stored study.
@@ -59,7 +59,7 @@ _STAGE: Mapping[str, Any] = {
     "error": None,
     "forwards": "value",
 }
-_CONTROL: Mapping[str, Any] = {"type": "real", "log": False}
+_CONTROL: Mapping[str, Any] = {"type": "real", "log": False, "step": None}
 _OBJECTIVE: Mapping[str, Any] = {"sense": "maximise"}
 
 #: Classes whose fields at their defaults are not written.
@@ -186,11 +186,12 @@ def describe_algorithm(algorithm: str | Algorithm) -> Any:
 
 
 def _error(stage: Stage) -> dict[str, Any] | None:
-    return None if stage.bounded_error is None else {"bounded": _constants(stage.error_bound)}
+    parts = ("bounded", stage.error_bound), ("sub_gaussian", stage.error_scale)
+    return {name: _constants(sizes) for name, sizes in parts if sizes.any()} or None
 
 
 def _error_from(error: Mapping[str, Any] | None) -> Any:
-    return None if error is None else _constants_from(error["bounded"])
+    return None if error is None else error_of_parts(**error)
 
 
 def described_fits(fits: Mapping[tuple[str, str], Fit]) -> dict[str, Any]:
@@ -269,7 +270,13 @@ def _intervals(intervals: Mapping[str, tuple[float, float]]) -> dict[str, list[f
 
 def _control(control: Control) -> dict[str, Any]:
     kind, number = ("integer", int) if control.integer else ("real", _float)
-    fields = {"type": kind, "low": number(control.low), "high": number(control.high), "log": bool(control.log)}
+    fields = {
+        "type": kind,
+        "low": number(control.low),
+        "high": number(control.high),
+        "log": bool(control.log),
+        "step": None if control.step is None else _float(control.step),
+    }
     return _without_defaults(fields, _CONTROL)
 
 
@@ -326,6 +333,8 @@ def _compare(path: str, old: Any, new: Any) -> list[str]:
 def _text(value: Any) -> str:
     if isinstance(value, list) and len(canonical(value)) > _LONG:
         return f"{len(value)} entries"
+    if isinstance(value, dict):
+        value = {key: part for key, part in value.items() if part is not None}  # what is absent is not worth a word
     return "none" if value is None else json.dumps(value, ensure_ascii=False)
 
 
@@ -364,8 +373,8 @@ def _stage_from(stage: Mapping[str, Any]) -> Stage:
 
 def _control_from(control: Mapping[str, Any]) -> Control:
     if control["type"] == "integer":
-        return Integer(control["low"], control["high"])
-    return Real(control["low"], control["high"], log=control["log"])
+        return Integer(control["low"], control["high"], log=control["log"])
+    return Real(control["low"], control["high"], log=control["log"], step=control["step"])
 
 
 def _constants_from(values: list[float] | None) -> Any:
