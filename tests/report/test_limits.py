@@ -137,7 +137,10 @@ def test_no_bound_is_drawn_where_a_limit_is_broken() -> None:
     assert np.isfinite(z).any()
     (runs,) = [trace for trace in shown.data if trace.name == "runs"]
     assert set(runs.marker.symbol) == {"circle", "x"}
-    assert "Where no bound is drawn, it is proven that a limit is broken, up to the resolution of the picture." in captions(study)["acquisition"]
+    assert (
+        "Where no bound is drawn, it is proven that a limit is broken, up to the resolution of the picture."
+        in captions(study)["acquisition"]
+    )
     line = plot_acquisition(study, ["dose"]).data[1]
     assert any(value is None or np.isnan(value) for value in line.y)
 
