@@ -246,10 +246,10 @@ def test_a_decision_table_covers_all_contexts_and_holds() -> None:
             trial = study.ask(context={"h": float(h)})
             assert trial is not None
             study.tell(trial, {"f": float(true(trial.controls["x"], float(h)))})
-    table = study.table(tolerance=0.1, rows=8)
+    table = study.table(tolerance=0.15, rows=8)
     assert table.kind == "proven"
     assert table.gap is not None
-    assert table.gap <= 0.1
+    assert table.gap <= 0.15
     assert 1 < len(table.rows) < 8
     assert [row.contexts["h"][0] for row in table.rows] == [1.0, *(row.contexts["h"][1] for row in table.rows[:-1])]
     assert table.rows[-1].contexts["h"][1] == 8
