@@ -11,6 +11,7 @@ import numpy as np
 from cascada.arrays import UNIT_ROUNDOFF, Array, IntArray
 from cascada.confidence import Boxes
 from cascada.network.network import Network, Node
+from cascada.network.stage import Stage
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,14 +120,15 @@ def around_readings(readings: Array, error: Array) -> Boxes:
     return Boxes(np.where(seen, lower, -np.inf), np.where(seen, upper, np.inf))
 
 
+def forwards_error(stage: Stage) -> bool:
+    """Whether the next stages are set to readings of a stage that differ from its values."""
+    return stage.forwards == "reading" and stage.bounded_error is not None
+
+
 def forwarded_error(network: Network, column: int) -> float | None:
     """The error of an output whose reading is forwarded; None if the next stages are set to its value."""
     for node in network.nodes:
-        if (
-            column in node.modelled_columns
-            and node.stage.forwards == "reading"
-            and node.stage.bounded_error is not None
-        ):
+        if column in node.modelled_columns and forwards_error(node.stage):
             error = float(node.stage.error_bound[node.modelled_columns.index(column)])
             return error if error > 0 else None
     return None

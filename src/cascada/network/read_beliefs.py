@@ -29,7 +29,8 @@ from cascada.network.run_anchors import bounds_from_runs
 from cascada.network.slack import around_setting
 from cascada.network.stage_values import bounded, computed, copied
 
-_ROUNDS = 2
+# Rounds over the stages: after one more run the bounds are nearly those of the last time, after many they are not.
+_ROUNDS, _ROUNDS_AT_ONCE = 2, 4
 # Points over the inputs of a stage at which its common weights are judged.
 _SPREAD = 24
 
@@ -64,11 +65,18 @@ class ReadBeliefs(Beliefs):
         except RefutedError:  # the bounds of two fits are disjoint there
             return _in_conflict(self, self.stages[-1]).append(values)
         grown = replace(self, latent=self.latent.joined(values, before))
-        return grown if self.evidence else _learned(grown)  # with evidence against them, no function is left
+        if self.evidence:
+            return grown  # no function is left
+        return _learned(grown, _ROUNDS if len(values) == 1 else _ROUNDS_AT_ONCE)
 
     def refined(self, point: Array) -> "ReadBeliefs":
         """The beliefs with fits whose weights are chosen along the path of a point (d,), coordinates."""
-        boxes = enclose_network(self, Boxes(point[None], point[None])).boxes.centre[0]
+        try:
+            boxes = enclose_network(self, Boxes(point[None], point[None])).boxes.centre[0]
+        except RefutedError:  # the bounds of two fits are disjoint there
+            return self if self.evidence else _in_conflict(self, self.stages[-1])
+        except (StageError, ArgumentError):  # a formula need not be defined at all possible inputs
+            return self
         stages = []
         for stage in self.stages:
             if isinstance(stage.belief, BoundedBelief):
@@ -79,6 +87,10 @@ class ReadBeliefs(Beliefs):
             if isinstance(stage.belief, BoundedBelief) and stage.belief.contradictory:
                 return _in_conflict(after, stage)
         return after
+
+    def relearned(self) -> "ReadBeliefs":
+        """The beliefs after one more round over the stages, with all fits that there are now."""
+        return self if self.evidence or not len(self.latent) else _learned(self, 1)
 
     def from_runs(self, cells: Boxes) -> Boxes | None:
         """What the nearest runs say of all values over cells (n, d); None without runs."""
@@ -110,8 +122,8 @@ def _spread(stage: StageBelief) -> StageBelief:
     return replace(stage, belief=stage.belief.spread_over(where))
 
 
-def _learned(beliefs: ReadBeliefs) -> ReadBeliefs:
-    """The beliefs after a few rounds over the stages, or with evidence against their assumptions."""
+def _learned(beliefs: ReadBeliefs, rounds: int) -> ReadBeliefs:
+    """The beliefs after some rounds over the stages, or with evidence against their assumptions."""
     latent, groups = beliefs.latent, beliefs.latent.groups()
     stages = list(beliefs.stages)
     raw = raw_latent(latent, stages)
@@ -119,7 +131,7 @@ def _learned(beliefs: ReadBeliefs) -> ReadBeliefs:
         evidence = stage_evidence(stage, raw, groups[stage.node.stage.name])
         if evidence:
             return _refuted(beliefs, stage, evidence)
-    for _ in range(_ROUNDS):
+    for _ in range(rounds):
         for i, stage in enumerate(stages):
             of_stage = groups[stage.node.stage.name]
             try:
