@@ -62,7 +62,7 @@ def range_evidence(network: Network, data: Array, trials: Sequence[int], boxes: 
     """
     found: list[str] = []
     lower, upper = (data, data) if boxes is None else (boxes.lower, boxes.upper)
-    off = "" if boxes is None else ", also with the errors of the readings"
+    off = "" if boxes is None else ", and the errors of the readings do not explain this"
     cause = "" if boxes is None else ", raise the error if readings are less exact"
     for node in network.nodes:
         for output, (low, high) in node.stage.ranges.items():
