@@ -67,6 +67,7 @@ def test_the_gap_is_that_of_the_recommended_setting_and_not_of_a_reading() -> No
         assert found.recommended.at_least <= math.cos(math.sin(found.recommended.controls["x"]))
         assert found.bound >= 1.0
     assert found.best_reading == max(trial.value for trial in study.trials if trial.value is not None)
+    assert found.recommended is not None
     assert found.best_reading > found.recommended.at_least
     assert found.floor is not None
     assert found.floor.estimate > 0
@@ -286,7 +287,8 @@ def test_a_reading_outside_its_range_by_more_than_its_error_refutes_it() -> None
     study.add_trial({"x": 1.0}, {"f": 0.8, "g": 1.03})
     found = study.certificate()
     assert found.kind == "refuted"
-    assert "trial 1 gave g = 1.03, but its range is g ≤ 1, and the errors of the readings do not explain this" in found.evidence[0]
+    said = "trial 1 gave g = 1.03, but its range is g ≤ 1, and the errors of the readings do not explain this"
+    assert said in found.evidence[0]
 
 
 # ---- candidates, whole numbers, batches
