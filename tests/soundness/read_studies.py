@@ -55,6 +55,14 @@ class Truth:
             found &= (values[:, limit.column] >= limit.low) & (values[:, limit.column] <= limit.high)
         return found
 
+    def past(self, rng: np.random.Generator) -> Array:
+        """A setting (d,); with limits, one whose value is close to a limit, within or not."""
+        limits, i = self.case.network.limits, int(rng.integers(len(self.settings)))
+        if limits:
+            apart = np.abs(self.values[:, limits[0].column] - limits[0].high)
+            i = int(np.argsort(apart)[rng.integers(5)])
+        return self.settings[i]
+
     def at(self, controls: Mapping[str, float | int]) -> Array:
         """The true values (1, V) of a setting."""
         return self.case.problem.values(self.case.network.domain.row(controls)[None])
@@ -114,14 +122,13 @@ def _step(ledger: Ledger, name: str, study: Study, truth: Truth, rng: np.random.
         old = study.trials[int(rng.integers(len(study.trials)))]
         study.add_trial(old.controls, _read(truth.case, old.controls, rng))
     elif kind < 0.3 and candidates is None:
-        row = truth.settings[int(rng.integers(len(truth.settings)))]
-        controls = study.network.domain.named(row)
+        controls = study.network.domain.named(truth.past(rng))
         study.add_trial(controls, _read(truth.case, controls, rng))
     elif kind < 0.45:
         trials = study.ask(2)
         _check(ledger, f"{name}, pending", study, truth, note)
-        for trial in trials:
-            study.tell(trial, _read(truth.case, trial.controls, rng))
+        for each in trials:
+            study.tell(each, _read(truth.case, each.controls, rng))
     else:
         trial = study.ask()
         if trial is None:
@@ -133,11 +140,11 @@ def _step(ledger: Ledger, name: str, study: Study, truth: Truth, rng: np.random.
                 _check_batch(ledger, name, study, trial, truth, note)
         study.tell(trial, outputs)
         if rng.random() < 0.2:  # a mistake, and its correction
-            stage = study.network.nodes[0].stage
-            if not stage.known:
-                right = study.trials[trial.number].outputs[stage.name]
-                study.correct(trial, stage.name, [value + 1e-3 for value in right])
-                study.correct(trial, stage.name, right)
+            first = study.network.nodes[0].stage
+            right = study.trials[trial.number].outputs[first.name]
+            wrong = [value + 1e-3 * (j in first.modelled_positions) for j, value in enumerate(right)]
+            study.correct(trial, first.name, wrong)
+            study.correct(trial, first.name, right)
     return True
 
 

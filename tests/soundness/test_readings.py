@@ -21,12 +21,12 @@ def test_no_bound_from_readings_is_ever_violated() -> None:
 
 
 def test_no_certificate_from_readings_is_ever_wrong() -> None:
-    structures = read_studies.STRUCTURES if THOROUGH else ("chain", "known")
+    structures = readings.STRUCTURES if THOROUGH else ("chain", "known")
     ledger = read_studies.run(3000, structures, 2 if THOROUGH else 1, every=3, points=100)
     assert ledger.violations == 0, ledger.failures()
     assert ledger.checks > (40_000 if THOROUGH else 2_000)
 
 
-@pytest.mark.parametrize("broken", (*BROKEN_READINGS, *BROKEN_READ_STUDIES), ids=lambda broken: broken.name)
+@pytest.mark.parametrize("broken", [*BROKEN_READINGS, *BROKEN_READ_STUDIES], ids=lambda broken: broken.name)
 def test_a_broken_library_is_noticed(broken: Broken) -> None:
     assert broken.is_caught()
