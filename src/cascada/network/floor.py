@@ -84,7 +84,7 @@ def _slopes(belief: BoundedBelief, inputs: Array) -> Array:
         return np.zeros(shape) if belief.lipschitz is None else np.tile(_USUAL * belief.lipschitz[:, None], shape[1])
     if not len(belief.rows):
         return _USUAL * belief.largest_values[:, None] * belief.derivative_scales
-    slope = jet_bounds(belief.fits, inputs, slopes=True).slope
+    slope = jet_bounds(belief, inputs, slopes=True).slope
     assert slope is not None, "slopes were asked for"
     return np.abs(slope[0])
 

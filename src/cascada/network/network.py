@@ -118,6 +118,13 @@ class Network:
         object.__setattr__(network, "sign", -self.sign)
         return network
 
+    def within(self, controls: Mapping[str, Control]) -> "Network":
+        """The same process over a smaller box, in which some controls, by name, have another range."""
+        network = copy(self)
+        ranges = {name: controls.get(name, control) for name, control in self.domain.controls.items()}
+        object.__setattr__(network, "domain", Domain(ranges))
+        return network
+
     def __repr__(self) -> str:
         stages = ", ".join(f"{node.stage.name}({', '.join(node.input_names)})" for node in self.nodes)
         return f"Network({stages}; {'max' if self.sign > 0 else 'min'} {'.'.join(self.objective)})"
@@ -128,6 +135,16 @@ class Network:
         return self.domain.names
 
     @property
+    def context(self) -> tuple[str, ...]:
+        """The names of the controls that are measured before a run, not chosen."""
+        return tuple(name for name, control in self.domain.controls.items() if control.context)
+
+    @property
+    def uncertain(self) -> tuple[str, ...]:
+        """The names of the controls whose values in use can deviate from their settings."""
+        return tuple(name for name, control in self.domain.controls.items() if control.deviation)
+
+    @property
     def estimated(self) -> bool:
         """Whether the kernel or the norm of some stage has to be estimated from data."""
         return any(stage.estimated for stage in self.stages)
@@ -135,7 +152,12 @@ class Network:
     @property
     def read_with_errors(self) -> bool:
         """Whether readings of some stage may differ from its values."""
-        return any(stage.bounded_error is not None for stage in self.stages)
+        return any(stage.read_with_errors for stage in self.stages)
+
+    @property
+    def scattered(self) -> bool:
+        """Whether readings of some stage have sub-Gaussian errors: bounds then hold with a probability."""
+        return any(stage.sub_gaussian is not None for stage in self.stages)
 
     @property
     def noisy(self) -> bool:
@@ -301,6 +323,11 @@ def _controls(stages: Sequence[Stage]) -> dict[str, Control]:
                 )
     if not controls:
         raise ArgumentError("a network needs at least one control; give one to a stage: controls={'x': Real(0, 1)}.")
+    if all(control.context for control in controls.values()):
+        raise ArgumentError(
+            f"a network needs at least one control that is chosen; context=True is given for all of them: "
+            f"{', '.join(controls)}."
+        )
     return controls
 
 
