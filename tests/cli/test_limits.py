@@ -101,6 +101,8 @@ def test_a_result_recommends_a_setting_that_is_proven_but_not_run(call: Call) ->
         "controls",
         "at_least",
         "estimate",
+        "reading",
+        "error",
     ]
     assert content["best"]["outputs"]["mix"][0] <= 0.5
     said = text(call("status", "--study", "alloy"))
