@@ -72,7 +72,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Record:
-    """The result of a job: the regret after each run beyond the initial design, and the CPU seconds of asks and tells."""
+    """The regret after each run beyond the initial design, and the CPU seconds of all asks and tells."""
 
     problem: str
     variant: str

@@ -89,25 +89,19 @@ class Additive(Stationary):
         jet *= self.variance
         return jet
 
-    def by_scales(self, X: Array) -> tuple[Array, PullToScales]:
-        n, d = X.shape
-        ell = self.lengthscales(d)
-        # Each pair once and many inputs per call, because fitting spends most of its time here.
-        first, second = np.triu_indices(n, 1)
-        total, changes = np.zeros(len(first)), np.empty((d, len(first)))
-        step = max(1, _BLOCK // max(len(first), 1))
+    def by_scales(self, squares: Array) -> tuple[Array, PullToScales]:
+        d, count = squares.shape
+        total, changes = np.zeros(count), np.empty((d, count))
+        step = max(1, _BLOCK // max(count, 1))  # many inputs per call, because fitting spends most of its time here
         for some in (slice(j, j + step) for j in range(0, d, step)):
-            r2 = ((X[first, some] - X[second, some]) / ell[some]).T ** 2
-            profile, slope = self.profile_and_slope(r2)
+            profile, slope = self.profile_and_slope(squares[some])
             total += profile.sum(axis=0)
-            np.multiply(slope, r2, out=changes[some])  # ∂φ/∂log ℓ_j = −(φ'(r)/r)·r²
+            np.multiply(slope, squares[some], out=changes[some])  # ∂φ/∂log ℓ_j = −(φ'(r)/r)·r²
 
         def pull(weights: Array) -> Array:
-            return changes @ weights[first, second] * (-2.0 / d)  # both triangles
+            return changes @ weights / -d
 
-        gram = np.eye(n)
-        gram[first, second] = gram[second, first] = total / d
-        return gram, pull
+        return total / d, pull
 
     def scaled_norm(self, differences: Array) -> Array:
         scaled = np.abs(differences) / self.lengthscales(differences.shape[-1])
