@@ -32,8 +32,9 @@ import numpy as np
 
 from benchmarks.environment import description, require_one_thread
 from benchmarks.markdown import NONE, table, write_section
+from cascada.arrays import Array
 from cascada.experiments.bench_run import initial_points
-from cascada.problems import by_name
+from cascada.problems import Problem, by_name
 from cascada.process import Process
 from cascada.study import Study
 
@@ -98,15 +99,21 @@ class Comparison:
     high: float
 
 
+def initial(problem: Problem, seed: int, moved: float) -> Array:
+    """The initial points (n, d), moved by this part of the sides of the box."""
+    domain = problem.network.domain
+    points = initial_points(problem, 2 * (domain.dimension + 1), seed)
+    if not moved:
+        return points
+    low, high = domain.decode(np.stack([domain.lower, domain.upper]))
+    return points + moved * (high - low) * np.sign((low + high) / 2 - points)  # towards the middle: they stay inside
+
+
 def run(job: Job, moved: float) -> Record:
     """Run a job with the library that is imported here."""
     problem = by_name(job.problem)
     network, process, regrets = problem.network, Process(problem.network), []
-    domain = network.domain
-    first = initial_points(problem, 2 * (domain.dimension + 1), job.seed)
-    if moved:  # towards the middle, so that every point stays in the box
-        low, high = domain.decode(np.stack([domain.lower, domain.upper]))
-        first = first + moved * (high - low) * np.sign((low + high) / 2 - first)
+    domain, first = network.domain, initial(problem, job.seed, moved)
     study = Study(network, seed=job.seed, horizon=len(first) + job.budget, on_violation="enlarge")
     for point in first:
         controls = domain.named(point)

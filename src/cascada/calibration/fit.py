@@ -1,6 +1,6 @@
 """Fit of one output of a stage: kernels in the units of the inputs, and constant prior means."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -22,6 +22,8 @@ _NOISE_STARTS = (0.0, -4.6, 4.6)
 # model of a function with a kink gives narrow and wrong bounds. An additive kernel is chosen only if it is as much more
 # likely, and never for the gap.
 _CLEARLY = 3.0
+# From this many observations on, the last fit is the only start.
+MANY = 100
 # From this many observations on, additive kernels that are this much less likely are not tried again: more observations
 # do not remove the interaction of the inputs, and additive fits take longer than all others.
 _ENOUGH = 30
@@ -76,7 +78,10 @@ def fit_output(
     shapes = settings.shapes(inputs.shape[1]) if before is None else before.log_scales
     density = {shape: Likelihood(pairs.inputs, standardised, shape, noisy, pairs) for shape in shapes}
     starts = {} if before is None else _rescaled(before, ranges)
-    found = {shape: _maximum(each, starts.get(shape)) for shape, each in density.items()}
+    if starts and len(outputs) >= MANY:
+        found = _followed(density, starts)
+    else:
+        found = {shape: _maximum(each, starts.get(shape)) for shape, each in density.items()}
 
     def model(shape: Shape) -> Model:
         theta = found[shape].theta
@@ -116,27 +121,48 @@ def _centre(outputs: Array) -> tuple[float, float]:
     return offset, max(1e-6 * abs(offset), 1e-6)  # the data do not show how the output varies
 
 
+def _followed(density: Mapping[Shape, Likelihood], starts: Mapping[Shape, Array]) -> dict[Shape, _Maximum]:
+    """The maxima that are found from those of the last fit alone, where there are many observations.
+
+    A density that is far below the largest one is not maximised again. Of additive kernels only the most likely one is
+    kept: they differ in smoothness, and one of them suffices for choosing points.
+    """
+    at = {shape: np.clip(start, *_limits(density[shape])) for shape, start in starts.items()}
+    found = {shape: _Maximum(theta, density[shape](theta)[0]) for shape, theta in at.items()}
+    least = max(each.value for shape, each in found.items() if not shape.additive) - _HOPELESS
+    sums = {shape: each.value for shape, each in found.items() if shape.additive and each.value >= least}
+    for shape, each in list(found.items()):
+        if shape.additive and shape != max(sums, key=sums.__getitem__, default=None):
+            del found[shape]
+        elif each.value >= least:
+            found[shape] = _climbed(density[shape], [each.theta])
+    return found
+
+
 def _maximum(density: Likelihood, before: Array | None) -> _Maximum:
     """The best of the local maxima that are found from several starts; the prior's mode without data."""
-    from scipy.optimize import minimize
-
     mode = density.prior_mode
     if len(density.outputs) < 2:
         return _Maximum(mode, density(mode)[0])
+    if before is not None:
+        return _climbed(density, [before, mode])
     starts = [mode + shift for shift in _STARTS]
-    bounds = [_BOUNDS] * len(mode)
     if density.noisy:
         for start, shift in zip(starts, _NOISE_STARTS, strict=True):
             start[-1] = mode[-1] + shift
-        bounds[-1] = _NOISE_BOUNDS
-    if before is not None:
-        starts = [before, mode]
+    return _climbed(density, starts)
+
+
+def _climbed(density: Likelihood, starts: Sequence[Array]) -> _Maximum:
+    """The best of the local maxima that are found from these starts."""
+    from scipy.optimize import minimize
 
     def negated(theta: Array) -> tuple[float, Array]:
         value, gradient = density(theta)
         return -value, -gradient
 
-    low, high = np.array(bounds).T
+    low, high = _limits(density)
+    bounds = list(zip(low, high, strict=True))
     found = [
         minimize(
             negated, np.clip(start, low, high), jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 50}
@@ -145,3 +171,12 @@ def _maximum(density: Likelihood, before: Array | None) -> _Maximum:
     ]
     best = min(found, key=lambda result: float(result.fun))
     return _Maximum(best.x, -float(best.fun))
+
+
+def _limits(density: Likelihood) -> tuple[Array, Array]:
+    """The smallest and the largest parameters."""
+    limits = [_BOUNDS] * len(density.prior_mode)
+    if density.noisy:
+        limits[-1] = _NOISE_BOUNDS
+    low, high = np.array(limits).T
+    return low, high
