@@ -24,6 +24,7 @@ LAYERS = (
     "printable",
     "literals",
     "arrays",
+    "controls",
     "space",
     "designs",
     "outwards",

@@ -13,13 +13,13 @@ from cascada.space import Domain, Grid
 
 # Number of rows whose distances to a design are computed at once, which limits the memory.
 _BLOCK = 1024
-# A box of integer controls with at most this many points per run is listed, and the design is chosen from the list.
+# A box of discrete controls with at most this many points per run is listed, and the design is chosen from the list.
 _MANY_TIMES = 16
 _MOST = 1_000_000  # points of a design over a box
 
 
 def design(domain: Domain, runs: int, *, grid: bool = True) -> Array:
-    """`runs` different points (T, d) as coordinates; fewer only if a box of integer controls has no more points.
+    """`runs` different points (T, d) as coordinates; fewer only if a box of discrete controls has no more points.
 
     With `grid=False` they are always Sobol points. Projected onto some of the controls, Sobol points stay different,
     whereas those of a grid coincide.
@@ -29,7 +29,7 @@ def design(domain: Domain, runs: int, *, grid: bool = True) -> Array:
     [[0.25, 1.0], [0.25, 3.0], [0.75, 1.0], [0.75, 3.0]]
     """
     runs = as_whole_number(runs, "runs")
-    levels = [int(c.high) - int(c.low) + 1 for c in domain.controls.values() if c.integer]
+    levels = [c.count for c in domain.controls.values() if c.count is not None]
     if len(levels) == domain.dimension and np.prod(levels, dtype=float) <= _MANY_TIMES * runs:
         every = Grid(dict(zip(domain.names, levels, strict=True))).points(domain)
         return design_of_candidates(domain.encode(every), domain, runs, grid=grid)
@@ -52,7 +52,7 @@ def design_of_candidates(candidates: Array, domain: Domain, runs: int, *, grid: 
     if len(distinct) <= runs:
         return distinct
     lower, width = _span(domain)
-    positions = (distinct - lower) / width
+    positions = (distinct - lower) / np.where(width > 0, width, 1.0)
     side = _side(domain, runs) if grid else None
     wanted = _sobol(domain.dimension, runs) if side is None else _cell_centres(domain.dimension, side)
     free = np.ones(len(distinct), dtype=bool)
@@ -105,7 +105,7 @@ def _sobol(dimension: int, count: int) -> Array:
 
 
 def _distinct_sobol(domain: Domain, runs: int) -> Array:
-    """Sobol points with rounded integer controls, without duplicates."""
+    """Sobol points with rounded discrete controls, without duplicates."""
     count = runs
     while True:  # Terminates: a real control makes all points differ, and a box without one has far more than `runs`.
         points = _in_box(domain, _sobol(domain.dimension, count))
@@ -116,14 +116,22 @@ def _distinct_sobol(domain: Domain, runs: int) -> Array:
 
 
 def _in_box(domain: Domain, positions: Array) -> Array:
-    """Map positions in the unit cube to coordinates of the box, rounded for integer controls."""
+    """Map positions in the unit cube to coordinates of the box, rounded for discrete controls."""
     lower, width = _span(domain)
     return domain.encode(domain.decode(lower + positions * width))
 
 
 def _span(domain: Domain) -> tuple[Array, Array]:
-    """Lower ends and widths of the box, (d,); each whole number stands for itself ± 1/2."""
+    """Lower ends and widths of the box, (d,); each value of a discrete control stands for itself ± half a step."""
     lower, width = domain.lower.copy(), domain.upper - domain.lower
-    lower[domain.whole] -= 0.5
-    width[domain.whole] += 1.0
+    for j, control in enumerate(domain.controls.values()):
+        if not control.discrete or control.fixed:
+            continue
+        if control.log:
+            lower[j] = np.log(control.low - 0.5)
+            width[j] = np.log(control.high + 0.5) - lower[j]
+        else:
+            step = control.step or 1.0
+            lower[j] -= 0.5 * step
+            width[j] += step
     return lower, width

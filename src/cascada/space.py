@@ -1,10 +1,9 @@
-"""Controls, the boxes they span, and grids of candidates.
+"""The boxes that controls span, and grids of candidates.
 
-A control has a value in user units (degrees, hours) and a coordinate on which kernels act: the same number, or its
-logarithm for a logarithmic control. Points are `(n, d)`, with columns in the order of the domain's names.
+Points are `(n, d)`, in user units or as coordinates (see `cascada.controls`), with columns in the order of the domain's
+names.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,60 +13,11 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cascada.arrays import LARGEST_SCALE, SMALLEST_SCALE, Array, as_points, as_whole_number
+from cascada.arrays import Array, BoolArray, IntArray, as_points, as_whole_number
+from cascada.controls import Control, Integer, Real
 from cascada.errors import ArgumentError
 
-_LARGEST_INTEGER = 2**51
-
-
-@dataclass(frozen=True)
-class Real:
-    """A control with real values in [low, high]; with `log`, kernels act on its logarithm."""
-
-    low: float
-    high: float
-    log: bool = False
-
-    def __post_init__(self) -> None:
-        _check_range(self, self.low, self.high)
-        if self.log and self.low <= 0:
-            raise ArgumentError(f"a logarithmic control needs a range above 0; got {self}. Use log=False.")
-
-    @property
-    def integer(self) -> bool:
-        """Whether only whole numbers are allowed."""
-        return False
-
-
-@dataclass(frozen=True)
-class Integer:
-    """A control with whole-number values from `low` to `high`, both included."""
-
-    low: int
-    high: int
-
-    def __post_init__(self) -> None:
-        _check_range(self, self.low, self.high)
-        if self.low != int(self.low) or self.high != int(self.high):
-            raise ArgumentError(f"the range of an integer control must be whole numbers; got {self}.")
-        if max(abs(self.low), abs(self.high)) > _LARGEST_INTEGER:
-            raise ArgumentError(
-                f"an integer control must lie within ±2^51, where the mean of two whole numbers is exact; got {self}. "
-                f"Subtract a constant, or use Real."
-            )
-
-    @property
-    def log(self) -> bool:
-        """Always False: kernels act on the number itself."""
-        return False
-
-    @property
-    def integer(self) -> bool:
-        """Whether only whole numbers are allowed."""
-        return True
-
-
-Control = Real | Integer
+__all__ = ["CandidatesLike", "Control", "Domain", "Grid", "Integer", "Real", "as_candidates"]
 
 
 @dataclass(frozen=True)
@@ -109,9 +59,15 @@ class Domain:
         return [j for j, c in enumerate(self.controls.values()) if c.log]
 
     @cached_property
-    def whole(self) -> list[int]:
-        """The columns of integer controls."""
-        return [j for j, c in enumerate(self.controls.values()) if c.integer]
+    def discrete(self) -> list[int]:
+        """The columns of controls with separate values."""
+        return [j for j, c in enumerate(self.controls.values()) if c.discrete]
+
+    @cached_property
+    def sides(self) -> Array:
+        """The widths of the ranges as coordinates, (d,); 1 for a fixed control, so that they can be divided by."""
+        fixed = [c.fixed for c in self.controls.values()]
+        return np.where(fixed, 1.0, self.upper - self.lower)
 
     def encode(self, values: Array) -> Array:
         """Coordinates of points in user units."""
@@ -120,13 +76,57 @@ class Domain:
         return coordinates
 
     def decode(self, coordinates: Array) -> Array:
-        """Points in user units, clipped to the ranges and rounded for integer controls."""
+        """Points in user units, clipped to the ranges and moved to the nearest value of discrete controls.
+
+        The logarithm of an end of a range, which is rounded, is decoded to that end.
+        """
         values = np.clip(coordinates, self.lower, self.upper)
         values[:, self.logarithmic] = np.exp(values[:, self.logarithmic])
-        values[:, self.whole] = np.round(values[:, self.whole])
-        low = [c.low for c in self.controls.values()]
-        high = [c.high for c in self.controls.values()]
-        return np.clip(values, low, high)
+        for j in self.discrete:
+            values[:, j] = self._listed[j].nearest(values[:, j])
+        values = np.clip(values, *self._ends)
+        low, high = self._ends
+        for j in self.logarithmic:
+            values[coordinates[:, j] <= self._coded_ends[0, j], j] = low[j]
+            values[coordinates[:, j] >= self._coded_ends[1, j], j] = high[j]
+        return values
+
+    @cached_property
+    def _listed(self) -> list[Control]:
+        return list(self.controls.values())
+
+    @cached_property
+    def _ends(self) -> Array:
+        """The ends of the ranges in user units, shape (2, d)."""
+        return np.array([[c.low for c in self._listed], [c.high for c in self._listed]], dtype=float)
+
+    @cached_property
+    def _coded_ends(self) -> Array:
+        """Their coordinates, shape (2, d), as `encode` rounds them."""
+        return self.encode(self._ends)
+
+    # ---- cells
+
+    def halves(self, side: IntArray, lower: Array, upper: Array) -> tuple[Array, Array]:
+        """Where cells are cut along a side each, (n,): the ends of left halves and the starts of right ones.
+
+        `lower` and `upper` (n,) are the ends of the cells on that side. The two differ for discrete controls.
+        """
+        left = 0.5 * (lower + upper)
+        right = left.copy()
+        for j in self.discrete:
+            cut = side == j
+            if cut.any():
+                left[cut], right[cut] = self._listed[j].halves(lower[cut], upper[cut])
+        return left, right
+
+    def divisible(self, lower: Array, upper: Array) -> BoolArray:
+        """Along which sides cells (n, d) can be cut, (n, d): where they contain more than one value."""
+        centre = 0.5 * (lower + upper)
+        can = (centre > lower) & (centre < upper)  # a midpoint may round to an end
+        for j in self.discrete:
+            can[:, j] = self._listed[j].divisible(lower[:, j], upper[:, j])
+        return can
 
     def row(self, controls: Mapping[str, Any]) -> Array:
         """One point (d,) in user units from named values; raises `ArgumentError` if a value is invalid."""
@@ -140,7 +140,7 @@ class Domain:
         return self.check(np.array([[_as_number(controls[name], name) for name in self.names]]))[0]
 
     def check(self, values: ArrayLike) -> Array:
-        """Validate points (n, d) in user units; raises `ArgumentError` if one is outside its range or not whole."""
+        """Validate points (n, d) in user units; raises `ArgumentError` if one is no value of its control."""
         points = as_points(values, "the controls", self.dimension)
         for j, (name, control) in enumerate(self.controls.items()):
             column = points[:, j]
@@ -149,10 +149,9 @@ class Domain:
                 raise ArgumentError(
                     f"control {name!r} must lie in [{control.low:g}, {control.high:g}]; got {column[outside][0]:.17g}."
                 )
-            if control.integer and np.any(column != np.round(column)):
-                raise ArgumentError(
-                    f"control {name!r} must be a whole number; got {column[column != np.round(column)][0]:g}."
-                )
+            strange = column != control.nearest(column)
+            if np.any(strange):
+                raise ArgumentError(f"control {name!r} must be {_allowed(control, column[strange][0])}.")
         return points
 
     def named(self, point: Array) -> dict[str, float | int]:
@@ -181,7 +180,7 @@ class Grid:
         for name, control in domain.controls.items():
             given = self.values[name]
             if isinstance(given, int):
-                axes.append(_spread(control, as_whole_number(given, f"the number of values of {name!r}")))
+                axes.append(control.spread(as_whole_number(given, f"the number of values of {name!r}")))
             else:
                 axes.append([float(v) for v in given])
         return domain.check(np.array(list(product(*axes)), dtype=float).reshape(-1, domain.dimension))
@@ -204,26 +203,12 @@ def as_candidates(candidates: CandidatesLike, domain: Domain) -> Array:
     return points
 
 
-def _spread(control: Control, count: int) -> list[float]:
-    if isinstance(control, Integer):
-        return sorted({float(v) for v in np.round(np.linspace(control.low, control.high, count))})
-    if control.log:
-        inner = np.exp(np.linspace(math.log(control.low), math.log(control.high), count))
-        return [float(v) for v in np.clip(inner, control.low, control.high)]
-    return [float(v) for v in np.linspace(control.low, control.high, count)]
-
-
-def _check_range(control: Any, low: Any, high: Any) -> None:
-    for end in (low, high):
-        if isinstance(end, bool) or not isinstance(end, int | float | np.number) or not math.isfinite(end):
-            raise ArgumentError(f"a control's range must be two finite numbers; got {control}.")
-    if low >= high:
-        raise ArgumentError(f"a control's range must not be empty: low must be below high; got {control}.")
-    if max(abs(low), abs(high)) > LARGEST_SCALE or (not control.log and high - low < SMALLEST_SCALE):
-        raise ArgumentError(
-            f"a control's range must lie within ±{LARGEST_SCALE:g} and be at least {SMALLEST_SCALE:g} wide, so that "
-            f"squares of distances can be computed; got {control}. Choose other units."
-        )
+def _allowed(control: Control, value: float) -> str:
+    """What a value must be instead, in words."""
+    if control.integer:
+        return f"a whole number; got {value:g}"
+    nearest = float(control.nearest(np.array([value]))[0])
+    return f"a whole number of steps of {control.step:g} above {control.low:g}; got {value:.17g}, next to {nearest!r}"
 
 
 def _as_number(value: Any, name: str) -> float:

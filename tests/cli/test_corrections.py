@@ -46,7 +46,7 @@ def test_a_typo_is_said_at_once_and_corrected(right: dict[str, float]) -> None:
     assert told.stdout == f"Trial 0 is complete: cure = {right['cure']!r}.\n"
     first, second = told.stderr.splitlines()
     assert first.startswith("The data now refute an assumption: Stage 'mix': The norm_bound is given as 2, but trial 0")
-    command = "cascada correct --storage sqlite:///lab.db --study alloy 0 STAGE VALUES --reason TEXT"
+    command = "cascada correct --storage sqlite:///lab.db --study alloy 0 mix VALUES --reason TEXT"
     assert second == f"If a value is wrong, correct it: {command}"
     assert found(invoke("status", *STUDY, "--json"))["gap_kind"] == "refuted"
 

@@ -114,7 +114,7 @@ def test_both_forms_contain_the_truth_and_union_is_the_tighter(name: str) -> Non
         fractions = np.round(rng.uniform(0, 1, cells.lower.shape) * 4) / 4  # including corners and edges
         coordinates_in = np.clip(cells.lower + fractions * (cells.upper - cells.lower), cells.lower, cells.upper)
         inside = network.domain.decode(coordinates_in)
-        if network.domain.whole:  # only whole numbers are possible points of the cell
+        if network.domain.discrete:  # only whole numbers are possible points of the cell
             kept = np.all((network.domain.encode(inside) >= cells.lower) & (inside <= cells.upper), axis=1)
         else:
             kept = np.ones(len(inside), dtype=bool)

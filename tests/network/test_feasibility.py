@@ -88,7 +88,10 @@ def random_cells(network: Network, n: int, rng: np.random.Generator) -> Boxes:
     shrink = 10.0 ** rng.uniform(-3, 0, (n, 1))
     lower, upper = np.minimum(*ends), np.maximum(*ends)
     upper = lower + shrink * (upper - lower)
-    lower[:, domain.whole], upper[:, domain.whole] = np.floor(lower[:, domain.whole]), np.ceil(upper[:, domain.whole])
+    lower[:, domain.discrete], upper[:, domain.discrete] = (
+        np.floor(lower[:, domain.discrete]),
+        np.ceil(upper[:, domain.discrete]),
+    )
     return Boxes(lower, upper)
 
 

@@ -192,7 +192,7 @@ STAGE_ERRORS: dict[str, tuple[Callable[[], Any], str]] = {
         "stage 'f': control 'metal' must be Real.*Categories are not supported",
     ),
     "controls without ranges": (lambda: stage("f", controls=["x"]), "stage 'f'.*controls"),
-    "an empty range": (lambda: stage("f", controls={"x": Real(1, 1)}), "must not be empty"),
+    "an empty range": (lambda: stage("f", controls={"x": Real(2, 1)}), "must not be empty"),
     "no outputs": (lambda: _wide(outputs=[]), "stage 'f': outputs must be one or more names"),
     "an output with a dot": (lambda: _wide(outputs=["u.v"]), "names without a dot"),
     "two outputs of one name": (lambda: _wide(outputs=["u", "u"]), "stage 'f': output names must differ; got u, u"),

@@ -101,7 +101,9 @@ def test_values_of_many_points_do_not_depend_on_blocks():
 def test_the_optimum_is_attained_and_not_beaten():
     problem = by_name("sampled-chain")
     point, value = problem.optimum
-    assert problem.objective(point[None])[0] == value
+    # The recorded value is that of one machine; others round the sample differently (`_ROUNDING` in the module).
+    assert problem.objective(point[None])[0] == pytest.approx(value, rel=1e-9)
+    value = float(problem.objective(point[None])[0])
     axis = np.linspace(-5, 5, 140)
     grid = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
     values = problem.objective(grid)

@@ -120,7 +120,7 @@ def test_ascent_beats_random_points(name: str) -> None:
     points = ascend(beliefs, rng(), np.empty((0, domain.dimension)))
     for point in points:
         assert np.all((domain.lower <= point) & (point <= domain.upper))
-        assert np.all(point[domain.whole] == np.round(point[domain.whole]))
+        assert np.all(point[domain.discrete] == np.round(point[domain.discrete]))
     most = best_of_many(beliefs)
     assert best_eta(beliefs, points[0]) >= most - 0.02 * (1 + abs(most))
 

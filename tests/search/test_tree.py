@@ -21,7 +21,7 @@ def volume_bounds(cells: Boxes) -> tuple[Array, Array]:
 def cut_everywhere(tree: Tree, side: int, times: int) -> None:
     for _ in range(times):
         rows = tree.top(1000)
-        tree.cut(rows, np.full(len(rows), side), DOMAIN.whole)
+        tree.cut(rows, np.full(len(rows), side), DOMAIN)
 
 
 def test_integer_sides_are_cut_between_whole_numbers() -> None:
@@ -35,7 +35,7 @@ def test_integer_sides_are_cut_between_whole_numbers() -> None:
 def test_halves_of_a_real_side_share_their_end_and_keep_the_bound() -> None:
     tree = Tree(Leaves.root(DOMAIN), 0.0)
     tree.rebound(tree.top(1), volume_bounds, 3)
-    rows = tree.cut(tree.top(1), np.array([1]), DOMAIN.whole)
+    rows = tree.cut(tree.top(1), np.array([1]), DOMAIN)
     halves = tree.take(rows)
     np.testing.assert_array_equal(halves.lower[:, 1], [0.0, 0.5])
     np.testing.assert_array_equal(halves.upper[:, 1], [0.5, 1.0])
@@ -51,7 +51,7 @@ def test_many_cuts_cover_the_box_once() -> None:
     for step in range(40):
         rows = tree.top(1 + step)
         rows = rows[tree.take(rows).upper[:, 0] > tree.take(rows).lower[:, 0]] if step % 3 == 0 else rows
-        tree.rebound(tree.cut(rows, np.full(len(rows), step % 3 != 0).astype(int), DOMAIN.whole), volume_bounds, step)
+        tree.rebound(tree.cut(rows, np.full(len(rows), step % 3 != 0).astype(int), DOMAIN), volume_bounds, step)
     leaves = tree.leaves()
     points = np.column_stack([rng.integers(1, 9, 200), rng.uniform(0, 1, 200)])
     inside = np.all((leaves.lower[:, None] <= points) & (points <= leaves.upper[:, None]), axis=2).sum(axis=0)

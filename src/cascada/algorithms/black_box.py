@@ -89,7 +89,7 @@ def default_kernel(network: Network) -> Stationary:
             return kernel.kernel if isinstance(kernel, Additive) else kernel
     kernel = _objective(network).stage.kernel
     variance = kernel.variance if isinstance(kernel, Stationary) else 1.0
-    lengthscales = (domain.upper - domain.lower) / _SIDES_PER_LENGTHSCALE
+    lengthscales = domain.sides / _SIDES_PER_LENGTHSCALE
     return Matern(2.5, tuple(float(length) for length in lengthscales), variance=variance)
 
 

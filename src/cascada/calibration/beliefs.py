@@ -165,7 +165,7 @@ def _parts(node: Node) -> list[Node]:
 def _ranges(network: Network, part: Node, data: Array) -> Array:
     """The unit of each input (d,): a control's range, or the observed range of a parent's output."""
     domain = network.domain
-    sides = domain.upper - domain.lower
+    sides = domain.sides
     ranges = []
     for column in part.inputs:
         if column < domain.dimension:

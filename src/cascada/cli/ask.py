@@ -5,8 +5,9 @@ from typing import Annotated
 
 import typer
 
+from cascada.cli.enqueue import controls_from, enqueue_start
 from cascada.cli.output import print_json, settings, trial_json
-from cascada.cli.stored import Algorithm, Json, Spec, Storage, StudyName, opened
+from cascada.cli.stored import Algorithm, Amend, Json, Safe, Spec, Start, Storage, StudyName, opened
 from cascada.cli.terminal import say
 from cascada.study import Study, Trial
 from cascada.study.result import SENTENCES
@@ -26,6 +27,9 @@ def ask(
         int | None, typer.Option("-n", metavar="COUNT", help="Number of trials, to be run in parallel.", min=1)
     ] = None,
     algorithm: Algorithm = None,
+    safe: Safe = False,
+    start: Start = None,
+    amend: Amend = False,
     json_output: Json = False,
 ) -> None:
     """Ask for a trial to run: print its number and its controls.
@@ -33,9 +37,15 @@ def ask(
     With --spec, the study is created if it does not exist yet. Waiting trials come first: enqueued ones, and ones whose
     lease expired. --json prints one trial, or null when no point is worth a run; with -n an array of trials.
 
+    A study that is created with --safe asks only for settings that are proven to satisfy the limits. Its first trial is
+    --start. --amend takes over changed limits, ranges, kernels and norm bounds of the SPEC; all runs are kept.
+
     For example: cascada ask --storage sqlite:///alloy.db --study alloy --spec alloy.py:network
     """
-    found = opened(storage, study, spec, algorithm=algorithm, create=True)
+    first = None if start is None else controls_from(start)
+    found = opened(storage, study, spec, algorithm=algorithm, create=True, safe=safe, amend=amend)
+    if first is not None:
+        enqueue_start(found, first)
     trials = found.ask(count or 1, lease=lease)
     _print(trials, count, json_output)
     if len(trials) < (count or 1):
@@ -51,8 +61,11 @@ def _reason(study: Study) -> str:
         return f" {certificate.infeasibility}"
     if not study.lacks_safe_setting:
         return ""
+    begun = [trial.number for trial in study.trials if trial.state == "running"]
+    if study.best_trial is None and begun:
+        return f" The study is safe, and no run satisfies the limits yet: tell what trial {begun[0]} gave."
     if study.best_trial is None:
-        return " The study is safe, and no run satisfies the limits: add one that does (cascada add)."
+        return " The study is safe, and no run satisfies the limits: add one that does (cascada add), or give --start."
     return f" {SENTENCES['no safe setting']}"
 
 

@@ -50,7 +50,7 @@ def correct(
         print_json(trial_json(after))
     else:
         say(f"Trial {after.number} was corrected. {outcome(after, found.network)}")
-    warn_if_refuted(found, storage, trial, stage or "STAGE")
+    warn_if_refuted(found, storage, trial, stage)
 
 
 def retract(

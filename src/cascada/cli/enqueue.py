@@ -9,6 +9,7 @@ from cascada.cli.stored import Json, Spec, Storage, StudyName, opened
 from cascada.cli.terminal import say
 from cascada.errors import ArgumentError
 from cascada.literals import json_from
+from cascada.study import Study
 
 
 def enqueue(
@@ -27,6 +28,12 @@ def enqueue(
         print_json(trial_json(trial))
     else:
         say(f"trial {trial.number} waits\n{settings(trial.controls)}")
+
+
+def enqueue_start(study: Study, controls: Any) -> None:
+    """Let a setting that is known to satisfy the limits wait, unless the study has a run of it or will have one."""
+    if not any(trial.controls == controls and trial.state not in ("failed", "abandoned") for trial in study.trials):
+        study.enqueue_trial(controls, known_safe=True)
 
 
 def controls_from(text: str) -> Any:

@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from cascada.algorithms import NAMES
-from cascada.cli.enqueue import controls_from
+from cascada.cli.enqueue import controls_from, enqueue_start
 from cascada.cli.execution import Dask, Jobs, Revise, execution_options, print_result
-from cascada.cli.stored import Json, Storage, given, process_of, store_at
+from cascada.cli.stored import Amend, Json, Safe, Start, Storage, given, process_of, store_at
 from cascada.errors import ArgumentError
 from cascada.study import maximise
 from cascada.study.catalogue import open_study
@@ -33,13 +33,8 @@ def run(
         bool,
         typer.Option("--stop-on-estimated", help="Stop on an estimated gap, too: if kernels or norms are not known."),
     ] = False,
-    safe: Annotated[
-        bool, typer.Option("--safe", help="Run only settings that are proven to satisfy the limits; see --start.")
-    ] = False,
-    start: Annotated[
-        str | None,
-        typer.Option(metavar="JSON", help="Controls of a setting that is known to satisfy the limits; run first."),
-    ] = None,
+    safe: Safe = False,
+    start: Start = None,
     seed: Annotated[
         int | None,
         typer.Option(help="Seed of the algorithm's random choices.", show_default="0, or that of the stored study"),
@@ -56,13 +51,7 @@ def run(
     worker: Annotated[
         str, typer.Option(metavar="NAME", help="This worker's name in the store; each parallel process needs its own.")
     ] = "main",
-    amend: Annotated[
-        bool,
-        typer.Option(
-            "--amend",
-            help="Continue with other kernels, norm bounds, offsets, limits or ranges than the stored ones.",
-        ),
-    ] = False,
+    amend: Amend = False,
     serve: Annotated[
         bool, typer.Option("--serve", help="Show a live page while this runs (with --storage; needs the extra report).")
     ] = False,
@@ -115,8 +104,8 @@ def run(
             worker=worker,
             amend=amend,
         )
-        if first is not None and not any(trial.controls == first for trial in opened.trials):
-            opened.enqueue_trial(first, known_safe=True)
+        if first is not None:
+            enqueue_start(opened, first)
         if announce is not None:
             announce()
         print_result(opened.optimise(process, **options), name, json_output)

@@ -1,7 +1,6 @@
 """Options of the commands on a store, and how they open a study."""
 
 import os
-import re
 import shlex
 import sys
 from pathlib import Path
@@ -47,6 +46,22 @@ Algorithm = Annotated[
         metavar="NAME",
         help="The algorithm, as for `cascada run`; needed if it is module:Class: a store alone does not get code run.",
         show_default="auto, or that of the stored study",
+    ),
+]
+Safe = Annotated[
+    bool,
+    typer.Option(
+        "--safe", help="Only settings that are proven to satisfy the limits; for a new study, or one that is safe."
+    ),
+]
+Start = Annotated[
+    str | None,
+    typer.Option(metavar="JSON", help="Controls of a setting that is known to satisfy the limits; run first."),
+]
+Amend = Annotated[
+    bool,
+    typer.Option(
+        "--amend", help="Continue with other kernels, norm bounds, offsets, limits or ranges than the stored ones."
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
@@ -97,18 +112,42 @@ def one_study(storage: str | None, study: str | None) -> str:
 
 
 def opened(
-    storage: str | None, study: str, spec: str | None = None, *, algorithm: str | None = None, create: bool = False
+    storage: str | None,
+    study: str,
+    spec: str | None = None,
+    *,
+    algorithm: str | None = None,
+    create: bool = False,
+    safe: bool = False,
+    amend: bool = False,
 ) -> "Study":
-    """A study in the store; with `create` and a SPEC, one that is not there is created."""
+    """A study in the store; with `create` and a SPEC, one that is not there is created.
+
+    Without `safe` it is as stored. `amend` needs a SPEC: what is assumed from now on.
+    """
     from cascada.study.catalogue import open_study
 
+    if amend and spec is None:
+        raise ArgumentError(
+            "--amend continues a study with the kernels, norm bounds, limits and ranges of another SPEC, and got none; "
+            "give --spec SPEC."
+        )
     create = create and spec is not None
     import_from_here(spec, algorithm)
     network = None if spec is None else network_of(spec)
     store = store_at(storage, create=create)
     # The command ends long before its trials do, so a lease of theirs does not end with it.
     return open_study(
-        store, study, network, algorithm=algorithm, worker=WORKER, create=create, any_sense=True, lasting=True
+        store,
+        study,
+        network,
+        algorithm=algorithm,
+        worker=WORKER,
+        create=create,
+        any_sense=True,
+        lasting=True,
+        safe=safe or None,
+        amend=amend,
     )
 
 
@@ -130,19 +169,22 @@ def import_from_here(*names: str | None) -> None:
         sys.path.insert(0, "")
 
 
-def warn_if_refuted(study: "Study", storage: str | None, trial: int, stage: str = "STAGE") -> None:
-    """Say on standard error that the data refute an assumption, and how a wrong value of `trial` is corrected."""
+def warn_if_refuted(study: "Study", storage: str | None, trial: int, stage: str | None = None) -> None:
+    """Say on standard error that the data refute an assumption, and how a wrong value is corrected.
+
+    `trial` and `stage` were reported last; they are named in the command only if the evidence is about them.
+    """
+    from cascada.cli.suspect import suspect
     from cascada.store.address import printable_url
 
     if not study.refuted:
         return
-    evidence = " ".join(study.model.evidence())
-    named = re.search(r"\b[Tt]rial (\d+)", evidence)  # a single one; of several, the value that was told last is named
-    number, stage = (trial, stage) if named is None or int(named[1]) == trial else (int(named[1]), "STAGE")
+    evidence = study.model.evidence()
+    number, name = suspect(evidence, [one.name for one in study.network.stages], trial, stage)
     where = f"--storage {printable_url(given(storage))} --study {shlex.quote(str(study.name))}"
     say(
-        f"The data now refute an assumption: {evidence}\nIf a value is wrong, correct it: "
-        f"cascada correct {where} {number} {stage} VALUES --reason TEXT",
+        f"The data now refute an assumption: {' '.join(evidence)}\nIf a value is wrong, correct it: "
+        f"cascada correct {where} {number} {'STAGE' if name is None else shlex.quote(name)} VALUES --reason TEXT",
         err=True,
     )
 
@@ -166,7 +208,17 @@ def process_of(spec: str, algorithm: str | None = None) -> "Process":
     from cascada.process import Process
 
     import_from_here(spec, algorithm)
-    return Process(network_of(spec))
+    network = network_of(spec)
+    lacking = [stage.name for stage in network.stages if stage.function is None]
+    if lacking:
+        noun = "command" if spec.lower().endswith(".toml") else "function"
+        which = f"stage {lacking[0]!r} has" if len(lacking) == 1 else f"stages {', '.join(map(repr, lacking))} have"
+        raise ArgumentError(
+            f"{spec}: {which} no {noun}, so it cannot be run from here. Give one; or, where people run the stage, ask "
+            f"for settings with `cascada ask --spec {shlex.quote(spec)}` and tell what each stage gave with `cascada "
+            f"tell-stage`."
+        )
+    return Process(network)
 
 
 def network_of(spec: str) -> "Network":

@@ -84,10 +84,12 @@ def rename(
 def _row(study: StudySummary) -> list[str]:
     states = ", ".join(f"{count} {state}" for state, count in study.trials.items() if count)
     best = "" if study.best is None else number_text(study.best)
+    gap = study.gap_kind
     if study.feasible == 0 and study.trials["complete"]:
         best = "none feasible"
+        gap = gap if gap == "refuted" else ""  # whether there is a gap, only a search can say: `cascada status`
     objective = "{sense} {stage}.{output}".format(**study.objective)
-    return [study.name, objective, states or "none", best, study.gap_kind, f"{_age(study.last_event)} ago"]
+    return [study.name, objective, states or "none", best, gap, f"{_age(study.last_event)} ago"]
 
 
 def _age(at: float) -> str:

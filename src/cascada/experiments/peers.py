@@ -51,9 +51,9 @@ class OptunaPeer:
         self._domain, self._trials = domain, optuna.trial
         self._study = optuna.create_study(direction="maximize", sampler=sampler)
         self._distributions = {
-            name: optuna.distributions.IntDistribution(control.low, control.high)
+            name: optuna.distributions.IntDistribution(control.low, control.high, log=control.log)
             if control.integer
-            else optuna.distributions.FloatDistribution(control.low, control.high, log=control.log)
+            else optuna.distributions.FloatDistribution(control.low, control.high, log=control.log, step=control.step)
             for name, control in domain.controls.items()
         }
         self._asked: Any = None

@@ -276,8 +276,8 @@ def _distributions(domain: Domain) -> dict[str, "BaseDistribution"]:
     from optuna.distributions import FloatDistribution, IntDistribution
 
     return {
-        name: IntDistribution(int(control.low), int(control.high))
+        name: IntDistribution(int(control.low), int(control.high), log=control.log)
         if control.integer
-        else FloatDistribution(control.low, control.high, log=control.log)
+        else FloatDistribution(control.low, control.high, log=control.log, step=control.step)
         for name, control in domain.controls.items()
     }

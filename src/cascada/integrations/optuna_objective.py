@@ -29,9 +29,9 @@ class StagewiseObjective:
 
         network = self._process.network
         controls: dict[str, float] = {
-            name: trial.suggest_int(name, int(control.low), int(control.high))
+            name: trial.suggest_int(name, int(control.low), int(control.high), log=control.log)
             if control.integer
-            else trial.suggest_float(name, control.low, control.high, log=control.log)
+            else trial.suggest_float(name, control.low, control.high, log=control.log, step=control.step)
             for name, control in network.domain.controls.items()
         }
         outputs: Outputs = {}

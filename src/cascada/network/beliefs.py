@@ -9,6 +9,7 @@ import numpy as np
 
 from cascada.arrays import MOST_SDS, UNIT_ROUNDOFF, Array, BoolArray
 from cascada.confidence import Belief, BeliefBase, Boxes, EnvelopeTable, Evidence
+from cascada.controls import logarithm_rounding
 from cascada.errors import RefutedError
 from cascada.network.network import Network, Node
 
@@ -144,11 +145,6 @@ def observations(stage: StageBelief, values: Array) -> list[int]:
         known = values[rows][:, [*stage.node.inputs, *stage.node.modelled_columns]]
         rows = rows[np.sort(np.unique(known, axis=0, return_index=True)[1])]
     return [int(row) for row in rows]
-
-
-def logarithm_rounding(coordinates: Array) -> Array:
-    """How far computed logarithms can be from the exact ones: two units in the last place."""
-    return 4 * UNIT_ROUNDOFF * np.abs(coordinates)
 
 
 def _logarithm_errors(stage: StageBelief, inputs: Array) -> Array:

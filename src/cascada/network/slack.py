@@ -16,8 +16,9 @@ import numpy as np
 
 from cascada.arrays import UNIT_ROUNDOFF, Array
 from cascada.confidence import Boxes
+from cascada.controls import setting_rounding
 from cascada.errors import ArgumentError
-from cascada.network.beliefs import Beliefs, StageBelief, logarithm_rounding
+from cascada.network.beliefs import Beliefs, StageBelief
 from cascada.network.enclosure import enclose_network
 from cascada.network.formula import in_user_units, known_bounds
 from cascada.network.outputs import StageError
@@ -59,12 +60,11 @@ def objective_slack(beliefs: Beliefs, run: Array) -> float:
 def around_setting(beliefs: Beliefs, points: Array) -> Boxes:
     """Cells (n, d) that contain the exact coordinates of settings whose rounded coordinates are the points.
 
-    A setting may also be the one that `Domain.decode` returns for a point: the exponential is rounded, too, by a part
-    of itself and so by an absolute amount of its logarithm.
+    A setting may also be the one that `Domain.decode` returns for a point.
     """
     domain = beliefs.network.domain
     pad = np.zeros_like(points)
-    pad[:, domain.logarithmic] = logarithm_rounding(points[:, domain.logarithmic]) + 4 * UNIT_ROUNDOFF
+    pad[:, domain.logarithmic] = setting_rounding(points[:, domain.logarithmic])
     return Boxes(np.maximum(points - pad, domain.lower), np.minimum(points + pad, domain.upper))
 
 

@@ -89,7 +89,7 @@ class ObjectiveBounds(NetworkBounds):
 def control_lengthscales(beliefs: Beliefs) -> Array:
     """The smallest lengthscale with which a control enters a stage, (d,); the control's range if none is known."""
     domain = beliefs.network.domain
-    scales = domain.upper - domain.lower
+    scales = domain.sides.copy()
     for stage in beliefs.stages:
         belief = stage.per_output
         if belief is None:

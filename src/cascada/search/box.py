@@ -49,9 +49,9 @@ def _spread(values: Array) -> float:
 
 
 def _refined(score: Score, begin: Array, domain: Domain, scale: float) -> Array:
-    """Local maxima (k, d) from k starts, whole numbers fixed; a start itself if the score there is infinite."""
+    """Local maxima (k, d) from k starts, discrete controls fixed; a start itself if the score there is infinite."""
     lower, upper = (np.tile(bound, (len(begin), 1)) for bound in (domain.lower, domain.upper))
-    lower[:, domain.whole] = upper[:, domain.whole] = begin[:, domain.whole]
+    lower[:, domain.discrete] = upper[:, domain.discrete] = begin[:, domain.discrete]
     return climb(_differentiated(score, domain), begin, lower, upper, scale, _ITERATIONS)[0]
 
 
@@ -65,7 +65,8 @@ def _differentiated(score: Score, domain: Domain) -> Differentiable:
         values = score(shifted.reshape(-1, d)).reshape(len(points), -1)
         ahead, behind = shifted[:, 1 : d + 1], shifted[:, d + 1 :]
         apart = np.einsum("njj->nj", ahead) - np.einsum("njj->nj", behind)
-        with np.errstate(invalid="ignore"):
-            return values[:, 0], (values[:, 1 : d + 1] - values[:, d + 1 :]) / apart
+        with np.errstate(invalid="ignore", divide="ignore"):
+            slopes = (values[:, 1 : d + 1] - values[:, d + 1 :]) / apart
+        return values[:, 0], np.where(apart > 0, slopes, 0.0)  # a fixed control has no slope
 
     return differentiated

@@ -108,7 +108,7 @@ def search(
             side, splittable = _sides(parents, bounds)
             if not splittable.any():
                 return outcome("exhausted", fallback[1])
-            children = tree.cut(top[splittable], side[splittable], bounds.domain.whole)
+            children = tree.cut(top[splittable], side[splittable], bounds.domain)
             tree.rebound(children, bounds, version)
             used += len(children)
         if used >= budget.cells:
@@ -132,8 +132,6 @@ def _sides(leaves: Leaves, bounds: CellBounds) -> tuple[IntArray, BoolArray]:
     """The side to cut, and which leaves can be cut at all (a cell of one point cannot)."""
     width = leaves.upper - leaves.lower
     score = np.where(width > 0, leaves.slope + _SECOND_ORDER * (width / bounds.lengthscales) ** 2, -1.0)
-    # Nor can a cell be cut that is so narrow that its midpoint rounds to an end.
-    centre = leaves.centre
-    whole = np.isin(np.arange(width.shape[1]), bounds.domain.whole)
-    score = np.where(((centre > leaves.lower) & (centre < leaves.upper)) | (whole & (width > 0)), score, -1.0)
+    # Nor can a cell be cut that is so narrow that its midpoint rounds to an end, or that contains one value only.
+    score = np.where(bounds.domain.divisible(leaves.lower, leaves.upper), score, -1.0)
     return score.argmax(axis=1), score.max(axis=1) >= 0

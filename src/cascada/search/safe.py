@@ -110,7 +110,7 @@ def _around(beliefs: Beliefs, safe: Array, target: Array, rng: np.random.Generat
 
 def _closer(beliefs: Beliefs, point: Array, target: Array, rng: np.random.Generator) -> Array:
     """Settings between a point and the target, and around the way."""
-    sides = beliefs.network.domain.upper - beliefs.network.domain.lower
+    sides = beliefs.network.domain.sides
     steps = point + rng.uniform(0.0, 1.0, (_CLOSER, 1)) * (target - point)
     width = 10.0 ** rng.uniform(-2.0, 0.0, (_CLOSER, 1)) * np.abs((target - point) / sides).max() * sides
     return _settings(beliefs, np.concatenate([steps, steps + width * rng.standard_normal(steps.shape), point[None]]))

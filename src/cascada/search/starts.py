@@ -27,7 +27,7 @@ def starts(domain: Domain, rng: np.random.Generator, near: Array, wide: int, clo
 
 
 def snapped(domain: Domain, points: Array) -> Array:
-    """The nearest points that a user can set: whole numbers for integer controls."""
+    """The nearest points that a user can set: values of discrete controls."""
     return np.clip(domain.encode(domain.decode(points)), domain.lower, domain.upper)
 
 
@@ -35,7 +35,7 @@ def apart(domain: Domain, points: Array, others: Array) -> Array:
     """The distance (n,) of each point to the nearest of the others: the largest difference of a control, in sides."""
     if not len(others):
         return np.full(len(points), np.inf)
-    sides = domain.upper - domain.lower
+    sides = domain.sides
     return np.abs((points[:, None] - others) / sides).max(axis=2).min(axis=1)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from cascada.arrays import Array, IntArray
 from cascada.confidence import Boxes
 from cascada.search.leaves import Leaves
+from cascada.space import Domain
 
 
 class Tree:
@@ -68,8 +69,8 @@ class Tree:
         leaves.bound[rows] = np.minimum(leaves.bound[rows], bound)
         leaves.slope[rows], leaves.version[rows] = slope, version
 
-    def cut(self, rows: IntArray, side: IntArray, whole: list[int]) -> IntArray:
-        """Cut the cells of these rows along a side; between whole numbers for integer controls.
+    def cut(self, rows: IntArray, side: IntArray, domain: Domain) -> IntArray:
+        """Cut the cells of these rows along a side; between two values for discrete controls.
 
         Returns the rows of all left halves and of all right ones, which keep the bound of the whole cell.
         """
@@ -81,10 +82,6 @@ class Tree:
         for values in (leaves.lower, leaves.upper, leaves.bound, leaves.slope, leaves.version):
             values[left] = values[right] = values[rows]
         leaves.bound[rows] = -np.inf  # dropped
-        left_end = 0.5 * (leaves.lower[rows, side] + leaves.upper[rows, side])
-        right_start = left_end.copy()
-        integers = np.isin(side, whole)
-        left_end[integers] = np.floor(left_end[integers])
-        right_start[integers] = left_end[integers] + 1
-        leaves.upper[left, side], leaves.lower[right, side] = left_end, right_start
+        halves = domain.halves(side, leaves.lower[rows, side], leaves.upper[rows, side])
+        leaves.upper[left, side], leaves.lower[right, side] = halves
         return np.concatenate([left, right])

@@ -1,4 +1,4 @@
-"""Loading of a process from a TOML file, whose stages are commands."""
+"""Loading of a process from a TOML file, whose stages are commands or are run by people."""
 
 import tomllib
 from pathlib import Path
@@ -26,7 +26,7 @@ _LARGEST = 1 << 20  # bytes; a process of a hundred stages has a twentieth of it
 
 
 def load_toml(path: Path) -> Network:
-    """Return the network that a file describes, with a `Command` for every stage.
+    """Return the network that a file describes, with a `Command` for every stage that has one.
 
     A stage without the key `parents` follows the stage before it in the file, as in `chain`; `parents = []` means none.
     Commands run in the file's folder. Raises one `ArgumentError` that lists all mistakes in the file.
@@ -75,7 +75,7 @@ def _stage(content: Any, path: str, folder: Path, problems: Problems) -> Stage |
             lipschitz=table.lipschitz,
             offset=table.offset,
             passes=table.passes,
-            function=Command(table.command, folder, table.timeout),
+            function=None if table.command is None else Command(table.command, folder, table.timeout),
             timeout=table.timeout,
             retries=table.retries,
             limits=limits,
@@ -112,12 +112,12 @@ def _control(name: str, content: Any, path: str, problems: Problems) -> Control 
         return None
     try:
         if table.type == "real":
-            return Real(table.low, table.high, table.log)
-        if table.log or not table.low.is_integer() or not table.high.is_integer():
+            return Real(table.low, table.high, table.log, table.step)
+        if table.step is not None or not table.low.is_integer() or not table.high.is_integer():
             raise ArgumentError(
-                f"an integer control needs whole numbers as its range, and no log; got {shown(content)}."
+                f"an integer control needs whole numbers as its range, and no step; got {shown(content)}."
             )
-        return Integer(int(table.low), int(table.high))
+        return Integer(int(table.low), int(table.high), table.log)
     except ArgumentError as error:
         problems.add(path, f"is wrong: {error}")
         return None

@@ -38,8 +38,8 @@ class StageTable(Table):
     """One `[[stage]]`."""
 
     name: str = Field(description="a name in quotation marks")
-    command: list[str] = Field(
-        min_length=1, description='a list of words such as ["awk", "-f", "melt.awk"]: no shell reads it'
+    command: list[str] | None = Field(
+        None, min_length=1, description='a list of words such as ["awk", "-f", "melt.awk"]: no shell reads it'
     )
     controls: dict[str, Any] = Field({}, description="a table: it begins with [stage.controls]")
     outputs: str | list[str] | None = Field(None, description=_NAMES)
@@ -81,6 +81,7 @@ class ControlTable(Table):
     high: float = Field(description="a number")
     log: bool = Field(False, description="true or false")
     type: Literal["real", "integer"] = Field("real", description='"real" or "integer"')
+    step: float | None = Field(None, description="a number above 0")
 
 
 class KernelTable(Table):

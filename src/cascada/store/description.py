@@ -59,7 +59,7 @@ _STAGE: Mapping[str, Any] = {
     "error": None,
     "forwards": "value",
 }
-_CONTROL: Mapping[str, Any] = {"type": "real", "log": False}
+_CONTROL: Mapping[str, Any] = {"type": "real", "log": False, "step": None}
 _OBJECTIVE: Mapping[str, Any] = {"sense": "maximise"}
 
 #: Classes whose fields at their defaults are not written.
@@ -269,7 +269,13 @@ def _intervals(intervals: Mapping[str, tuple[float, float]]) -> dict[str, list[f
 
 def _control(control: Control) -> dict[str, Any]:
     kind, number = ("integer", int) if control.integer else ("real", _float)
-    fields = {"type": kind, "low": number(control.low), "high": number(control.high), "log": bool(control.log)}
+    fields = {
+        "type": kind,
+        "low": number(control.low),
+        "high": number(control.high),
+        "log": bool(control.log),
+        "step": None if control.step is None else _float(control.step),
+    }
     return _without_defaults(fields, _CONTROL)
 
 
@@ -364,8 +370,8 @@ def _stage_from(stage: Mapping[str, Any]) -> Stage:
 
 def _control_from(control: Mapping[str, Any]) -> Control:
     if control["type"] == "integer":
-        return Integer(control["low"], control["high"])
-    return Real(control["low"], control["high"], log=control["log"])
+        return Integer(control["low"], control["high"], log=control["log"])
+    return Real(control["low"], control["high"], log=control["log"], step=control["step"])
 
 
 def _constants_from(values: list[float] | None) -> Any:

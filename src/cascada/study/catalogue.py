@@ -215,7 +215,7 @@ def _check_amendable(
     if not amend:
         raise ArgumentError(
             f"the study {name!r} is stored otherwise: {found}. Open it as it is, take another name, or open it with "
-            f"amend=True (`cascada run --amend`) to go on with what is given."
+            f"amend=True (--amend of `cascada run` and `cascada ask`) to go on with what is given."
         )
 
 

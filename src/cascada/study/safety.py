@@ -43,8 +43,8 @@ def safe_suggestion(model: Model, state: State, settings: Settings) -> Suggestio
         limits = " and ".join(map(str, state.network.limits))
         raise ArgumentError(
             f"safe=True needs a run that satisfies {limits} to start from; the study has none. Give maximise or "
-            f"minimise a start=, the controls of a setting that is known to satisfy them (on the command line: cascada "
-            f"run --start), or add a run with add_trial(controls, outputs) (cascada add)."
+            f"minimise a start=, the controls of a setting that is known to satisfy them (on the command line: --start "
+            f"of cascada run and cascada ask), or add a run with add_trial(controls, outputs) (cascada add)."
         )
     beliefs, pending = model.judging, state.running
     point = nearest_safe(
@@ -88,11 +88,16 @@ def check_proven(model: Model, state: State, controls: Mapping[str, Any]) -> Non
 
 
 def first_waiting(change: Change, learned: Callable[[State], Model]) -> Trial | None:
-    """The first trial that waits. Those that a correction or an amendment leaves without a proof are abandoned."""
+    """The first trial that waits. Those that a correction or an amendment leaves without a proof are abandoned.
+
+    A trial that is known to be safe needs no proof, unless an amendment came after it.
+    """
     state = change.state
     if not (state.revision or state.described):  # nothing that a proof rests on has changed
         return change.waiting
-    while (trial := change.waiting) is not None and not _is_proven(learned(state), state, trial.controls):
+    while (trial := change.waiting) is not None and trial.number not in state.known_safe:
+        if _is_proven(learned(state), state, trial.controls):
+            break
         change.end(trial.number, "abandoned", "not proven to be safe after a correction or an amendment")
     return trial
 

@@ -45,6 +45,8 @@ class State:
     notes: Mapping[int, tuple[str, ...]] = field(default_factory=dict)  #: corrections and revisions by trial, in words
     #: Two runs that show that readings scatter although no stage says so, if their noise can be estimated.
     scatter: Refutation | None = None
+    #: Trials that the user knows to satisfy the limits, without a proof, since the last amendment.
+    known_safe: frozenset[int] = frozenset()
 
     @classmethod
     def empty(cls, network: Network) -> "State":
@@ -132,7 +134,7 @@ class Draft:
         self.count, self._revision, self._ended = before.count, before.revision, before.ended
         self._changes, self._last = before.changes, before.last
         self._described, self._fits = before.described, before.fits
-        self._scatter = before.scatter
+        self._scatter, self._known_safe = before.scatter, before.known_safe
 
     def observed(self, number: int, outputs: Any) -> Trial:
         """The trial with these outputs too, validated; `ContradictionError` if they contradict other observations."""
@@ -160,6 +162,7 @@ class Draft:
             changes=self._changes,
             notes=self._notes,
             scatter=self._scatter,
+            known_safe=self._known_safe,
         )
 
     def apply(self, event: Event, validated: Trial | None = None) -> None:
@@ -177,7 +180,7 @@ class Draft:
         elif event.kind == "calibrated":
             self._fits = event.data
         elif event.kind in ("created", "amended"):
-            self._described = event.number
+            self._described, self._known_safe = event.number, frozenset()  # it was known of other limits
             # What a bound showed speaks against the assumptions of its time.
             self._lessons = [x for x in self._lessons if not isinstance(x, Refutation) or x.assumed is None]
         elif event.kind == "note":
@@ -196,6 +199,7 @@ class Draft:
     def _apply_to_trial(self, event: Event, number: int, validated: Trial | None) -> None:
         if number == len(self.trials) and event.kind in ("enqueued", "asked"):
             self._add(Trial(number, self.rules.controls(event.data["controls"]), state=_first_state(event)))
+            self._known_safe |= {number} if event.data.get("known_safe") is True else frozenset()
             return
         trial = trial_at(self.trials, number)
         if event.kind in ("observed", "told"):

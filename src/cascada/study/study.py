@@ -321,7 +321,9 @@ class Study(Writer):
     def _begun(
         self, change: Change, kind: Literal["enqueued", "asked"], controls: Any, known_safe: bool, **data: Any
     ) -> Trial:
-        if self._settings.safe and not known_safe:
+        if self._settings.safe and known_safe:
+            data["known_safe"] = True
+        elif self._settings.safe:
             check_proven(self._learned(change.state), change.state, controls)
         return change.begin(kind, controls, **data)
 

@@ -59,7 +59,7 @@ class Rules:
         ranges = self._network.domain.controls
         if values.keys() != ranges.keys() or any(type(value) not in (int, float) for value in values.values()):
             return False
-        return all(c.low <= values[k] <= c.high and (not c.integer or values[k] % 1 == 0) for k, c in ranges.items())
+        return all(c.low <= values[k] <= c.high and (not c.discrete or c.allows(values[k])) for k, c in ranges.items())
 
     def changed_controls(self, trial: Trial, values: Any) -> dict[str, float | int]:
         """All controls of a trial with some of them changed."""
