@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from tests.forked import Fork
-from tests.report.browser import recorded_page
+from tests.report.browser import Browser, recorded_page
 from tests.starting import first_line, started
 from tests.waiting import LONG, wait_until
 
@@ -114,11 +114,8 @@ class Page:
 
 
 @contextmanager
-def open_page(browser: Any, url: str, **options: Any) -> Iterator[Page]:
+def open_page(browser: Browser, url: str, **options: Any) -> Iterator[Page]:
     """Open a page at an address."""
-    page, errors, requested = recorded_page(browser, **options)
-    page.goto(url)
-    try:
+    with recorded_page(browser, **options) as (page, errors, requested):
+        page.goto(url)
         yield Page(page, errors, requested)
-    finally:
-        page.close()

@@ -29,7 +29,7 @@ from cascada.report.history import bound_history
 from cascada.report.payload import figures
 from cascada.space import Real
 from cascada.study import Study
-from tests.report.browser import patient_page
+from tests.report.browser import Browser
 from tests.report.cases import ODD, SE, estimated, finished, infeasible, joint, limited, odd, proven, ran, refuted
 
 FIGURES: list[Callable[..., Any]] = [
@@ -164,14 +164,13 @@ def test_arrows_lead_from_stage_to_stage_and_end_at_boxes(shape: str) -> None:
     assert all((note.x, round(note.y)) in tops and note.ay < note.y for note in arrows)
 
 
-def opened(browser: Any, folder: Path) -> Iterator[tuple[int, Any]]:
+def opened(browser: Browser, report_file: Path) -> Iterator[tuple[int, Any]]:
     """Yield a report in a narrow and in a wide window, in which other figures can be drawn."""
-    write_report(Study(proven()), "empty", folder / "report.html")
+    write_report(Study(proven()), "empty", report_file)
     for width in (360, 1200):
-        page = patient_page(browser, viewport={"width": width, "height": 800})
-        page.goto((folder / "report.html").as_uri())
-        yield width, page
-        page.close()
+        with browser.page(width, 800) as page:
+            page.goto(report_file.as_uri())
+            yield width, page
 
 
 def payload(study: Study) -> list[dict[str, Any]]:
@@ -187,7 +186,7 @@ def draw(page: Any, chosen: list[dict[str, Any]]) -> None:
     assert page.locator("figure").count() == len(chosen)
 
 
-def test_texts_in_the_network_figure_do_not_overlap(browser: Any, tmp_path: Path) -> None:
+def test_texts_in_the_network_figure_do_not_overlap(browser: Browser, report_file: Path) -> None:
     find = """() => {
       const plot = document.querySelector("[data-id=network] .main-svg").getBoundingClientRect();
       const found = [...document.querySelectorAll("[data-id=network] .annotation-text, [data-id=network] .gtitle")];
@@ -198,7 +197,7 @@ def test_texts_in_the_network_figure_do_not_overlap(browser: Any, tmp_path: Path
       return [boxes.length, trouble.map(([text]) => text)];
     }"""
     drawn = {shape: [one for one in payload(ran(SHAPES[shape], 1)) if one["id"] == "network"] for shape in SHAPES}
-    for width, page in opened(browser, tmp_path):
+    for width, page in opened(browser, report_file):
         for shape, network in SHAPES.items():
             draw(page, drawn[shape])
             count, trouble = page.evaluate(find)
@@ -397,13 +396,13 @@ def test_the_bound_history_is_ordered_by_trial_even_if_runs_end_in_another_order
     assert len(numbers) == 4
 
 
-def test_no_legend_covers_a_title(browser: Any, tmp_path: Path) -> None:
+def test_no_legend_covers_a_title(browser: Browser, report_file: Path) -> None:
     boxes = """figures => figures.map(figure => ['.legend .bg', '.gtitle', '.xtitle'].map(
         name => [...figure.querySelectorAll(name)].map(one => one.getBoundingClientRect()).map(
             box => [box.left, box.top, box.right, box.bottom])))"""
     legends = 0
-    drawn = {name: payload(finished(network, 12)) for name, network in NETWORKS.items()}
-    for width, page in opened(browser, tmp_path):
+    drawn = {name: payload(finished(network)) for name, network in NETWORKS.items()}
+    for width, page in opened(browser, report_file):
         for name in NETWORKS:
             draw(page, drawn[name])
             for found, *titles in page.locator("figure").evaluate_all(boxes):

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -23,6 +22,7 @@ from cascada.report.runs import columns, limits_at, row
 from cascada.report.words import summary
 from cascada.space import Real
 from cascada.study import Study
+from tests.report.browser import Browser
 from tests.report.cases import SE, finished, impossible, limited, proven, ran, recommending, unsatisfied
 from tests.report.servers import open_page, served
 
@@ -196,7 +196,7 @@ def test_the_live_page_gets_the_limits_by_column() -> None:
     json.dumps(about, allow_nan=False)
 
 
-def test_a_live_page_marks_infeasible_runs_as_they_arrive(browser: Any, tmp_path: Path) -> None:
+def test_a_live_page_marks_infeasible_runs_as_they_arrive(browser: Browser, tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/lab.db"
     study = Study.open(url, "lab", limited())
     study.add_trial({"dose": 0.0, "heat": 1.0}, {"mix": 0.5, "cure": 1.0})

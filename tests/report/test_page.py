@@ -2,7 +2,8 @@
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from cascada.outwards import no_better
 from cascada.report import report_html, write_report
 from cascada.store.address import printable_url
 from cascada.study import Study
-from tests.report.browser import recorded_page
+from tests.report.browser import Browser, recorded_page
 from tests.report.cases import (
     ODD,
     estimated,
@@ -120,41 +121,38 @@ def test_the_command_shown_in_a_report_has_no_password(tmp_path: Path, monkeypat
 # ---- in a browser
 
 
-def opened(browser: Any, path: Path, **options: Any) -> tuple[Any, list[str], list[str]]:
-    """Return a page that shows a file, its errors and the addresses it requested."""
-    page, errors, requested = recorded_page(browser, **options)
-    page.goto(path.as_uri())
-    page.wait_for_function("document.querySelectorAll('.plot .main-svg').length > 0")
-    return page, errors, requested
+@contextmanager
+def opened(browser: Browser, path: Path, **options: Any) -> Iterator[tuple[Any, list[str], list[str]]]:
+    """Show a file in a page; yield the page, its errors and the addresses it requested."""
+    with recorded_page(browser, **options) as (page, errors, requested):
+        page.goto(path.as_uri())
+        page.wait_for_function("document.querySelectorAll('.plot .main-svg').length > 0")
+        yield page, errors, requested
 
 
 @pytest.mark.parametrize(("case", "scheme"), [*((case, "light") for case in STUDIES), ("proven", "dark")])
-def test_a_browser_shows_the_whole_report(browser: Any, tmp_path: Path, case: str, scheme: str) -> None:
+def test_a_browser_shows_the_whole_report(browser: Browser, report_file: Path, case: str, scheme: str) -> None:
     study = STUDIES[case]()
-    path = tmp_path / "report.html"
-    write_report(study, ODD, path)
-    page, errors, requested = opened(browser, path, color_scheme=scheme)
-    assert page.inner_text("h1") == ODD
-    assert page.title() == f"{ODD} · cascada"
-    best = study.best_trial
-    assert page.inner_text("[data-fact='best value']") == best_value(study)
-    assert page.locator("#trials tbody tr").count() == len(study.trials)
-    assert page.locator("tr.best").count() == (best is not None)
-    figures = page.locator("#figures figure").count()
-    assert figures == page.locator(".plot .main-svg").locator("xpath=..").evaluate_all(
-        "plots => new Set(plots.map(p => p.closest('figure'))).size"
-    )
-    assert page.locator(".plot:not([aria-label])").count() == 0
-    assert errors == []
-    assert [url for url in requested if not url.startswith(("file:", "data:", "blob:"))] == []
-    page.close()
-
-
-def test_a_report_is_never_wider_than_the_window(browser: Any, tmp_path: Path) -> None:
-    path = tmp_path / "report.html"
-    write_report(finished(estimated), "a name that is long " * 8, path)
-    for width in (360, 1200):
-        page, errors, _ = opened(browser, path, viewport={"width": width, "height": 800})
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
+    write_report(study, ODD, report_file)
+    with opened(browser, report_file, color_scheme=scheme) as (page, errors, requested):
+        assert page.inner_text("h1") == ODD
+        assert page.title() == f"{ODD} · cascada"
+        best = study.best_trial
+        assert page.inner_text("[data-fact='best value']") == best_value(study)
+        assert page.locator("#trials tbody tr").count() == len(study.trials)
+        assert page.locator("tr.best").count() == (best is not None)
+        figures = page.locator("#figures figure").count()
+        assert figures == page.locator(".plot .main-svg").locator("xpath=..").evaluate_all(
+            "plots => new Set(plots.map(p => p.closest('figure'))).size"
+        )
+        assert page.locator(".plot:not([aria-label])").count() == 0
         assert errors == []
-        page.close()
+        assert [url for url in requested if not url.startswith(("file:", "data:", "blob:"))] == []
+
+
+def test_a_report_is_never_wider_than_the_window(browser: Browser, report_file: Path) -> None:
+    write_report(finished(estimated), "a name that is long " * 8, report_file)
+    for width in (360, 1200):
+        with opened(browser, report_file, width=width, height=800) as (page, errors, _):
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+            assert errors == []

@@ -20,7 +20,7 @@ from cascada.outwards import no_better
 from cascada.problems import by_name
 from cascada.study import Study
 from tests.forked import Fork
-from tests.report.browser import patient_page
+from tests.report.browser import Browser
 from tests.report.cases import ODD, odd, proven
 from tests.report.servers import COMMAND, Page, ended, open_page, served
 from tests.starting import first_line, started
@@ -66,7 +66,7 @@ def check_page(page: Page, server_url: str) -> None:
     assert [one for one in page.requested if not one.startswith((server_url, "data:", "blob:"))] == []
 
 
-def test_the_page_shows_runs_as_they_arrive(browser: Any, url: str) -> None:
+def test_the_page_shows_runs_as_they_arrive(browser: Browser, url: str) -> None:
     run(url, 2)
     with served(url) as server, open_page(browser, server.url) as page:
         page.sees(lambda: page.rows() == 2)  # the only study is shown at once
@@ -103,7 +103,7 @@ def test_the_page_shows_runs_as_they_arrive(browser: Any, url: str) -> None:
         check_page(page, server.url)
 
 
-def test_names_are_never_interpreted_as_markup_or_as_addresses(browser: Any, url: str) -> None:
+def test_names_are_never_interpreted_as_markup_or_as_addresses(browser: Browser, url: str) -> None:
     names = [ODD, "a/b?c=%41&study=x#d + é 漢", "."]
     for name in names:
         run(url, 2, name, odd())
@@ -122,7 +122,7 @@ def test_names_are_never_interpreted_as_markup_or_as_addresses(browser: Any, url
         check_page(page, server.url)
 
 
-def test_a_new_study_appears_in_the_list_of_open_pages(browser: Any, url: str) -> None:
+def test_a_new_study_appears_in_the_list_of_open_pages(browser: Browser, url: str) -> None:
     run(url, 2, "first")
     run(url, 2, "second")
     with (
@@ -143,23 +143,22 @@ def test_a_new_study_appears_in_the_list_of_open_pages(browser: Any, url: str) -
         check_page(third, server.url)
 
 
-def test_the_page_reconnects_to_a_restarted_server(browser: Any, url: str) -> None:
+def test_the_page_reconnects_to_a_restarted_server(browser: Browser, url: str) -> None:
     run(url, 2)
-    with served(url) as server:
-        port = server.port
-        page = patient_page(browser)
-        page.goto(server.url)
+    with browser.page() as page:
         seen = Page(page, [], [])
-        seen.sees(lambda: seen.rows() == 2)
-    seen.says("Connection lost, trying again.")
-    run(url, 5)
-    with served(url, port=port):
-        seen.sees(lambda: seen.rows() == 5)
-        seen.says("Live.")
-    page.close()
+        with served(url) as server:
+            port = server.port
+            page.goto(server.url)
+            seen.sees(lambda: seen.rows() == 2)
+        seen.says("Connection lost, trying again.")
+        run(url, 5)
+        with served(url, port=port):
+            seen.sees(lambda: seen.rows() == 5)
+            seen.says("Live.")
 
 
-def test_errors_of_the_store_are_shown_until_they_are_resolved(browser: Any, url: str, tmp_path: Path) -> None:
+def test_errors_of_the_store_are_shown_until_they_are_resolved(browser: Browser, url: str, tmp_path: Path) -> None:
     file = tmp_path / "lab.db"
     with served(url) as server, open_page(browser, f"{server.url}?study=alloy") as page:
         page.says("there is no file")
@@ -215,7 +214,7 @@ def _emptied_log(file: Path) -> bool:
     return not busy
 
 
-def test_a_hidden_page_disconnects_and_resumes_when_visible(browser: Any, url: str) -> None:
+def test_a_hidden_page_disconnects_and_resumes_when_visible(browser: Browser, url: str) -> None:
     run(url, 3)
     hide = "is => { Object.defineProperty(document, 'hidden', { value: is, configurable: true }); watch(); }"
     with served(url) as server, open_page(browser, server.url) as page:
@@ -231,7 +230,7 @@ def test_a_hidden_page_disconnects_and_resumes_when_visible(browser: Any, url: s
         assert not any(page.page.evaluate("begun.flat(2)"))  # nor was the connection reported as lost
 
 
-def test_runs_are_shown_before_figures(browser: Any, url: str) -> None:
+def test_runs_are_shown_before_figures(browser: Browser, url: str) -> None:
     run(url, 2)
     with served(url) as server, open_page(browser, server.url) as page:
         page.sees(page.page.locator(".main-svg").count)  # plotly is loaded, so that its request is not under way
@@ -261,19 +260,19 @@ def test_runs_are_shown_before_figures(browser: Any, url: str) -> None:
         assert page.page.evaluate("historyNow().figure.data.length") == 2  # no bound
 
 
-def test_a_study_with_a_known_stage_needs_the_spec_option(browser: Any, url: str) -> None:
+def test_a_study_with_a_known_stage_needs_the_spec_option(browser: Browser, url: str) -> None:
     run(url, 3, "sum", by_name("certified-known").network)
     with served(url) as server, open_page(browser, server.url) as page:
         page.says("Start `cascada serve` with --spec SPEC.")
         check_page(page, server.url)  # with --spec: see test_a_run_with_serve_shows_a_page
 
 
-def test_the_page_is_never_wider_than_the_window(browser: Any, url: str) -> None:
+def test_the_page_is_never_wider_than_the_window(browser: Browser, url: str) -> None:
     run(url, 3, "a name that is long " * 9 + "!")
     run(url, 1, "b" * 200)
     with served(url) as server:
         for address, width in ((server.url, 360), (f"{server.url}?study={'b' * 200}", 360), (server.url, 1200)):
-            with open_page(browser, address, viewport={"width": width, "height": 800}) as page:
+            with open_page(browser, address, width=width, height=800) as page:
                 page.sees(lambda: page.page.locator("#studies a").count() == 2)
                 assert page.page.evaluate("document.documentElement.scrollWidth") <= width
 
@@ -427,7 +426,7 @@ def test_invalid_calls_fail_with_one_line_and_create_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_run_with_serve_shows_a_page(browser: Any, url: str, tmp_path: Path) -> None:
+def test_a_run_with_serve_shows_a_page(browser: Browser, url: str, tmp_path: Path) -> None:
     (tmp_path / "slow.py").write_text(SLOW)
     command = ["run", f"{tmp_path}/slow.py:network", "--storage", url, "--study", ODD, "--budget", "99999"]
     running = Fork("cascada", [*command, "--serve", "--json"])

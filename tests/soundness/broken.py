@@ -309,6 +309,12 @@ BROKEN: tuple[Broken, ...] = (
         partial(ranges.run, 2, 1, ("feed-forward",)),
     ),
     Broken(
+        "a table of bounds is clipped to the range, also at inputs that no setting reaches",
+        "ranges",
+        ((beliefs.StageBelief, "tables", property(wrong_limits.clipped_tables)),),
+        partial(ranges.run, 2, 1, ("chain",)),
+    ),
+    Broken(
         "a setting that may satisfy the limits is run in safe mode",
         "safe",
         ((safe, "proven_safe", wrong_limits.possibly_safe),),

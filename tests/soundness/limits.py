@@ -63,21 +63,35 @@ def minimised(problem: LimitedProblem) -> LimitedProblem:
     return LimitedProblem(Problem(one.name, one.summary, one.network.mirrored(), one.values))
 
 
-def check_search(ledger: Ledger, name: str, problem: LimitedProblem, steps: int, rng: np.random.Generator) -> None:
-    """Check every step of one search, until the gap is within the tolerance or no setting is proven feasible."""
+def check_search(
+    ledger: Ledger, name: str, problem: LimitedProblem, steps: int, rng: np.random.Generator, past: int = 0
+) -> Study:
+    """Check every step of one search, until the gap is within the tolerance or no setting is proven feasible.
+
+    `past`: the number of random runs before. Returns the study.
+    """
     study, network = Study(problem.network, tolerance=TOLERANCE), problem.network
+    domain = network.domain
+    for point in rng.uniform(domain.lower, domain.upper, (past, domain.dimension)):
+        study.add_trial(domain.named(point), _outputs(problem, domain.named(point)))
     for step in range(steps):
         note = f"{name}, run {step}"
         trial = ledger["suggestion"].attempt(study.ask, note)
         if trial is None:
             break
-        values = problem.problem.values(network.domain.row(trial.controls)[None])[0]
-        study.tell(trial, {node.stage.name: values[list(node.columns)].tolist() for node in network.nodes})
+        study.tell(trial, _outputs(problem, trial.controls))
         certificate = ledger["certificate"].attempt(study.certificate, note)
         if certificate is None:
             break
         check_certificate(ledger, problem, certificate, note)
         check_cells(ledger, problem, study.beliefs, rng, note)
+    return study
+
+
+def _outputs(problem: LimitedProblem, controls: Mapping[str, float | int]) -> dict[str, list[float]]:
+    """What every stage gives at a setting."""
+    values = problem.problem.values(problem.network.domain.row(controls)[None])[0]
+    return {node.stage.name: values[list(node.columns)].tolist() for node in problem.network.nodes}
 
 
 def check_certificate(ledger: Ledger, problem: LimitedProblem, certificate: Certificate, note: str) -> None:

@@ -3,6 +3,11 @@
 The ranges are those of the outputs at settings of the process, with almost nothing added. A later stage takes values
 outside its range at inputs that no setting reaches, so that bounds at such inputs must not be intersected. Every value
 at a setting must lie within the bounds, nothing may be refuted, and gaps must be at least the true regret.
+
+A table of bounds that is clipped to a range at its nodes is wrong at such inputs only. At an input z that a setting
+reaches, low ≤ f(z) ≤ high. A node z' there gives the bound min(U(z'), high) + L·|z − z'|: either that of the table
+without clipping, or at least high ≥ f(z); the lower bound likewise. So values at settings cannot show the error, and
+the bounds at any inputs, from which run anchors take the slopes between two settings, are checked as well.
 """
 
 from collections.abc import Sequence
@@ -12,7 +17,10 @@ from functools import partial
 import numpy as np
 
 from cascada.confidence import Boxes
+from cascada.confidence.affine import Affine
 from cascada.network import Network
+from cascada.network.beliefs import StageBelief
+from cascada.network.enclosure import enclose_any_inputs
 from cascada.problems import Problem, certified
 from cascada.study import Study
 from tests.soundness import truths
@@ -79,6 +87,7 @@ def check_search(ledger: Ledger, name: str, problem: Problem, steps: int, rng: n
             margin = np.array([certificate.bound - optimum, certificate.gap - (optimum - certificate.best)])
             ledger["proven bound and gap"].add(margin / truths.NORM, np.array([certificate.gap]) / truths.NORM, note)
         _check_bounds(ledger, problem, study, rng, note)
+        _check_any_inputs(ledger, study, rng, note)
 
 
 def _check_bounds(ledger: Ledger, problem: Problem, study: Study, rng: np.random.Generator, note: str) -> None:
@@ -92,3 +101,21 @@ def _check_bounds(ledger: Ledger, problem: Problem, study: Study, rng: np.random
     inside = truths.points_in(cells, 8, rng)
     values = problem.values(inside.reshape(-1, d)).reshape(*inside.shape[:2], -1)[:, :, d:]
     ledger["values in cells"].try_boxes(lambda: truths.output_boxes(study.beliefs, cells), values, truths.NORM, note)
+
+
+def _check_any_inputs(ledger: Ledger, study: Study, rng: np.random.Generator, note: str) -> None:
+    """Check the bounds of every stage at random inputs, most of which no setting reaches."""
+    for stage in study.beliefs.stages:
+        function = stage.node.stage.function
+        if stage.belief is None or function is None:
+            continue
+        inputs = rng.uniform(-truths.BOX, truths.BOX, (_CHECKED, len(stage.node.inputs)))
+        truth = np.array([function(**dict(zip(stage.node.input_names, row.tolist(), strict=True))) for row in inputs])
+        points = Boxes(inputs, inputs)
+        ledger["values at any inputs"].try_boxes(
+            partial(_outputs_at, stage, points), truth, truths.NORM, f"{note}, stage {stage.node.stage.name}"
+        )
+
+
+def _outputs_at(stage: StageBelief, points: Boxes) -> Boxes:
+    return enclose_any_inputs(stage, points, Affine.of_cells(points))[0]

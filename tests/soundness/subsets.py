@@ -1,7 +1,7 @@
 """Soundness of studies with more runs than a model learns from.
 
-The histories are those of `histories`, after runs in the past that exceed the limit. The limit is small here, so that
-selections are made all the time.
+The histories are those of `histories`, after runs in the past that exceed the largest number that a model learns from.
+That number is small here, so that selections are made all the time. Searches with limits, as in `limits`, follow.
 """
 
 from collections.abc import Sequence
@@ -10,15 +10,16 @@ from unittest import mock
 import numpy as np
 
 from cascada.problems import certified
+from cascada.problems.limited_problem import LIMITED, limited
 from cascada.study import selection
-from tests.soundness import histories
+from tests.soundness import histories, limits
 from tests.soundness.harness import Ledger
 
 MOST = 12  # runs that a model learns from
 
 
 def run(steps: int, seed: int, structures: Sequence[str] = histories.STRUCTURES) -> Ledger:
-    """Check one history in memory, and one with candidates, for every structure."""
+    """Check one history in memory, one with candidates, and a search with limits, for every structure."""
     ledger = Ledger()
     with mock.patch.object(selection, "MOST_RUNS", MOST):
         for s, structure in enumerate(structures):
@@ -35,4 +36,19 @@ def run(steps: int, seed: int, structures: Sequence[str] = histories.STRUCTURES)
                     ledger[f"{history.kind}: some runs not learned"].verdict(
                         history.study.model.runs is not None and history.study.model.runs <= MOST, problem.name
                     )
+            if structure in LIMITED:
+                _check_limits(ledger, structure, seed, steps, rng)
     return ledger
+
+
+def _check_limits(ledger: Ledger, structure: str, seed: int, steps: int, rng: np.random.Generator) -> None:
+    """Check a search with a limit after many runs, most of which break it."""
+    problem = limited(structure, seed, ("cut", "band")[seed % 2])
+    study = limits.check_search(ledger, f"{structure} with limits, seed {seed}", problem, steps, rng, 3 * MOST)
+    ledger["limits: some runs not learned"].verdict(
+        study.model.runs is not None and study.model.runs <= MOST, problem.problem.name
+    )
+    best = study.best_trial
+    ledger["limits: the best feasible run is learned"].verdict(
+        best is None or bool((study.model.data == study.model.pending([best])).all(axis=1).any()), problem.problem.name
+    )

@@ -8,6 +8,7 @@ import numpy as np
 from cascada.arrays import Array, BoolArray
 from cascada.confidence import Boxes
 from cascada.confidence.affine import Affine
+from cascada.confidence.table import EnvelopeTable
 from cascada.network import Beliefs
 from cascada.network.beliefs import StageBelief
 from cascada.network.enclosure import Enclosure, enclose_stage
@@ -16,6 +17,8 @@ from cascada.network.limits import Limit
 from cascada.search.feasible import MarginBounds
 from cascada.search.incumbent import _proven
 from cascada.search.safe import nearest_safe
+
+_tables = vars(StageBelief)["tables"].func
 
 
 def enclosure(*, cut_first: bool = False, hand_on: bool = False) -> Callable[..., Feasibility]:
@@ -94,3 +97,17 @@ def narrow_range(stage: StageBelief, boxes: Boxes) -> Boxes:
         return boxes
     off = 0.05 * (ranges[1] - ranges[0])
     return Boxes(np.maximum(boxes.lower, ranges[0] + off), np.minimum(boxes.upper, ranges[1] - off))
+
+
+def clipped_tables(stage: StageBelief) -> tuple[EnvelopeTable, ...]:
+    """The tables of a stage, clipped at their nodes to the ranges of the outputs."""
+    found: tuple[EnvelopeTable, ...] = _tables(stage)
+    ranges, offset = stage.node.ranges, stage.node.stage.offset
+    if ranges is None or not found:
+        return found
+    ends = [np.asarray(end)[stage.node.stage.modelled_positions] - offset for end in ranges]
+    clipped = []
+    for table, low, high in zip(found, *ends, strict=True):
+        values = Boxes(np.maximum(table.lower, low)[:, None], np.minimum(table.upper, high)[:, None])
+        clipped.append(EnvelopeTable.build(table.nodes, values, table.lipschitz))
+    return tuple(clipped)

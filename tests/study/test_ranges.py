@@ -4,12 +4,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from cascada.errors import RefutedError
-from cascada.network import Network, chain
+from cascada.kernels import random_expansion
+from cascada.network import Network, chain, hallucinated
 from cascada.study import Study
-from tests.network.cases import X, Y, stage
+from tests.network.cases import SE, X, Y, stage
 
 RANGE: Any = {"f": (0, 1)}
 
@@ -81,3 +83,22 @@ def test_ranges_lower_the_bound_to_the_ceiling() -> None:
     assert bounds[0] is not None
     assert bounds[0] > 1.9
     assert bounds[1] == pytest.approx(0.5, abs=1e-9)
+
+
+def test_clipped_means_of_pending_runs_are_not_evidence() -> None:
+    """Means are clipped to the range one after the other, and together they may need a larger norm than the truth."""
+    f = random_expansion(SE, [-2.0], [2.0], norm=1.0, rng=np.random.default_rng(72), terms=3)
+    values = f(np.linspace(-2, 2, 801)[:, None])
+    within: Any = {"f": (float(values.min()) - 1e-9, float(values.max()) + 1e-9)}
+    study = Study(chain(stage("f", controls=X, norm_bound=1.0, ranges=within)))
+    for x in (-1.7924366297092118, -0.8347323233613908):
+        study.add_trial({"x": x}, {"f": float(f(np.array([[x]]))[0, 0])})
+    pending = (1.8143619897447265, 1.6302863032027357, -0.6069450795163802, 0.7338255784175924)
+    for x in pending:
+        study.begin_trial({"x": x})
+    imagined = hallucinated(study.beliefs, np.array(pending)[:, None])
+    imagined.check()  # raises if there is evidence against the norm bound
+    inputs = [len(b.stages[0].belief.posterior.inputs) for b in (study.beliefs, imagined) if b.stages[0].belief]
+    assert inputs[1] < inputs[0] + len(pending)  # the contradicting one is left out: the case is such a case
+    assert study.ask() is not None
+    assert study.certificate().kind == "proven"

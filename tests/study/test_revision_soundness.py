@@ -163,12 +163,25 @@ def costly(structure: str, seed: int, runs: int) -> Study:
     return study
 
 
-def test_a_rule_that_asks_for_as_much_as_a_new_run_promises_stalls(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With κ = 1 a run that has just begun nearly always seems to promise less than a new one."""
+def discarded(study: Study) -> int:
+    return sum(trial.state == "abandoned" for trial in study.trials)
+
+
+def test_a_rule_that_asks_for_as_much_as_a_new_run_promises_discards_more(monkeypatch: pytest.MonkeyPatch) -> None:
     study = costly("controls", 0, 40)
     assert study.within_tolerance
-    discarded = sum(trial.state == "abandoned" for trial in study.trials)
-    assert discarded < len(study.trials) / 2
+    assert discarded(study) < len(study.trials) / 2
     monkeypatch.setattr(decision, "_ENOUGH", 1.0)
-    stalled = costly("controls", 0, 40)
-    assert sum(trial.state == "abandoned" for trial in stalled.trials) > discarded
+    demanding = costly("controls", 0, 40)
+    assert discarded(demanding) > discarded(study)
+    assert len(demanding.trials) > len(study.trials)
+
+
+def test_a_rule_that_asks_for_as_much_as_the_gap_stalls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run never promises all of the gap, and its first stage is cheap: with κ = 1 nearly every run is given up."""
+    assert costly("join", 1, 30).within_tolerance
+    monkeypatch.setattr(decision, "_ENOUGH", 1.0)
+    monkeypatch.setattr(Batch, "next_gain", lambda _, best, bound: bound - best)
+    stalled = costly("join", 1, 30)
+    assert not stalled.within_tolerance
+    assert discarded(stalled) > 0.9 * len(stalled.trials)

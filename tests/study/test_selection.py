@@ -1,6 +1,7 @@
 """Studies with more runs than a model learns from: which runs are selected, and that all else knows every run."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,21 @@ def test_a_selection_has_the_best_run_the_latest_runs_and_the_given_size(name: s
     assert int(np.nanargmax(network.sign * rows[:, network.objective_column])) in chosen
     assert {190, 195, 199} <= set(chosen.tolist())
     np.testing.assert_array_equal(selected(network, rows, 80), chosen)
+
+
+@pytest.mark.parametrize("some", [True, False], ids=["some feasible", "none feasible"])
+def test_with_limits_a_selection_has_the_best_feasible_runs(some: bool) -> None:
+    """Without any, those that miss the limits by least."""
+    free, rows = NETWORKS["chain"], rows_of("chain", 200)
+    f, h = rows[:, free.node("f").columns[0]], rows[:, free.node("h").columns[0]]
+    limit = float(np.quantile(f, 0.2) if some else f.min() - 0.1)
+    limits: Any = {"f": (None, limit)}
+    network = chain(replace(free.stages[0], limits=limits), *free.stages[1:])
+    best = np.flatnonzero(f <= limit)[np.argsort(-h[f <= limit])] if some else np.argsort(f)
+    chosen = selected(network, rows, 40)
+    assert len(chosen) == 40
+    assert set(best[:5].tolist()) <= set(chosen.tolist())
+    assert not set(best[:5].tolist()) <= set(selected(free, rows, 40).tolist())
 
 
 def test_a_selection_leaves_no_large_hole() -> None:

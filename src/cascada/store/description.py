@@ -332,6 +332,8 @@ def _compare(path: str, old: Any, new: Any) -> list[str]:
 def _text(value: Any) -> str:
     if isinstance(value, list) and len(canonical(value)) > _LONG:
         return f"{len(value)} entries"
+    if isinstance(value, dict):
+        value = {key: part for key, part in value.items() if part is not None}  # what is absent is not worth a word
     return "none" if value is None else json.dumps(value, ensure_ascii=False)
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from cascada.arrays import Array, BoolArray, IntArray
 from cascada.kernels import Separable
 from cascada.network import Network
+from cascada.network.limits import margins, satisfied
 
 #: The largest number of runs that a model learns from.
 MOST_RUNS = 1_500
@@ -68,14 +69,13 @@ def selected(network: Network, rows: Array, size: int) -> IntArray:
 
     They are the runs with the largest and smallest value of every output, which may refute an assumption by themselves,
     the runs closest to the best one, the best ones, the latest ones, and others that are far from all of these and from
-    each other, in the space of all inputs of the stages.
+    each other, in the space of all inputs of the stages. With limits, the best ones are the best feasible ones.
     """
     n = len(rows)
     if n <= size:
         return np.arange(n, dtype=np.int64)
     places = _places(network, rows)
-    values = network.sign * rows[:, network.objective_column]
-    ranked = np.argsort(np.where(np.isfinite(values), -values, np.inf), kind="stable")
+    ranked = _ranked(network, rows)
     controls = places[:, : network.domain.dimension]
     nearest = np.argsort(((controls - controls[ranked[0]]) ** 2).sum(axis=1), kind="stable")
     chosen = np.zeros(n, dtype=bool)
@@ -86,6 +86,15 @@ def selected(network: Network, rows: Array, size: int) -> IntArray:
     chosen[n - int(_LATEST * size) :] = True
     _fill(chosen, places, size)
     return np.flatnonzero(chosen).astype(np.int64)
+
+
+def _ranked(network: Network, rows: Array) -> IntArray:
+    """The indices of the runs (n, V), the best first; infeasible ones come last, by how little they miss a limit."""
+    losses = -network.sign * rows[:, network.objective_column]
+    infeasible = ~satisfied(network.limits, rows)
+    if network.limits:
+        losses = np.where(infeasible, -margins(network.limits, rows).min(axis=1), losses)
+    return np.lexsort((np.where(np.isfinite(losses), losses, np.inf), infeasible)).astype(np.int64)
 
 
 def _extremes(outputs: Array) -> list[int]:
