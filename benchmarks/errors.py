@@ -8,7 +8,7 @@ the largest upper bound over the box and the largest lower bound at a point, run
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -20,7 +20,8 @@ from benchmarks.environment import description
 from benchmarks.markdown import NONE, table
 from cascada.arrays import Array
 from cascada.confidence import Boxes
-from cascada.network import Network, Stage, enclose_network, prior_beliefs
+from cascada.network import Bounded, Network, Stage, enclose_network, prior_beliefs
+from cascada.network.error import Error
 from cascada.network.read_beliefs import ReadBeliefs
 from cascada.problems import Problem, certified
 from cascada.problems.certified_problem import StagePlan, Wiring
@@ -124,28 +125,30 @@ class Search:
         return True
 
 
-def problem_of(case: Case, seed: int) -> Problem:
-    """A chain of random stages; readings have the error of the case."""
-    plans = [StagePlan(("x", "y")), *(StagePlan((), (i,)) for i in range(case.stages - 1))]
-    return certified(Wiring(f"a chain of {case.stages} stages", tuple(plans)), seed)
+def problem_of(stages: int, seed: int) -> Problem:
+    """A chain of random stages."""
+    plans = [StagePlan(("x", "y")), *(StagePlan((), (i,)) for i in range(stages - 1))]
+    return certified(Wiring(f"a chain of {stages} stages", tuple(plans)), seed)
 
 
-def gaps(case: Case, problem: Problem, seed: int, tolerance: float) -> Iterator[tuple[float, Search]]:
-    """The gap after every run, and the search behind it."""
+def gaps(
+    problem: Problem, error: Error, read: Callable[[Array], Array], seed: int, tolerance: float, budget: int = BUDGET
+) -> Iterator[tuple[float, Search]]:
+    """The gap after every run, and the search behind it; `read` returns readings of outputs."""
     domain = problem.network.domain
     stages = [
-        Stage(one.name, one.controls, one.outputs, one.parents, one.kernel, one.norm_bound, error=case.error)
+        Stage(one.name, one.controls, one.outputs, one.parents, one.kernel, one.norm_bound, error=error)
         for one in problem.network.stages
     ]
     beliefs = prior_beliefs(Network(stages))
     assert isinstance(beliefs, ReadBeliefs), "every stage has an error"
     progress = Search(beliefs)
     point: Array | None = np.random.default_rng(seed).uniform(domain.lower, domain.upper)
-    for _ in range(BUDGET):
+    for _ in range(budget):
         if point is None:
             return
         readings = problem.values(domain.decode(point[None]))[0]
-        readings[domain.dimension :] += case.error
+        readings[domain.dimension :] = read(readings[domain.dimension :])
         progress.learn(readings)
         point = progress.next_point(tolerance)
         yield progress.bound - progress.best, progress
@@ -153,8 +156,14 @@ def gaps(case: Case, problem: Problem, seed: int, tolerance: float) -> Iterator[
 
 def prove(case: Case, seed: int) -> Proof:
     """Optimise one process until the smallest of the gaps is proven, or the budget is used up."""
-    problem, started = problem_of(case, seed), time.process_time()
-    found = list(gaps(case, problem, seed, min(GAPS)))
+    problem = problem_of(case.stages, seed)
+    return proof(problem, gaps(problem, Bounded(case.error), lambda values: values + case.error, seed, min(GAPS)))
+
+
+def proof(problem: Problem, steps: Iterator[tuple[float, Search]]) -> Proof:
+    """What the steps of a search prove; the proof must hold for the process."""
+    started = time.process_time()
+    found = list(steps)
     last = found[-1][1]
     value = float(problem.objective(problem.network.domain.decode(last.point[None]))[0])
     regret = problem.optimum[1] - value

@@ -9,7 +9,16 @@ from cascada.confidence import Belief, Boxes
 from cascada.errors import ArgumentError, CascadaError, ContradictionError, NumericalError, RefutedError, StoreError
 from cascada.gp import Posterior
 from cascada.kernels import Additive, BlockKernel, Matern, Separable, SquaredExponential
-from cascada.network import Bounded, Network, Stage, StageError, chain, feed_forward, multi_output_chain
+from cascada.network import (
+    Bounded,
+    Network,
+    Stage,
+    StageError,
+    SubGaussian,
+    chain,
+    feed_forward,
+    multi_output_chain,
+)
 from cascada.space import Grid, Integer, Real
 from cascada.store.trial import Trial
 from cascada.study import Recommendation, Result, Revision, Study, maximise, minimise
@@ -67,6 +76,7 @@ __all__ = [
     "StageError",
     "StoreError",
     "Study",
+    "SubGaussian",
     "Trial",
     "__version__",
     "algorithms",

@@ -57,6 +57,11 @@ def as_given(number: float) -> str:
     return _text(_shortest(number), 0)
 
 
+def as_percent(probability: float) -> str:
+    """A given probability as text, such as "95 %" or "99.9 %"."""
+    return f"{(_shortest(probability) * 100).normalize():f} %"
+
+
 def no_better(best: float, digits: int, maximised: bool = True) -> str:
     """A best value with `digits` significant digits, rounded to the worse side.
 

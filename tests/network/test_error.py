@@ -1,5 +1,7 @@
 """Declared measurement errors: valid and invalid ones, in stages, stores, files and studies."""
 
+from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +71,83 @@ def test_a_stage_of_one_output_keeps_the_error_of_that_output() -> None:
     assert [stage.part(output).error_bound.tolist() for output in ("u", "v")] == [[0], [0.02]]
 
 
+@pytest.mark.parametrize(
+    ("error", "sizes", "scales"),
+    [
+        (cd.SubGaussian(0.05), [0, 0], [0.05, 0.05]),
+        (cd.SubGaussian([0.0, 0.05]), [0, 0], [0, 0.05]),
+        (cd.Bounded(0.01) + cd.SubGaussian(0.05), [0.01, 0.01], [0.05, 0.05]),
+        (cd.SubGaussian((0.05, 0.0)) + cd.Bounded(0.01), [0.01, 0.01], [0.05, 0]),
+        (cd.Bounded(0.5) + cd.SubGaussian(0.05) + cd.Bounded((0.0, 0.25)), [0.5, 0.75], [0.05, 0.05]),
+        (cd.Bounded(0.0) + cd.SubGaussian(0.05), [0, 0], [0.05, 0.05]),
+        (cd.Bounded(0.01) + cd.SubGaussian(0.0), [0.01, 0.01], [0, 0]),
+        (cd.Bounded(0.0) + cd.SubGaussian(0.0), [0, 0], [0, 0]),
+        (cd.Bounded(0.5) + cd.Bounded(0.25), [0.75, 0.75], [0, 0]),
+    ],
+)
+def test_scatter_and_bounded_errors_are_added(error: Any, sizes: list[float], scales: list[float]) -> None:
+    stage = cd.Stage("f", error=error, **TWO)
+    assert stage.error_bound.tolist() == pytest.approx(sizes, rel=1e-15)
+    assert stage.error_scale.tolist() == scales
+    assert (stage.bounded_error is None) == (not any(sizes))
+    assert (stage.sub_gaussian is None) == (not any(scales))
+    network = cd.chain(stage, objective="f.u")
+    assert (network.read_with_errors, network.scattered) == (any(sizes + scales), any(scales))
+    for j, output in enumerate(("u", "v")):
+        part = stage.part(output)
+        assert part.error_bound.tolist() == pytest.approx(sizes[j : j + 1], rel=1e-15)
+        assert part.error_scale.tolist() == scales[j : j + 1]
+    assert network_from(described(error=error)).stages[0].error == stage.error
+
+
+def test_the_sum_of_bounded_errors_is_rounded_up() -> None:
+    total = cd.Bounded(0.1) + cd.Bounded(0.2)
+    assert isinstance(total, cd.Bounded)
+    assert isinstance(total.size, float)
+    assert Fraction(total.size) >= Fraction(0.1) + Fraction(0.2)
+
+
+def test_an_error_with_scatter_is_described_by_its_parts() -> None:
+    both = described(error=cd.Bounded(0.01) + cd.SubGaussian((0.05, 0.1)))
+    assert both["stages"][0]["error"] == {"bounded": [0.01, 0.01], "sub_gaussian": [0.05, 0.1]}
+    assert described(error=cd.SubGaussian(0.05))["stages"][0]["error"] == {"sub_gaussian": [0.05, 0.05]}
+    assert repr(cd.SubGaussian(0.05)) == "SubGaussian(scale=0.05)"
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: cd.SubGaussian(-0.1), r"the scale of a sub-Gaussian error must be between 0 and .*; got -0.1"),
+        (lambda: cd.SubGaussian(np.nan), "the scale of a sub-Gaussian error must be finite numbers"),
+        (lambda: cd.SubGaussian("small"), "the scale of a sub-Gaussian error must be a number; got 'small'"),  # type: ignore[arg-type]
+        (lambda: cd.SubGaussian(0.1) + cd.SubGaussian(0.2), r"the sum of two sub-Gaussian errors .*R1² \+ R2²"),
+        (lambda: cd.SubGaussian(0.1) + cd.Bounded(0.1) + cd.SubGaussian(0.2), "the sum of two sub-Gaussian errors"),
+        (lambda: cd.Bounded((0.1, 0.2)) + cd.Bounded((0.1, 0.2, 0.3)), "errors can be added for the same outputs only"),
+        (lambda: cd.Stage("f", error=cd.SubGaussian((0.1, 0.2, 0.3)), **TWO), "got 3 numbers"),
+        (
+            lambda: cd.Stage("f", error=cd.SubGaussian(0.1), **(TWO | {"kernel": cd.Separable(SE)})),
+            r"stage 'f': error=SubGaussian\(...\) is not supported with the joint norm of the kernel .*error=Bounded",
+        ),
+        (
+            lambda: cd.Stage(
+                "f",
+                error=cd.SubGaussian(0.1),
+                **(TWO | {"kernel": cd.BlockKernel("own", lambda x, z: x + z), "norm_bound": 1.0}),
+            ),
+            "error= is not supported with the kernel",
+        ),
+    ],
+)
+def test_invalid_scatter_raises_a_message_with_the_remedy(make: Callable[[], Any], message: str) -> None:
+    with pytest.raises(cd.ArgumentError, match=message):
+        make()
+
+
+def test_numbers_are_not_added_to_errors() -> None:
+    with pytest.raises(TypeError):
+        cd.SubGaussian(0.1) + 0.1
+
+
 def test_an_error_at_its_default_is_not_written_into_a_description() -> None:
     assert described() == described(error=0, forwards="value")
     assert not {"error", "forwards"} & set(described()["stages"][0])
@@ -96,11 +175,23 @@ def test_a_file_declares_an_error_as_a_number_or_a_table(tmp_path: Path, error: 
     assert (stage.error_bound.tolist(), stage.forwards) == ([0.01], "reading")
 
 
+def test_a_file_declares_scatter_in_a_table(tmp_path: Path) -> None:
+    file = tmp_path / "process.toml"
+    text = (
+        '[[stage]]\nname = "f"\ncommand = ["f"]\nerror = { bounded = 0.01, sub_gaussian = [0.05] }\n[stage.controls]\n'
+    )
+    file.write_text(text + "x = { low = 0, high = 1 }\n")
+    stage = cd.load(str(file)).stages[0]
+    assert (stage.error_bound.tolist(), stage.error_scale.tolist()) == ([0.01], [0.05])
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [
         ('error = "small"', r"error \(stage 'f'\) must be a number, a list with one for every output, a table"),
         ("error = { bound = 0.1 }", r"error.bound \(stage 'f'\) is not known \(did you mean bounded\?\)"),
+        ("error = { sub_gaussian = -1 }", "the scale of a sub-Gaussian error must be between"),
+        ("error = {}", "error .*needs bounded or sub_gaussian"),
         ("error = -1", "the size of a bounded error must be between"),
         ('forwards = "both"', r'forwards \(stage \'f\'\) must be "value" or "reading"; got "both"'),
     ],

@@ -199,13 +199,20 @@ def run(
     return ledger
 
 
-def check(ledger: Ledger, structure: str, one: Case, points: int, rng: np.random.Generator) -> None:
-    """Learn runs in three parts; after each of them every bound must contain the truth."""
+def check(
+    ledger: Ledger,
+    structure: str,
+    one: Case,
+    points: int,
+    rng: np.random.Generator,
+    counts: tuple[int, ...] = COUNTS,
+) -> None:
+    """Learn runs in parts, up to these numbers; after each of them every bound must contain the truth."""
     note = f"{one.kind} errors {[s.error_bound.tolist() for s in one.network.stages]}"
     beliefs = ledger[f"{structure}: prior"].attempt(lambda: prior_beliefs(one.network), note)
     assert isinstance(beliefs, ReadBeliefs), "the network has errors"
     true = np.empty((0, one.network.width))
-    for count in COUNTS:
+    for count in counts:
         X = design(one, count - len(true), true[:, : one.network.domain.dimension], rng)
         values, readings = one.run(X, rng)
         _hide(readings, one.network, rng)

@@ -14,6 +14,7 @@ from cascada.arrays import UNIT_ROUNDOFF, Array, as_positive_per_output, check_s
 from cascada.confidence.belief_base import BeliefBase
 from cascada.confidence.cells import cell_bounds
 from cascada.confidence.evidence import Evidence, lipschitz_evidence, norm_evidence
+from cascada.confidence.jet_bounds import Fit, PointBounds, point_bounds
 from cascada.confidence.radius import tight_radius
 from cascada.confidence.regions import Balls, Boxes
 from cascada.errors import ArgumentError
@@ -145,9 +146,13 @@ class Belief(BeliefBase[Prediction]):
         return self.posterior.inputs, self.observed
 
     @property
-    def fits(self) -> "tuple[Belief, ...]":
+    def fits(self) -> tuple[Fit, ...]:
         """The fits whose bounds hold together; a belief of exact data is its only one."""
         return (self,)
+
+    def at_points(self, points: Array, slopes: bool) -> PointBounds:
+        """The bounds of values, and with `slopes` of slopes, at points (n, d), from this fit alone."""
+        return point_bounds(self, points, slopes)
 
     @cached_property
     def evidence(self) -> tuple[Evidence, ...]:

@@ -19,9 +19,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cascada.arrays import SMALLEST_SCALE, UNIT_ROUNDOFF, Array
+from cascada.confidence.averages import AveragedFit
 from cascada.confidence.belief import Belief
 from cascada.confidence.evidence import Evidence
-from cascada.confidence.jet_bounds import jet_bounds
+from cascada.confidence.jet_bounds import Fit, jet_bounds
 from cascada.confidence.read_rows import ReadRows
 from cascada.confidence.regions import Boxes
 from cascada.confidence.weights import HEAVIEST, best_weights, common_weights
@@ -131,6 +132,7 @@ class BoundedBelief(WeightedFit):
     where: Array  # points (m, d) spread over the inputs, at which common weights are judged
     further: tuple[WeightedFit, ...]
     found: tuple[Evidence, ...]  # against the assumptions
+    averages: tuple[AveragedFit, ...]  # of readings with sub-Gaussian errors
 
     def __init__(
         self,
@@ -139,6 +141,7 @@ class BoundedBelief(WeightedFit):
         where: Array | None = None,
         further: tuple[WeightedFit, ...] = (),
         found: tuple[Evidence, ...] = (),
+        averages: tuple[AveragedFit, ...] = (),
     ) -> None:
         p, d = len(assumption.norm_bound), assumption.dimension
         rows = ReadRows.none(d, p) if rows is None else rows
@@ -146,18 +149,22 @@ class BoundedBelief(WeightedFit):
         weights = common_weights(assumption.kernel, rows, assumption.norm_bound, where)
         super().__init__(assumption, rows, weights)
         named = {"assumption": assumption, "rows": rows, "where": where, "further": further, "found": found}
-        for name, value in (named | {"weights": weights}).items():
+        for name, value in (named | {"weights": weights, "averages": averages}).items():
             object.__setattr__(self, name, value)
 
     # ---- learning
 
     def spread_over(self, where: Array) -> "BoundedBelief":
         """The same belief, whose common weights are judged at these points (m, d)."""
-        return BoundedBelief(self.assumption, self.rows, where, self.further, self.found)
+        return BoundedBelief(self.assumption, self.rows, where, self.further, self.found, self.averages)
 
     def learned(self, rows: ReadRows) -> "BoundedBelief":
         """The belief from these rows in place of the earlier ones; fits at points of interest stay valid."""
-        return BoundedBelief(self.assumption, rows, self.where, self.further, self.found)
+        return BoundedBelief(self.assumption, rows, self.where, self.further, self.found, self.averages)
+
+    def averaged(self, fits: tuple[AveragedFit, ...]) -> "BoundedBelief":
+        """The belief with these fits to readings with sub-Gaussian errors, in place of the earlier ones."""
+        return self._with(averages=fits)
 
     def refined(self, point: Array) -> "BoundedBelief":
         """The belief with fits whose weights are chosen at a point (d,), for every output and side."""
@@ -184,9 +191,9 @@ class BoundedBelief(WeightedFit):
     # ---- bounds
 
     @property
-    def fits(self) -> tuple[Belief, ...]:
-        """The fit with common weights, and the others."""
-        return (self, *self.further)
+    def fits(self) -> tuple[Fit, ...]:
+        """The fit with common weights, the others, and those that average over scatter."""
+        return (self, *self.further, *self.averages)
 
     @property
     def anchors(self) -> tuple[Array, Boxes]:
@@ -198,7 +205,7 @@ class BoundedBelief(WeightedFit):
         bound = self.modulus(reach)
         if self.kernel.curvature is None or not len(places):
             return bound
-        jet = jet_bounds(self.fits, places, slopes=True)
+        jet = jet_bounds(self, places, slopes=True)
         remainder = self.kernel.remainder(self.kernel.scaled_norm(reach))
         assert remainder is not None, "the kernel has a derivative"
         first = np.einsum("npd,nd->np", jet.steepest, reach) + self.norm_bound * remainder[:, None]
@@ -209,7 +216,8 @@ class BoundedBelief(WeightedFit):
     @property
     def contradictory(self) -> bool:
         """Whether no f agrees with the rows of some fit."""
-        return self.refuted or any(fit.refuted for fit in self.further)
+        refuted = any(fit.refuted for fit in self.further) or any(fit.refuted for fit in self.averages)
+        return self.refuted or refuted
 
     @property
     def evidence(self) -> tuple[Evidence, ...]:

@@ -147,7 +147,7 @@ def _from_fits(
     belief: "Belief", centre: Array, half: Array, sloped: bool, distance: Array, remainder: Array | None
 ) -> _AroundCentres:
     """The same from the intersected bounds of several fits, (n, d) cells with d_k(r) and R(r), (n,)."""
-    jet = jet_bounds(belief.fits, centre, sloped)
+    jet = jet_bounds(belief, centre, sloped)
     rest = jet.width
     about = Boxes.around(jet.mean, jet.width + belief.modulus_at(half, distance)).widened()
     if jet.slope is not None and jet.slope_width is not None:

@@ -4,9 +4,8 @@ Every fit bounds values and slopes by mean ± radius·sd. All of these bounds ho
 An intersection is no longer about the mean of one fit: of the slacks in `cells`, it can be used with 1 and 3 only.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -37,25 +36,55 @@ class JetBounds:
         return np.abs(self.slope) + self.slope_width
 
 
-def jet_bounds(fits: "Sequence[Belief]", points: Array, slopes: bool) -> JetBounds:
+class Fit(Protocol):
+    """Something that bounds the values and slopes of a function at points."""
+
+    def at_points(self, points: Array, slopes: bool) -> "PointBounds":
+        """The bounds at points (n, d)."""
+
+
+@dataclass(frozen=True, eq=False)
+class PointBounds:
+    """f ∈ [lower, upper] and ∂_j f ∈ [low_slope, high_slope] at n points, from one fit."""
+
+    lower: Array  # (n, p)
+    upper: Array  # (n, p)
+    low_slope: Array | None = None  # (n, p, d); None if slopes were not asked for
+    high_slope: Array | None = None
+
+
+def point_bounds(fit: "Belief", points: Array, slopes: bool) -> PointBounds:
+    """The bounds of a belief at points (n, d): mean ± radius·sd, rounded outwards."""
+    jet = fit.posterior.jet(points) if slopes else None
+    known = fit.posterior.predict(points) if jet is None else jet
+    half = fit.radius * fit.sd_above(known.sd)[:, None] + fit.mean_error
+    values = _around(known.mean, half)
+    if jet is None:
+        return PointBounds(*values)
+    scale = fit.derivative_scales
+    sd = fit.sd_above(jet.derivative_sd, scale)[:, None, :]
+    half = fit.radius[:, None] * sd + fit.mean_error[:, None] * scale
+    return PointBounds(*values, *_around(jet.derivative_mean, half))
+
+
+def _around(mean: Array, half: Array) -> tuple[Array, Array]:
+    """mean ± half, rounded outwards."""
+    half = half * (1 + _ROUNDING) + _ROUNDING * np.abs(mean)
+    return mean - half, mean + half
+
+
+def jet_bounds(belief: "Belief", points: Array, slopes: bool) -> JetBounds:
     """The intersection of the bounds of all fits at points (n, d); raises `RefutedError` if it is empty somewhere."""
-    first = fits[0]
-    scale = first.derivative_scales if slopes else np.empty(0)
-    limit = first.largest_values * (1 + _ROUNDING)
+    limit = belief.largest_values * (1 + _ROUNDING)
     lower, upper = np.tile(-limit, (len(points), 1)), np.tile(limit, (len(points), 1))
+    scale = belief.derivative_scales if slopes else np.empty(0)
     steepest = limit[:, None] * scale * (1 + _ROUNDING)  # |∂_j f| ≤ B times the prior sd of ∂_j f
     low_slope, high_slope = (np.tile(sign * steepest, (len(points), 1, 1)) for sign in (-1.0, 1.0))
-    for fit in fits:
-        jet = fit.posterior.jet(points) if slopes else None
-        known = fit.posterior.predict(points) if jet is None else jet
-        half = fit.radius * fit.sd_above(known.sd)[:, None] + fit.mean_error
-        half = half * (1 + _ROUNDING) + _ROUNDING * np.abs(known.mean)
-        lower, upper = np.maximum(lower, known.mean - half), np.minimum(upper, known.mean + half)
-        if jet is not None:
-            sd, mean = fit.sd_above(jet.derivative_sd, scale)[:, None, :], jet.derivative_mean
-            half = fit.radius[:, None] * sd + fit.mean_error[:, None] * scale
-            half = half * (1 + _ROUNDING) + _ROUNDING * np.abs(mean)
-            low_slope, high_slope = np.maximum(low_slope, mean - half), np.minimum(high_slope, mean + half)
+    for fit in belief.fits:
+        part = fit.at_points(points, slopes)
+        lower, upper = np.maximum(lower, part.lower), np.minimum(upper, part.upper)
+        if part.low_slope is not None and part.high_slope is not None:
+            low_slope, high_slope = np.maximum(low_slope, part.low_slope), np.minimum(high_slope, part.high_slope)
     mean, width = _middle(lower, upper)
     if not slopes:
         return JetBounds(mean, width, None, None)

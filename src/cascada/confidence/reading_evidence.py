@@ -9,7 +9,7 @@ The best a for exact inputs maximises 2yᵀa − aᵀKa − 2Σ ε_i|a_i|. Coord
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from cascada.confidence.bounded_belief import BoundedBelief
 from cascada.confidence.evidence import Evidence, listed
 from cascada.confidence.read_rows import ReadRows
 from cascada.kernels.stationary import Stationary
-from cascada.outwards import apart, as_given, rounded_down
+from cascada.outwards import apart, as_given, as_percent, rounded_down
 
 _SWEEPS = 60
 # The ascent is worth its time if a first witness needs this part of B.
@@ -55,18 +55,41 @@ class Conflict(Evidence):
     """Several assumptions that cannot all be true with the readings; which of them is wrong is not known."""
 
     assumed: tuple[str, ...] = ()
+    confidence: float | None = None  # the probability with which true assumptions are not refuted; None: always
 
     def in_words(self, of_output: str, trials: Sequence[int] | None = None) -> str:  # noqa: ARG002
+        sure = "No" if self.confidence is None else f"At confidence {as_percent(self.confidence)}, no"
         return (
-            f"No values agree with all readings: at least one of these is too small: {', '.join(self.assumed)}. Raise "
-            f"it, or check the readings."
+            f"{sure} values agree with all readings: at least one of these is too small: {', '.join(self.assumed)}. "
+            f"Raise it, or check the readings."
         )
 
     @classmethod
-    def of(cls, assumed: Sequence[str]) -> "Conflict":
+    def of(cls, assumed: Sequence[str], confidence: float | None = None) -> "Conflict":
         """From the assumptions in words."""
         nan = float("nan")
-        return cls("several", None, (), nan, nan, nan, assumed=tuple(assumed))
+        return cls("several", None, (), nan, nan, nan, assumed=tuple(assumed), confidence=confidence)
+
+
+@dataclass(frozen=True)
+class ConfidentEvidence(Evidence):
+    """Evidence from readings with scatter: true assumptions are refuted with a small probability only."""
+
+    confidence: float = 0.0
+    inner: Evidence | None = None
+
+    @classmethod
+    def of(cls, evidence: Evidence, confidence: float) -> "ConfidentEvidence":
+        """Evidence that holds with this probability."""
+        inner = evidence
+        if isinstance(inner, ReadingEvidence):
+            inner = replace(inner, needed_error=None)  # the scale of the scatter has no such number
+        named = (inner.assumption, inner.output, inner.rows, inner.given, inner.smallest, inner.needed)
+        return cls(*named, confidence=confidence, inner=inner)
+
+    def in_words(self, of_output: str, trials: Sequence[int] | None = None) -> str:
+        assert self.inner is not None, "made by `of` only"
+        return f"At confidence {as_percent(self.confidence)}: {self.inner.in_words(of_output, trials)}"
 
 
 def reading_evidence(belief: BoundedBelief, raw: ReadRows, reach: Array, error: Array) -> tuple[Evidence, ...]:

@@ -23,7 +23,7 @@ def steepness(belief: Belief, cells: Boxes) -> Array:
         second = kernel.second_order_factor
         if second is not None and n:
             bend = second * kernel.scaled_norm(half)[:, None] / kernel.lengthscales(d)
-            at_centre = jet_bounds(belief.fits, centre, slopes=True).steepest
+            at_centre = jet_bounds(belief, centre, slopes=True).steepest
             bound = np.minimum(bound, at_centre + belief.norm_bound[:, None] * bend[:, None, :])
     if belief.lipschitz is not None:
         bound = np.minimum(bound, belief.lipschitz[:, None])

@@ -279,7 +279,26 @@ class Posterior:
         sd = np.sqrt(np.maximum(variance, 0.0))
         return Jet(mean[0], sd[0], mean[1:].transpose(1, 2, 0), sd[1:].T)
 
+    def influence(self, Z: ArrayLike, slopes: bool) -> Array:
+        """β = (K_t + Λ)⁻¹l(k_t) for l = f(z) at the rows of Z, (1, n, t), or with every ∂_j f(z), (1 + d, n, t).
+
+        The mean of l is βᵀY.
+        """
+        points = as_points(Z, "Z", self.dimension)
+        parts = 1 + self.dimension if slopes else 1
+        beta = np.empty((parts, len(points), self.count))
+        for block in self._blocks(len(points), parts):
+            jet = self.kernel.jet(points[block], self.inputs) if slopes else self.kernel(points[block], self.inputs)
+            V = self._solve(jet.reshape(-1, self.count).T)
+            beta[:, block] = self._solve(V, transposed=True).T.reshape(parts, -1, self.count)
+        return beta
+
     # ---- linear algebra
+
+    @property
+    def data_weights(self) -> Array:
+        """α = (K_t + Λ)⁻¹Y, shape (t, p)."""
+        return self._weights
 
     @cached_property
     def _weights(self) -> Array:

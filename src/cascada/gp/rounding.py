@@ -18,6 +18,13 @@ The other source is the right-hand side. A computed triangular solve is the exac
 error of at most (2t + c)·u·s² in each entry (backward stability; ‖row of L‖·‖v‖ ≤ s²). The smallest eigenvalue of K + Λ
 is at least λs²/2, so this changes the sd by at most s·ε and the mean by at most ‖w‖·s·ε, with ε = `inflation`. The
 rounding of the sum s² − ‖v‖², `variance_rounding`, is added inside the root.
+
+A bound from averaged errors (`confidence.averages`) contains differences of two factorisations with λ ≥ λ0 in all rows,
+and the determinant of one of them. The computed factor is that of M + E_r, and (1 − θ)·M ⪯ M + E_r ⪯ (1 + θ)·M because
+M ⪰ Λ. So the logarithm of the determinant is off by at most 2tθ, a square yᵀM⁻¹y by 2θ of itself, and entries of M⁻¹y,
+weighted with sqrt(λ_i), by 2θ·sqrt(yᵀM⁻¹y) together. Rounding in the solves adds no more than this. All of it is
+largest at λ0; the readings without their bias have a square of at most 2·(yᵀM⁻¹y + Σ ω_i²/λ_i). Added up, the squared
+radius is off by less than `AVERAGE_ROUNDING`·θ·(yᵀM⁻¹y + Σ ω_i²/λ_i) at λ0.
 """
 
 import numpy as np
@@ -36,6 +43,8 @@ NORM_ROUNDING = 1e-14
 OFFSET_ROUNDING = 4e-16
 # The same for the midpoint of an interval and its offset, relative to the offset alone.
 INTERVAL_OFFSET_ROUNDING = 1e-15
+# The squared radius of a bound from averaged errors, in units of θ: see above.
+AVERAGE_ROUNDING = 24.0
 # An error carried through all stages of a network: sums of some ten terms per stage, each a norm times a constant.
 CARRIED_ROUNDING = 1e-13
 

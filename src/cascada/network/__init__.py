@@ -11,7 +11,7 @@ from cascada.network.enclosure import (
     tabulated,
 )
 from cascada.network.enlargement import enlarged
-from cascada.network.error import Bounded
+from cascada.network.error import Bounded, SubGaussian
 from cascada.network.mean import StagePrediction, composite_mean, hallucinated, predict
 from cascada.network.network import Network, Node, chain, feed_forward, multi_output_chain
 from cascada.network.outputs import Outputs, StageError
@@ -30,6 +30,7 @@ __all__ = [
     "StageBelief",
     "StageError",
     "StagePrediction",
+    "SubGaussian",
     "ball_regions",
     "ball_upper",
     "chain",

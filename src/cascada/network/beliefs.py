@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -71,7 +71,7 @@ class Beliefs:
     network: Network
     stages: tuple[StageBelief, ...]
 
-    def spanned(self, values: Boxes) -> "Beliefs":
+    def spanned(self, values: Boxes) -> Self:
         """The same beliefs with the range of every stage's inputs, from one box (1, V) that contains every value."""
         spans = [Boxes(values.lower[:, list(s.node.inputs)], values.upper[:, list(s.node.inputs)]) for s in self.stages]
         stages = [replace(stage, span=span) for stage, span in zip(self.stages, spans, strict=True)]

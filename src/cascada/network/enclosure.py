@@ -130,7 +130,7 @@ def within_ranges(stage: StageBelief, boxes: Boxes) -> Boxes:
 def nothing_possible(stage: StageBelief) -> RefutedError:
     """The error for a stage whose data and assumptions leave no possible value."""
     declared = stage.node.stage
-    small = "its norm_bound or lipschitz" if declared.bounded_error is None else "its norm_bound, lipschitz or error"
+    small = "its norm_bound or lipschitz" if not declared.read_with_errors else "its norm_bound, lipschitz or error"
     if stage.node.ranges is None:
         return RefutedError(
             f"stage {declared.name!r}: its data leave no possible value at some inputs, so {small} is too small."

@@ -65,7 +65,7 @@ def _slopes(belief: BoundedBelief, inputs: Array) -> Array:
     """The likely |∂_j f| at one input (1, d), (p, d)."""
     if belief.kernel.curvature is None:
         return np.zeros((len(belief.norm_bound), inputs.shape[1]))
-    slope = jet_bounds(belief.fits, inputs, slopes=True).slope
+    slope = jet_bounds(belief, inputs, slopes=True).slope
     assert slope is not None, "slopes were asked for"
     return np.abs(slope[0])
 

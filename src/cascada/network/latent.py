@@ -5,6 +5,7 @@ reading if the stage forwards that. Formulas are evaluated at true inputs: their
 """
 
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
@@ -33,7 +34,7 @@ class Latent:
     def __len__(self) -> int:
         return len(self.readings)
 
-    def joined(self, readings: Array, values: Boxes) -> "Latent":
+    def joined(self, readings: Array, values: Boxes) -> Self:
         """With more runs, and boxes that contain their values without their readings."""
         lower = np.concatenate([self.values.lower, values.lower])
         upper = np.concatenate([self.values.upper, values.upper])
@@ -43,7 +44,7 @@ class Latent:
         """The boxes in these columns."""
         return Boxes(self.values.lower[:, columns], self.values.upper[:, columns])
 
-    def intersected(self, columns: list[int], boxes: Boxes) -> "Latent":
+    def intersected(self, columns: list[int], boxes: Boxes) -> Self:
         """With narrower boxes in these columns."""
         lower, upper = self.values.lower.copy(), self.values.upper.copy()
         lower[:, columns] = np.maximum(lower[:, columns], boxes.lower)
@@ -95,7 +96,7 @@ class Latent:
             found[node.stage.name] = np.asarray(groups, dtype=np.int64).reshape(n)
         return found
 
-    def shared(self, node: Node, groups: IntArray) -> "Latent":
+    def shared(self, node: Node, groups: IntArray) -> Self:
         """With the intersection of the boxes of a stage's outputs over all repeats."""
         columns = list(node.columns)
         if not len(self):
@@ -120,15 +121,15 @@ def around_readings(readings: Array, error: Array) -> Boxes:
 
 
 def forwarded_error(network: Network, column: int) -> float | None:
-    """The error of an output whose reading is forwarded; None if the next stages are set to its value."""
+    """The error of an output whose reading is forwarded; None if the next stages are set to its value.
+
+    It is infinite for scatter, of which nothing is known before it is read.
+    """
     for node in network.nodes:
-        if (
-            column in node.modelled_columns
-            and node.stage.forwards == "reading"
-            and node.stage.bounded_error is not None
-        ):
-            error = float(node.stage.error_bound[node.modelled_columns.index(column)])
-            return error if error > 0 else None
+        if column in node.modelled_columns and node.stage.forwards == "reading" and node.stage.read_with_errors:
+            position = node.modelled_columns.index(column)
+            error = float(node.stage.error_bound[position])
+            return np.inf if node.stage.error_scale[position] > 0 else error if error > 0 else None
     return None
 
 

@@ -135,7 +135,12 @@ class Network:
     @property
     def read_with_errors(self) -> bool:
         """Whether readings of some stage may differ from its values."""
-        return any(stage.bounded_error is not None for stage in self.stages)
+        return any(stage.read_with_errors for stage in self.stages)
+
+    @property
+    def scattered(self) -> bool:
+        """Whether readings of some stage have sub-Gaussian errors: bounds then hold with a probability."""
+        return any(stage.sub_gaussian is not None for stage in self.stages)
 
     @property
     def noisy(self) -> bool:

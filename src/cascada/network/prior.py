@@ -14,17 +14,32 @@ from cascada.network.beliefs import Beliefs, StageBelief, logarithmic_inputs, st
 from cascada.network.enclosure import enclose_network
 from cascada.network.network import Network, Node
 from cascada.network.read_beliefs import ReadBeliefs
+from cascada.network.scatter import CONFIDENCE, Scatter
+from cascada.network.scatter_beliefs import ScatterBeliefs
 
 # A range of this many lengthscales is certainly a mistake, and its square times a variance is still a finite float.
 _WIDEST = 1e50
 
 
-def prior_beliefs(network: Network, jitter: float = SMALLEST_JITTER, tight: bool = True) -> Beliefs:
-    """The beliefs before the first run; raises `ArgumentError` if ranges are too wide for float64."""
+def prior_beliefs(
+    network: Network,
+    jitter: float = SMALLEST_JITTER,
+    tight: bool = True,
+    confidence: float = CONFIDENCE,
+    scatter: Scatter | None = None,
+) -> Beliefs:
+    """The beliefs before the first run; raises `ArgumentError` if ranges are too wide for float64.
+
+    `confidence` is the probability with which their bounds hold if a stage is read with sub-Gaussian errors. `scatter`
+    is what was fixed before the first reading, if norm bounds or scales were raised since then.
+    """
+    beliefs: Beliefs
     if network.read_with_errors:
-        beliefs: Beliefs = ReadBeliefs.prior(
-            network, tuple(StageBelief(node, read_prior(node)) for node in network.nodes)
-        )
+        read = tuple(StageBelief(node, read_prior(node)) for node in network.nodes)
+        if network.scattered:
+            beliefs = ScatterBeliefs.begun(network, read, scatter or Scatter.of(network, confidence))
+        else:
+            beliefs = ReadBeliefs.prior(network, read)
     else:
         stages = [StageBelief(node, stage_prior(node, jitter, tight)) for node in network.nodes]
         beliefs = Beliefs(network, tuple(stages))

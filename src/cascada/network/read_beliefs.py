@@ -11,6 +11,7 @@ derived from each other in any order. One round visits the stages, parents first
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Self, TypeVar
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from cascada.arrays import UNIT_ROUNDOFF, Array, IntArray
 from cascada.confidence import Boxes, Evidence, cell_bounds
 from cascada.confidence.bounded_belief import BoundedBelief
 from cascada.confidence.read_rows import ReadRows
+from cascada.confidence.reading_evidence import Conflict
 from cascada.errors import ArgumentError, RefutedError
 from cascada.network.beliefs import Beliefs, StageBelief
 from cascada.network.enclosure import enclose_network
@@ -28,6 +30,8 @@ from cascada.network.reading_evidence import conflict, raw_latent, stage_evidenc
 from cascada.network.run_anchors import bounds_from_runs
 from cascada.network.slack import around_setting
 from cascada.network.stage_values import bounded, computed, copied
+
+R = TypeVar("R", bound="ReadBeliefs")
 
 _ROUNDS = 2
 # Points over the inputs of a stage at which its common weights are judged.
@@ -45,7 +49,7 @@ class ReadBeliefs(Beliefs):
         """Before the first run."""
         return cls(network, stages, Latent.none(network))
 
-    def spanned(self, values: Boxes) -> "ReadBeliefs":
+    def spanned(self, values: Boxes) -> Self:
         """The same beliefs with the range of every stage's inputs, over which its weights are judged."""
         spanned = super().spanned(values)
         return replace(self, stages=tuple(_spread(stage) for stage in spanned.stages))
@@ -60,13 +64,13 @@ class ReadBeliefs(Beliefs):
         if not len(values):
             return self
         try:
-            before = self._before_reading(values)
+            before = self.before_reading(values)
         except RefutedError:  # the bounds of two fits are disjoint there
-            return _in_conflict(self, self.stages[-1]).append(values)
+            return self.in_conflict(self.stages[-1]).append(values)
         grown = replace(self, latent=self.latent.joined(values, before))
-        return grown if self.evidence else _learned(grown)  # with evidence against them, no function is left
+        return grown if self.evidence else grown.learned()  # with evidence against them, no function is left
 
-    def refined(self, point: Array) -> "ReadBeliefs":
+    def refined(self, point: Array) -> Self:
         """The beliefs with fits whose weights are chosen along the path of a point (d,), coordinates."""
         boxes = enclose_network(self, Boxes(point[None], point[None])).boxes.centre[0]
         stages = []
@@ -77,14 +81,66 @@ class ReadBeliefs(Beliefs):
         after = replace(self, stages=tuple(stages))
         for stage in stages:
             if isinstance(stage.belief, BoundedBelief) and stage.belief.contradictory:
-                return _in_conflict(after, stage)
+                return after.in_conflict(stage)
         return after
 
     def from_runs(self, cells: Boxes) -> Boxes | None:
         """What the nearest runs say of all values over cells (n, d); None without runs."""
         return bounds_from_runs(self, self.latent, cells) if len(self.latent) else None
 
-    def _before_reading(self, values: Array) -> Boxes:
+    # ---- what is learned
+
+    def learned(self) -> Self:
+        """The beliefs after a few rounds over the stages, or with evidence against their assumptions."""
+        latent, groups = self.latent, self.latent.groups()
+        stages = list(self.stages)
+        raw = raw_latent(latent, stages)
+        for stage in stages:
+            evidence = self.stage_evidence(stage, raw, groups[stage.node.stage.name])
+            if evidence:
+                return _refuted(self, stage, evidence)
+        for _ in range(_ROUNDS):
+            for i, stage in enumerate(stages):
+                try:
+                    stages[i], latent = self._stage_learned(stage, latent, groups[stage.node.stage.name])
+                except RefutedError:
+                    return self.in_conflict(stage)
+        return replace(self, stages=tuple(stages), latent=latent)
+
+    def stage_evidence(self, stage: StageBelief, raw: Latent, groups: IntArray) -> tuple[Evidence, ...]:
+        """Evidence of the readings alone against the assumptions of one stage; `groups` (n,) tells repeats of a run."""
+        return stage_evidence(stage, raw, groups)
+
+    def averaged(self, _stage: StageBelief, belief: BoundedBelief, _latent: Latent, _inputs: Boxes) -> BoundedBelief:
+        """The belief about a stage with what averages over its readings say; bounded errors are never averaged."""
+        return belief
+
+    def conflict(self, node: Node) -> Conflict:
+        """What a contradiction at a stage refutes."""
+        return conflict(self.network, node)
+
+    def in_conflict(self, at: StageBelief) -> Self:
+        """The beliefs with evidence against the assumptions of a stage and of all its ancestors together."""
+        return _refuted(self, at, (self.conflict(at.node),))
+
+    def _stage_learned(self, stage: StageBelief, latent: Latent, groups: IntArray) -> tuple[StageBelief, Latent]:
+        """A stage after one visit, and narrower boxes of its outputs; raises `RefutedError` if no value is left."""
+        node, inputs = stage.node, latent.inputs(stage.node)
+        latent = copied(stage, latent, inputs)
+        belief = stage.belief
+        if not isinstance(belief, BoundedBelief):
+            return stage, _possible(node, computed(stage, latent, inputs) if node.stage.known else latent, groups)
+        columns, offset = node.modelled_columns, node.stage.offset
+        latent = latent.intersected(columns, latent.read(node))
+        latent = _possible(node, latent.intersected(columns, image(belief, inputs, offset)), groups)
+        belief = self.averaged(stage, belief.learned(_rows(belief, latent, stage, inputs, groups)), latent, inputs)
+        if belief.contradictory:
+            raise RefutedError("no function agrees with the rows of the stage.")
+        return replace(stage, belief=belief), _possible(
+            node, latent.intersected(columns, image(belief, inputs, offset)), groups
+        )
+
+    def before_reading(self, values: Array) -> Boxes:
         """Boxes (n, V) that contain the values of runs, whatever will be read."""
         d = self.network.domain.dimension
         around = around_setting(self, values[:, :d])
@@ -92,8 +148,13 @@ class ReadBeliefs(Beliefs):
         if not forwarded and not self.evidence:
             with suppress(StageError, ArgumentError):  # a formula need not be defined at all possible inputs
                 return enclose_network(self, around).boxes
+        return self.unknown(values)
+
+    def unknown(self, values: Array) -> Boxes:
+        """Boxes (n, V) of the controls of runs, and infinite ones of all outputs."""
+        d = self.network.domain.dimension
         unknown = np.full((len(values), self.network.width - d), np.inf)
-        return around.product(Boxes(-unknown, unknown))
+        return around_setting(self, values[:, :d]).product(Boxes(-unknown, unknown))
 
 
 def _spread(stage: StageBelief) -> StageBelief:
@@ -110,31 +171,7 @@ def _spread(stage: StageBelief) -> StageBelief:
     return replace(stage, belief=stage.belief.spread_over(where))
 
 
-def _learned(beliefs: ReadBeliefs) -> ReadBeliefs:
-    """The beliefs after a few rounds over the stages, or with evidence against their assumptions."""
-    latent, groups = beliefs.latent, beliefs.latent.groups()
-    stages = list(beliefs.stages)
-    raw = raw_latent(latent, stages)
-    for stage in stages:
-        evidence = stage_evidence(stage, raw, groups[stage.node.stage.name])
-        if evidence:
-            return _refuted(beliefs, stage, evidence)
-    for _ in range(_ROUNDS):
-        for i, stage in enumerate(stages):
-            of_stage = groups[stage.node.stage.name]
-            try:
-                stages[i], latent = _stage_learned(stage, latent, of_stage)
-            except RefutedError:
-                return _in_conflict(beliefs, stage)
-    return replace(beliefs, stages=tuple(stages), latent=latent)
-
-
-def _in_conflict(beliefs: ReadBeliefs, at: StageBelief) -> ReadBeliefs:
-    """The beliefs with evidence against the assumptions of a stage and of all its ancestors together."""
-    return _refuted(beliefs, at, (conflict(beliefs.network, at.node),))
-
-
-def _refuted(beliefs: ReadBeliefs, at: StageBelief, evidence: tuple[Evidence, ...]) -> ReadBeliefs:
+def _refuted(beliefs: R, at: StageBelief, evidence: tuple[Evidence, ...]) -> R:
     """The beliefs with evidence at a stage; that of a formula is reported at the stage with a belief before it."""
     position = next(i for i, stage in enumerate(beliefs.stages) if stage.node is at.node)
     modelled = [i for i, stage in enumerate(beliefs.stages) if isinstance(stage.belief, BoundedBelief)]
@@ -144,24 +181,6 @@ def _refuted(beliefs: ReadBeliefs, at: StageBelief, evidence: tuple[Evidence, ..
     assert isinstance(belief, BoundedBelief), "chosen above"
     stages[place] = replace(stages[place], belief=belief.refuted_by(*evidence))
     return replace(beliefs, stages=tuple(stages))
-
-
-def _stage_learned(stage: StageBelief, latent: Latent, groups: IntArray) -> tuple[StageBelief, Latent]:
-    """A stage after one visit, and narrower boxes of its outputs; raises `RefutedError` if no value is left."""
-    node, inputs = stage.node, latent.inputs(stage.node)
-    latent = copied(stage, latent, inputs)
-    belief = stage.belief
-    if not isinstance(belief, BoundedBelief):
-        return stage, _possible(node, computed(stage, latent, inputs) if node.stage.known else latent, groups)
-    columns, offset = node.modelled_columns, node.stage.offset
-    latent = latent.intersected(columns, latent.read(node))
-    latent = _possible(node, latent.intersected(columns, _image(belief, inputs, offset)), groups)
-    belief = belief.learned(_rows(belief, latent, stage, inputs, groups))
-    if belief.contradictory:
-        raise RefutedError("no function agrees with the rows of the stage.")
-    return replace(stage, belief=belief), _possible(
-        node, latent.intersected(columns, _image(belief, inputs, offset)), groups
-    )
 
 
 def _possible(node: Node, latent: Latent, groups: IntArray) -> Latent:
@@ -187,7 +206,7 @@ def _rows(belief: BoundedBelief, latent: Latent, stage: StageBelief, inputs: Box
     return ReadRows(box.centre, wide, tuple(int(i) for i in chosen))
 
 
-def _image(belief: BoundedBelief, inputs: Boxes, offset: Array) -> Boxes:
+def image(belief: BoundedBelief, inputs: Boxes, offset: Array) -> Boxes:
     """Boxes (n, p) of a stage's modelled outputs over boxes of its inputs; infinite where these are."""
     known = bounded(inputs)
     unknown = np.full((len(known), len(offset)), np.inf)

@@ -1,6 +1,7 @@
 """Evidence of readings against the assumptions of a network that is read with errors."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -22,7 +23,7 @@ def raw_latent(latent: Latent, stages: Sequence[StageBelief]) -> Latent:
     d = latent.network.domain.dimension
     unknown = np.full((len(latent), latent.network.width - d), np.inf)
     controls = Boxes(latent.values.lower[:, :d], latent.values.upper[:, :d])
-    found = Latent(latent.network, latent.readings, controls.product(Boxes(-unknown, unknown)))
+    found = replace(latent, values=controls.product(Boxes(-unknown, unknown)))
     for stage in stages:
         inputs = found.inputs(stage.node)
         found = copied(stage, found, inputs)
@@ -53,14 +54,17 @@ def stage_evidence(stage: StageBelief, raw: Latent, groups: IntArray) -> tuple[E
     return reading_evidence(belief, rows, box.half, node.stage.error_bound)
 
 
-def conflict(network: Network, node: Node) -> Conflict:
-    """What a contradiction at a stage refutes: the assumptions of the stage and of all its ancestors together."""
+def conflict(network: Network, node: Node, confidence: float | None = None) -> Conflict:
+    """What a contradiction at a stage refutes: the assumptions of the stage and of all its ancestors together.
+
+    `confidence`: the probability with which true assumptions are not refuted; None if they never are.
+    """
     names, assumed = {node.stage.name}, []
     for other in reversed(network.nodes):
         if other.stage.name in names:
             names.update(other.parents)
             assumed.append(_assumptions(other))
-    return Conflict.of([text for text in reversed(assumed) if text])
+    return Conflict.of([text for text in reversed(assumed) if text], confidence)
 
 
 def _assumptions(node: Node) -> str:
@@ -68,7 +72,7 @@ def _assumptions(node: Node) -> str:
     given = ["norm_bound"] if stage.modelled else []
     given += ["lipschitz"] if stage.lipschitz is not None else []
     given += ["interval"] if stage.interval is not None else []
-    given += ["error"] if stage.bounded_error is not None else []
+    given += ["error"] if stage.read_with_errors else []
     return f"{' or '.join(given)} of stage {stage.name!r}" if given else ""
 
 

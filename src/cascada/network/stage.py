@@ -11,7 +11,18 @@ from numpy.typing import ArrayLike
 from cascada.arrays import LARGEST_SCALE, MOST_SDS, SMALLEST_SCALE, Array, check_scale
 from cascada.errors import ArgumentError
 from cascada.kernels import OperatorKernel, Separable, Stationary
-from cascada.network.error import ESTIMATE, Bounded, Forwards, as_error, is_estimate
+from cascada.network.error import (
+    ESTIMATE,
+    Bounded,
+    Error,
+    Forwards,
+    SubGaussian,
+    as_error,
+    bounded_part,
+    error_of_output,
+    is_estimate,
+    sub_gaussian_part,
+)
 from cascada.network.limits import Interval, as_intervals, in_words
 from cascada.space import Control, Integer, Real
 
@@ -37,7 +48,8 @@ class Stage:
     * `failure`: "infeasible" counts a run in which the stage fails as one that breaks a limit.
     * `function`: called with the inputs by name; may be passed to `maximise` instead.
     * `error`: how far a reading may be from the value: `Bounded(0.01)`, or 0.01 for the same; one number, or one per
-      modelled output. "estimate" for stages without a kernel: the noise of every output is estimated with its kernel.
+      modelled output. `SubGaussian(0.05)` for scatter: bounds then hold with a probability. Both: their sum.
+      "estimate" for stages without a kernel: the noise of every output is estimated with its kernel.
       By default readings are exact.
     * `forwards`: what the next stages are set to: the stage's true "value", or its "reading".
     * `timeout`: seconds after which a call of the function fails; `retries`: how often a failed call is repeated before
@@ -61,7 +73,7 @@ class Stage:
     limits: Mapping[str, Interval]
     ranges: Mapping[str, Interval]
     failure: Literal["fail", "infeasible"]
-    error: Bounded | Literal["estimate"] | None
+    error: Error | Literal["estimate"] | None
     forwards: Forwards
 
     def __init__(
@@ -83,7 +95,7 @@ class Stage:
         limits: Mapping[str, tuple[float | None, float | None]] | None = None,
         ranges: Mapping[str, tuple[float | None, float | None]] | None = None,
         failure: Literal["fail", "infeasible"] = "fail",
-        error: Bounded | ArrayLike | Literal["estimate"] | None = None,
+        error: Error | ArrayLike | Literal["estimate"] | None = None,
         forwards: Forwards = "value",
     ) -> None:
         def fail(text: str) -> ArgumentError:
@@ -176,6 +188,11 @@ class Stage:
                 f"error= is not supported with the kernel {kernel!r}; use Separable(...) or a kernel with one norm per "
                 f"output, or leave error= out."
             )
+        if sub_gaussian_part(errors) is not None and isinstance(kernel, OperatorKernel):
+            raise fail(
+                f"error=SubGaussian(...) is not supported with the joint norm of the kernel {kernel!r}; use a kernel "
+                f"with one norm per output, or error=Bounded(...)."
+            )
         if noisy:
             given = {"kernel": kernel, "norm_bound": norm_bound, "lipschitz": lipschitz}
             _check_noise(fail, modelled, [word for word, value in given.items() if value is not None])
@@ -231,7 +248,7 @@ class Stage:
             "lipschitz": None if j is None or self.lipschitz is None else self.lipschitz[j : j + 1],
             "limits": {o: interval for o, interval in self.limits.items() if o == output},
             "ranges": {o: interval for o, interval in self.ranges.items() if o == output},
-            "error": None if j is None else ESTIMATE if self.noisy else as_error(self.error_bound[j], 1),
+            "error": None if j is None else ESTIMATE if isinstance(self.error, str) else error_of_output(self.error, j),
         }
         for field, value in values.items():
             object.__setattr__(stage, field, value)
@@ -261,14 +278,30 @@ class Stage:
         return self.error == ESTIMATE
 
     @property
+    def read_with_errors(self) -> bool:
+        """Whether its readings may differ from its values by given errors, bounded or sub-Gaussian."""
+        return self.error is not None and not self.noisy
+
+    @property
     def bounded_error(self) -> Bounded | None:
-        """The bound of the errors of its readings; None for exact readings, and for noise that is estimated."""
-        return self.error if isinstance(self.error, Bounded) else None
+        """The bound of the errors of its readings; None if there is none: exact readings, or only scatter."""
+        return bounded_part(self.error)
+
+    @property
+    def sub_gaussian(self) -> SubGaussian | None:
+        """The scatter of its readings; None if there is none."""
+        return sub_gaussian_part(self.error)
 
     @property
     def error_bound(self) -> Array:
-        """How far a reading may be from the value, for every modelled output, (p,); 0 for exact readings."""
+        """How far a reading without its scatter may be from the value, for every modelled output, (p,)."""
         modelled, error = len(self.modelled), self.bounded_error
+        return np.zeros(modelled) if error is None else np.array(error.per_output(modelled))
+
+    @property
+    def error_scale(self) -> Array:
+        """R: the scale of the scatter of every modelled output, (p,); 0 if there is none."""
+        modelled, error = len(self.modelled), self.sub_gaussian
         return np.zeros(modelled) if error is None else np.array(error.per_output(modelled))
 
     @property

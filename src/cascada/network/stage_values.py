@@ -1,6 +1,7 @@
 """Boxes of what a stage copies or computes exactly: passed outputs and formulas, over boxes of its inputs."""
 
 from contextlib import suppress
+from typing import TypeVar
 
 import numpy as np
 
@@ -12,13 +13,15 @@ from cascada.network.formula import in_user_units, known_bounds
 from cascada.network.latent import Latent
 from cascada.network.outputs import StageError
 
+L = TypeVar("L", bound=Latent)
+
 
 def bounded(boxes: Boxes) -> BoolArray:
     """Which boxes are finite, (n,)."""
     return np.asarray((np.isfinite(boxes.lower) & np.isfinite(boxes.upper)).all(axis=1))
 
 
-def copied(stage: StageBelief, latent: Latent, inputs: Boxes) -> Latent:
+def copied(stage: StageBelief, latent: L, inputs: Boxes) -> L:
     """With the boxes of inputs that a stage passes on."""
     if not stage.node.stage.passes:
         return latent
@@ -30,7 +33,7 @@ def copied(stage: StageBelief, latent: Latent, inputs: Boxes) -> Latent:
     return latent
 
 
-def computed(stage: StageBelief, latent: Latent, inputs: Boxes) -> Latent:
+def computed(stage: StageBelief, latent: L, inputs: Boxes) -> L:
     """With the boxes of a formula over the boxes of its inputs, where it is defined."""
     user, columns = in_user_units(stage, inputs), list(stage.node.columns)
     unknown = np.full((len(user.lower), len(columns)), np.inf)

@@ -7,6 +7,7 @@ from typing import Any, Literal
 from cascada.errors import ArgumentError
 from cascada.kernels import Additive, Matern, Radial, SquaredExponential, Stationary
 from cascada.network import Network, Stage, chain
+from cascada.network.error import Error, error_of_parts
 from cascada.process.command import Command
 from cascada.space import Control, Integer, Real
 from cascada.specs.toml_tables import (
@@ -91,12 +92,21 @@ def _stage(content: Any, path: str, folder: Path, problems: Problems) -> Stage |
 
 def _error(
     content: float | list[float] | dict[str, Any] | Literal["estimate"] | None, path: str, problems: Problems
-) -> float | list[float] | Literal["estimate"] | None:
-    """The sizes of a bounded error, as a number, a list or a table; or "estimate"."""
+) -> Error | float | list[float] | Literal["estimate"] | None:
+    """The sizes of a bounded error as a number or a list; an error from a table of its parts; or "estimate"."""
     if not isinstance(content, dict):
         return content
     table = problems.read(ErrorTable, content, path)
-    return None if table is None else table.bounded
+    if table is None:
+        return None
+    if not content:
+        problems.add(path, "needs bounded or sub_gaussian, such as { bounded = 0.01 }.")
+        return None
+    try:
+        return error_of_parts(table.bounded, table.sub_gaussian)
+    except ArgumentError as error:
+        problems.add(path, f"is wrong: {error}")
+        return None
 
 
 def _control(name: str, content: Any, path: str, problems: Problems) -> Control | None:

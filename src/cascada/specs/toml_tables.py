@@ -69,9 +69,10 @@ class IntervalTable(Table):
 
 
 class ErrorTable(Table):
-    """`error = { bounded = … }`."""
+    """`error = { bounded = …, sub_gaussian = … }`."""
 
-    bounded: float | list[float] = Field(description=_PER_OUTPUT)
+    bounded: float | list[float] = Field(0.0, description=_PER_OUTPUT)
+    sub_gaussian: float | list[float] = Field(0.0, description=_PER_OUTPUT)
 
 
 class ControlTable(Table):

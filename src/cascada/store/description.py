@@ -28,7 +28,7 @@ from cascada.kernels import (
     Stationary,
 )
 from cascada.network import Network, Stage
-from cascada.network.error import ESTIMATE
+from cascada.network.error import ESTIMATE, error_of_parts
 from cascada.space import Control, Integer, Real
 
 #: Fields of a stage that may change in a stored study.
@@ -186,11 +186,12 @@ def describe_algorithm(algorithm: str | Algorithm) -> Any:
 
 
 def _error(stage: Stage) -> dict[str, Any] | None:
-    return None if stage.bounded_error is None else {"bounded": _constants(stage.error_bound)}
+    parts = ("bounded", stage.error_bound), ("sub_gaussian", stage.error_scale)
+    return {name: _constants(sizes) for name, sizes in parts if sizes.any()} or None
 
 
 def _error_from(error: Mapping[str, Any] | None) -> Any:
-    return None if error is None else _constants_from(error["bounded"])
+    return None if error is None else error_of_parts(**error)
 
 
 def described_fits(fits: Mapping[tuple[str, str], Fit]) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from cascada.arrays import Array
 from cascada.calibration import Calibration
 from cascada.errors import ArgumentError
 from cascada.gp.rounding import SMALLEST_JITTER
-from cascada.network import Network
+from cascada.network import Bounded, Network
 from cascada.network.noise import with_noise
 from cascada.space import CandidatesLike, Domain, as_candidates
 from cascada.study.certificate import Certificate
@@ -235,10 +235,10 @@ def _check_exact(network: Network) -> None:
     Exact readings that are handed on are the values, so `forwards` makes no difference then.
     """
     for stage in network.stages:
-        error = stage.bounded_error
-        if error is not None:
+        if stage.read_with_errors:
+            error = stage.error.size if isinstance(stage.error, Bounded) else stage.error
             raise ArgumentError(
-                f"studies do not support measurement errors yet; got error={error.size} at stage {stage.name!r}. "
+                f"studies do not support measurement errors yet; got error={error} at stage {stage.name!r}. "
                 f"Learn with cascada.network.prior_beliefs(network).append(...), or leave error= out."
             )
 
