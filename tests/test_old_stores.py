@@ -19,8 +19,6 @@ EXACT: bool = EXPECTED["environment"] == environment()
 # Elsewhere, bounds differ in their last digits; estimated ones, which follow from a fit, by up to 0.02 %.
 # A bound may be rounded otherwise than by the code that wrote the stores; the points that follow may not differ.
 BOUNDS, POINTS = (1e-14, 0.0) if EXACT else (1e-3, 1e-6)
-# A version that maximises likelihoods with other rounding has other estimates everywhere.
-ESTIMATES = 1e-3
 
 
 @pytest.fixture(params=list(MAKERS))
@@ -64,9 +62,8 @@ def test_an_old_study_has_the_same_certificate(url: str, name: str) -> None:
     assert certificate.kind == expected["kind"]
     assert list(certificate.evidence) == expected["evidence"]
     assert certificate.best == close_to(expected["best"], 0.0)
-    accuracy = ESTIMATES if certificate.kind == "estimated" else BOUNDS
-    assert certificate.bound == close_to(expected["bound"], accuracy)
-    assert certificate.gap == close_to(expected["gap"], accuracy)
+    assert certificate.bound == close_to(expected["bound"], BOUNDS)
+    assert certificate.gap == close_to(expected["gap"], BOUNDS)
 
 
 @pytest.mark.parametrize("algorithm", [None, "auto"])

@@ -7,7 +7,7 @@ from hypothesis import given
 from mpmath import mpf
 from sklearn.gaussian_process import kernels as peer
 
-from cascada.arrays import UNIT_ROUNDOFF
+from cascada.arrays import UNIT_ROUNDOFF, Array
 from cascada.errors import ArgumentError
 from cascada.gp import Posterior
 from cascada.kernels import Additive, Matern, Separable, SquaredExponential, Stationary, random_expansion
@@ -30,6 +30,11 @@ from tests.kernels.cases import (
 SCALES = (0.6, 1.1, 2.5)
 
 
+def symmetric(n: int) -> Array:
+    weights = np.random.default_rng(n).normal(size=(n, n))
+    return weights + weights.T
+
+
 # ---- mean of kernels of one input each
 
 
@@ -40,9 +45,8 @@ def test_with_one_input_an_additive_kernel_equals_its_kernel(nu):
     np.testing.assert_allclose(one(X, Z), other(X, Z), rtol=0, atol=2 * other.rounding * UNIT_ROUNDOFF)
     np.testing.assert_allclose(one.jet(X, Z), other.jet(X, Z), rtol=1e-12)
     np.testing.assert_allclose(one.scaled_norm(X), other.scaled_norm(X), rtol=1e-15)
-    squares, weights = X.T**2, np.linspace(-1, 2, 6)
-    np.testing.assert_allclose(one.by_scales(squares)[0], other.by_scales(squares)[0], rtol=0, atol=1e-13)
-    np.testing.assert_allclose(one.by_scales(squares)[1](weights), other.by_scales(squares)[1](weights), rtol=1e-10)
+    np.testing.assert_allclose(one.by_scales(X)[0], other.by_scales(X)[0], rtol=0, atol=1e-13)
+    np.testing.assert_allclose(one.by_scales(X)[1](symmetric(6)), other.by_scales(X)[1](symmetric(6)), rtol=1e-10)
     if nu is None or nu > 1:
         np.testing.assert_array_equal(one.derivative_variances(1), other.derivative_variances(1))
 
@@ -57,9 +61,8 @@ def test_an_additive_kernel_is_the_mean_of_kernels_of_one_input(nu, seed, d):
     np.testing.assert_allclose(kernel(X, Z), np.mean(values, axis=0), rtol=0, atol=1e-13)
     slopes = [part.gradient(x, z)[:, :, 0] / d for part, (x, z) in zip(parts, columns, strict=True)]
     np.testing.assert_allclose(kernel.gradient(X, Z), np.stack(slopes, axis=2), rtol=1e-9, atol=1e-13)
-    squares, weights = (X / ell).T ** 2, np.linspace(-1, 2, 5)
-    pulled = [part.by_scales(square[None])[1](weights)[0] / d for part, square in zip(parts, squares, strict=True)]
-    np.testing.assert_allclose(kernel.by_scales(squares)[1](weights), pulled, rtol=1e-9, atol=1e-11)
+    pulled = [part.by_scales(x)[1](symmetric(5))[0] / d for part, (x, _) in zip(parts, columns, strict=True)]
+    np.testing.assert_allclose(kernel.by_scales(X)[1](symmetric(5)), pulled, rtol=1e-9, atol=1e-11)
 
 
 @pytest.mark.parametrize("nu", [nu for nu in SMOOTHNESS if nu != 150.0], ids=name)  # its K_ν overflows beyond 100
@@ -196,6 +199,7 @@ def test_more_than_128_inputs_raise_an_argument_error():
         lambda: kernel(more, more),
         lambda: kernel.jet(more, more),
         lambda: kernel.gradient(more, more),
+        lambda: kernel.by_scales(more),
         lambda: kernel.scaled_norm(more),
         lambda: kernel.lengthscales(129),
         lambda: Posterior.empty(kernel, 129),
@@ -211,6 +215,7 @@ def test_a_wrong_number_of_lengthscales_raises_an_argument_error():
     for call in (
         lambda: kernel(X, X),
         lambda: kernel.jet(X, X),
+        lambda: kernel.by_scales(X),
         lambda: kernel.scaled_norm(X),
         lambda: kernel.derivative_variances(3),
     ):

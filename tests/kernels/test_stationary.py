@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from mpmath import mpf
 from sklearn.gaussian_process import kernels as peer
 
-from cascada.arrays import UNIT_ROUNDOFF, Array
+from cascada.arrays import UNIT_ROUNDOFF
 from cascada.errors import ArgumentError
 from cascada.kernels import Matern, SquaredExponential
 from tests import reference
@@ -62,9 +62,9 @@ def test_shapes(form, nu, seed, d, n, m):
     assert kernel.jet(X, Z).shape == (1 + d, n, m)
     assert kernel.gradient(X, Z).shape == (n, m, d)
     assert kernel.scaled_norm(X).shape == (n,)
-    values, pull = kernel.by_scales(X.T**2)
-    assert values.shape == (n,)
-    assert pull(np.ones(n)).shape == (d,)
+    gram, pull = kernel.by_scales(X)
+    assert gram.shape == (n, n)
+    assert pull(np.ones((n, n))).shape == (d,)
     np.testing.assert_array_equal(kernel.jet(X, Z)[0], kernel(X, Z))
     np.testing.assert_array_equal(kernel(X, Z), kernel(Z, X).T)
 
@@ -152,14 +152,14 @@ def test_scaled_norm_is_the_euclidean_or_the_largest_in_lengthscales(form, order
 @every_form
 @every_kernel
 def test_arguments_are_not_modified(form, nu):
-    X, Z, squares, weights = points(0, 5, 2), points(1, 4, 2), np.ones((2, 7)), np.ones(7)
-    for array in (X, Z, squares, weights):
+    X, Z, weights = points(0, 5, 2), points(1, 4, 2), np.ones((5, 5))
+    for array in (X, Z, weights):
         array.flags.writeable = False
     kernel = form(nu, (0.5, 2.0), 2.0)
     kernel(X, Z)
     kernel.jet(X, Z)
     kernel.scaled_norm(X)
-    kernel.by_scales(squares)[1](weights)
+    kernel.by_scales(X)[1](weights)
 
 
 @pytest.mark.parametrize("nu", [nu for nu in SMOOTHNESS if nu != 150.0], ids=name)  # its K_ν overflows beyond 100
@@ -213,22 +213,37 @@ def test_derivative_variances_are_those_of_the_gradient(form, nu, d):
 @every_kernel
 @pytest.mark.parametrize("d", [1, 3])
 def test_by_scales_is_the_central_difference(form, nu, d):
-    X, Z, ell, h = points(0, 9, d), points(1, 9, d), np.linspace(0.6, 1.2, d), 1e-5
-    Z[0] = X[0]
-
-    def values(lengthscales: Array) -> Array:
-        return form(nu, tuple(lengthscales))(X, Z).diagonal()
-
-    weights = np.random.default_rng(1).normal(size=9)
-    kernel = form(nu, (3.0,) * d, 1.4)  # neither its lengthscales nor its variance matter
-    found, pull = kernel.by_scales((((X - Z) / ell) ** 2).T)
-    np.testing.assert_allclose(found, values(ell), rtol=0, atol=2.8 * kernel.rounding * UNIT_ROUNDOFF)
-    assert found[0] == 1.0
+    X, ell, h = points(0, 9, d), np.linspace(0.6, 1.2, d), 1e-5
+    weights = np.random.default_rng(1).normal(size=(9, 9))
+    weights += weights.T
+    kernel = form(nu, tuple(ell), 1.4)
+    gram, pull = kernel.by_scales(X)
+    np.testing.assert_allclose(1.4 * gram, kernel(X, X), rtol=0, atol=2.8 * kernel.rounding * UNIT_ROUNDOFF)
+    np.testing.assert_array_equal(gram, gram.T)
+    assert gram.diagonal().tolist() == [1.0] * 9
     for j, pulled in enumerate(pull(weights)):
         step = np.exp(h * np.eye(d)[j])
-        difference = (values(ell * step) - values(ell / step)) / (2 * h)
+        difference = (form(nu, tuple(ell * step))(X, X) - form(nu, tuple(ell / step))(X, X)) / (2 * h)
         assert pulled == pytest.approx((weights * difference).sum(), rel=1e-7, abs=1e-8)
-    np.testing.assert_array_equal(pull(2 * weights), 2 * pull(weights))  # a second call gives the same result
+    twice = pull(2 * weights)
+    np.testing.assert_array_equal(twice, 2 * pull(weights))  # a second call gives the same result
+
+
+@every_form
+@every_kernel
+def test_by_scales_of_a_shared_lengthscale_equals_that_of_equal_lengthscales(form, nu):
+    X = points(0, 9, 3)
+    shared, own = form(nu, 0.7).by_scales(X), form(nu, (0.7,) * 3).by_scales(X)
+    np.testing.assert_allclose(shared[0], own[0], rtol=0, atol=1e-13)
+    np.testing.assert_allclose(shared[1](np.eye(9) + 1), own[1](np.eye(9) + 1), rtol=1e-12)
+
+
+@every_form
+@every_kernel
+def test_by_scales_is_the_same_far_from_the_origin(form, nu):
+    X = np.round(points(0, 9, 3) * 2**20) / 2**20  # so that the differences are exact
+    near, far = (form(nu, 0.7).by_scales(inputs)[1](np.eye(9) + 1) for inputs in (X, X + 2.0**24))
+    np.testing.assert_allclose(far, near, rtol=1e-7)
 
 
 # ---- errors

@@ -8,7 +8,6 @@ import numpy as np
 
 from cascada.arrays import LARGEST_SCALE, SMALLEST_SCALE, Array
 from cascada.calibration.likelihood import Likelihood
-from cascada.calibration.pairs import Pairs
 from cascada.calibration.settings import Calibration
 from cascada.calibration.shape import Shape
 from cascada.kernels import Stationary
@@ -74,9 +73,9 @@ def fit_output(
         inputs, first = np.unique(inputs, axis=0, return_index=True)
         outputs = outputs[first]
     offset, scale = _centre(outputs)
-    pairs, standardised = Pairs(inputs / ranges), (outputs - offset) / scale
+    scaled, standardised = inputs / ranges, (outputs - offset) / scale
     shapes = settings.shapes(inputs.shape[1]) if before is None else before.log_scales
-    density = {shape: Likelihood(pairs.inputs, standardised, shape, noisy, pairs) for shape in shapes}
+    density = {shape: Likelihood(scaled, standardised, shape, noisy) for shape in shapes}
     starts = {} if before is None else _rescaled(before, ranges)
     if starts and len(outputs) >= MANY:
         found = _followed(density, starts)

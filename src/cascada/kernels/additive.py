@@ -2,16 +2,24 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
 
-from cascada.arrays import Array
+from cascada.arrays import Array, IntArray
 from cascada.errors import ArgumentError
 from cascada.kernels.radial import Radial
 from cascada.kernels.stationary import PullToScales, Stationary, row_blocks
 
 _BLOCK = 1 << 20  # entries of a fit processed at once, a few megabytes
+
+
+@lru_cache(maxsize=16)
+def _pairs(n: int) -> tuple[IntArray, IntArray]:
+    """The rows and columns of the upper triangle of a matrix (n, n), without the diagonal."""
+    first, second = np.triu_indices(n, 1)
+    return first, second
 
 
 @dataclass(frozen=True)
@@ -89,19 +97,25 @@ class Additive(Stationary):
         jet *= self.variance
         return jet
 
-    def by_scales(self, squares: Array) -> tuple[Array, PullToScales]:
-        d, count = squares.shape
-        total, changes = np.zeros(count), np.empty((d, count))
-        step = max(1, _BLOCK // max(count, 1))  # many inputs per call, because fitting spends most of its time here
+    def by_scales(self, X: Array) -> tuple[Array, PullToScales]:
+        n, d = X.shape
+        ell = self.lengthscales(d)
+        # Each pair once and many inputs per call, because fitting spends most of its time here.
+        first, second = _pairs(n)
+        total, changes = np.zeros(len(first)), np.empty((d, len(first)))
+        step = max(1, _BLOCK // max(len(first), 1))
         for some in (slice(j, j + step) for j in range(0, d, step)):
-            profile, slope = self.profile_and_slope(squares[some])
+            r2 = ((X[first, some] - X[second, some]) / ell[some]).T ** 2
+            profile, slope = self.profile_and_slope(r2)
             total += profile.sum(axis=0)
-            np.multiply(slope, squares[some], out=changes[some])  # ∂φ/∂log ℓ_j = −(φ'(r)/r)·r²
+            np.multiply(slope, r2, out=changes[some])  # ∂φ/∂log ℓ_j = −(φ'(r)/r)·r²
 
         def pull(weights: Array) -> Array:
-            return changes @ weights / -d
+            return changes @ weights[first, second] * (-2.0 / d)  # both triangles
 
-        return total / d, pull
+        gram = np.eye(n)
+        gram[first, second] = gram[second, first] = total / d
+        return gram, pull
 
     def scaled_norm(self, differences: Array) -> Array:
         scaled = np.abs(differences) / self.lengthscales(differences.shape[-1])

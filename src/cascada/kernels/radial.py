@@ -72,13 +72,17 @@ class Radial(Stationary):
         jet[1:] *= slope
         return jet
 
-    def by_scales(self, squares: Array) -> tuple[Array, PullToScales]:
-        values, slope = self.profile_and_slope(squares.sum(axis=0))
+    def by_scales(self, X: Array) -> tuple[Array, PullToScales]:
+        gram, slope = self.profile_and_slope(self.squared_distances(X, X))
+        inverse = self.lengthscales(X.shape[1]) ** -2.0
+        C = X - X.mean(axis=0) if len(X) else X  # otherwise the squares below would cancel far from the origin
 
         def pull(weights: Array) -> Array:
-            return -(squares @ (weights * slope))  # ∂φ/∂log ℓ_j = −(φ'(r)/r)·(Δ_j/ℓ_j)²
+            # ∂φ/∂log ℓ_j = −(φ'(r)/r)·(Δ_j/ℓ_j)², and Σ_ab w_ab(x_aj − x_bj)² = 2·Σ_a x_aj²·w_a − 2·x_jᵀWx_j.
+            W = -weights * slope
+            return inverse * (2 * (C * C).T @ W.sum(axis=1) - 2 * np.einsum("aj,ab,bj->j", C, W, C))
 
-        return values, pull
+        return gram, pull
 
     def scaled_norm(self, differences: Array) -> Array:
         """‖Δ/ℓ‖₂ along the last axis."""

@@ -15,7 +15,7 @@ import numpy as np
 from cascada.arrays import UNIT_ROUNDOFF, Array
 from cascada.errors import ArgumentError
 
-#: Turns weights w (P,) of pairs of points into Σ_p w_p·∂φ_p/∂log ℓ_j, (d,).
+#: Turns symmetric weights W (n, n) into Σ_ab W_ab·∂φ_ab/∂log ℓ_j, (d,).
 PullToScales = Callable[[Array], Array]
 
 # Gram matrices are computed in blocks of rows with about this many entries: larger temporaries do not fit into a cache,
@@ -83,12 +83,8 @@ class Stationary(ABC):
         """k(z_i, x_j) and its gradient in z, stacked: shape (1 + d, n, m)."""
 
     @abstractmethod
-    def by_scales(self, squares: Array) -> tuple[Array, PullToScales]:
-        """k/s² of P pairs of points, (P,), and the map from weights to its derivatives by the log-lengthscales.
-
-        `squares` (d, P) are (Δ_j/ℓ_j)², for any ℓ: those of the kernel itself are not used, so that one kernel serves
-        for all lengthscales that a fit tries.
-        """
+    def by_scales(self, X: Array) -> tuple[Array, PullToScales]:
+        """k(x_a, x_b)/s², (n, n), and the map from weights to its derivatives by the log-lengthscales."""
 
     @abstractmethod
     def scaled_norm(self, differences: Array) -> Array:
