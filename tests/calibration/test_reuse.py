@@ -1,6 +1,7 @@
 """Posteriors that are extended by new runs, instead of being computed anew."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -57,3 +58,18 @@ def test_a_posterior_of_other_runs_is_not_extended(network: Network) -> None:
     found = posterior(learned(network, data, learned(network, data[::2])))
     np.testing.assert_array_equal(found.inputs, data[:, :1])
     np.testing.assert_array_equal(found.rows, np.arange(MANY + 42))
+
+
+@pytest.mark.parametrize(("count", "extended"), [(MANY + 41, True), (MANY - 1, False)])
+def test_posteriors_of_many_runs_are_extended(count: int, extended: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = rows(count)
+    before, received = learned(KERNEL_GIVEN, data[:-1]), []
+    append = Posterior.append
+
+    def recorded(self: Posterior, *arguments: Any, **options: Any) -> Posterior:
+        received.append(self.received)
+        return append(self, *arguments, **options)
+
+    monkeypatch.setattr(Posterior, "append", recorded)
+    learned(KERNEL_GIVEN, data, before)
+    assert (count - 1 in received) == extended

@@ -63,3 +63,14 @@ def test_kernels_that_are_far_behind_are_not_fitted_again_to_many_observations()
     whole = fit_output(inputs, outputs, ranges, Calibration("se"), None)
     np.testing.assert_allclose(many.log_scales[best], whole.log_scales[best], atol=1e-3)
     np.testing.assert_array_equal(many.log_scales[Shape(1.5)], few.log_scales[Shape(1.5)])
+
+
+def test_a_fit_to_many_observations_with_noise_follows_the_last_one() -> None:
+    rng = np.random.default_rng(1)
+    inputs, ranges = rng.uniform(size=(120, 1)), np.ones(1)
+    outputs = np.sin(5 * inputs[:, 0]) + 0.1 * rng.normal(size=120)
+    few = fit_output(inputs[:30], outputs[:30], ranges, Calibration("se"), None, True)
+    many = fit_output(inputs, outputs, ranges, Calibration("se"), few, True)
+    assert many.likely.noise == pytest.approx(0.1, rel=0.2)
+    whole = fit_output(inputs, outputs, ranges, Calibration("se"), None, True)
+    np.testing.assert_allclose(many.log_scales[Shape(SE)], whole.log_scales[Shape(SE)], atol=1e-2)
