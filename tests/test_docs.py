@@ -22,6 +22,8 @@ RUN = (
     "tutorial",
     "norms",
     "limits",
+    "contexts",
+    "robust",
     "stopping",
     "labs",
     "studies",

@@ -53,7 +53,8 @@ def recommended_lines(certificate: Certificate) -> list[str]:
     if found is None or shown is None:
         return []
     least = "at least" if certificate.maximised else "at most"
-    why = f"proven to satisfy the limits and to give {least} {shown.best}"
+    limits = "to satisfy the limits and " if certificate.limits else ""
+    why = f"{certificate.kind} {limits}to give {least} {shown.best}"
     if found.estimate is not None:
         why = f"the run with the best mean, {number_text(found.estimate)}; estimated to give {least} {shown.best}"
     return [f"recommended ({why})", settings(found.controls)]

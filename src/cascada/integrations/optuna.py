@@ -71,6 +71,16 @@ class CascadaSampler(BaseSampler):
             )
         if not isinstance(network, Network):
             raise ArgumentError(f"network must be a Network, as returned by chain(...); got {network!r}.")
+        if network.uncertain:
+            raise ArgumentError(
+                f"deviation=, which {', '.join(network.uncertain)} has, does not work with Optuna, where the best run "
+                f"is the result. Use cascada.Study."
+            )
+        if network.context:
+            raise ArgumentError(
+                f"context=True, which {', '.join(network.context)} has, does not work with Optuna, whose trials have "
+                f"no context. Use cascada.Study and ask(context=…)."
+            )
         if constraints_func is not None and not callable(constraints_func):
             raise ArgumentError(
                 f"constraints_func must be a function of a trial, or None; got {constraints_func!r:.100}."

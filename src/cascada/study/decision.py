@@ -57,6 +57,12 @@ def revision_of(
             f"trial {number} is {trial.state}: only a running trial, of which stages are still to be run, can be "
             f"revised{waits}."
         )
+    for word, names in (("context=True", state.network.context), ("deviation=", state.network.uncertain)):
+        if names:
+            raise ArgumentError(
+                f"revise does not work with {word}, which {', '.join(names)} has; go on as planned, or abandon the "
+                f"trial."
+            )
     batch, maximised = Batch(trial, model, state, settings), state.network.sign > 0
     prices = _prices(batch, costs)
     if not batch.left:

@@ -14,20 +14,34 @@ from cascada.network.slack import objective_slack
 from cascada.outwards import difference_up
 from cascada.search import Candidates, Leaves, ObjectiveBounds, SearchBudget, search
 from cascada.search.feasible import FeasibleBounds, MarginBounds, margin_scales
+from cascada.search.robust import Deviations, RobustBounds
 from cascada.study.advisor import named, suggest_with_nothing_pending
 from cascada.study.certificate import Certificate, RecommendedSetting, assumptions, beaten
+from cascada.study.context import certify_at
 from cascada.study.incumbent import best_known, incumbent
 from cascada.study.model import Model
 from cascada.study.noisy_run import noisy_run
 from cascada.study.settings import Settings
+from cascada.study.slice import Slice
 from cascada.study.state import State
 
 _CELLS = 2_000  # of a search for the certificate of an algorithm without a bound of its own
 _MARGIN_TOLERANCE = 0.05  # of the margin of the run that misses the limits by least
 
 
-def certify(model: Model, state: State, settings: Settings, budget: SearchBudget | None = None) -> Certificate:
-    """The certificate for the present data: by the bound at hand, or with a `budget` after refining it further."""
+def certify(
+    model: Model,
+    state: State,
+    settings: Settings,
+    budget: SearchBudget | None = None,
+    part: Slice | None = None,
+) -> Certificate:
+    """The certificate for the present data: by the bound at hand, or with a `budget` after refining it further.
+
+    `part` is the context that it is for, if the process has one.
+    """
+    if part is not None:
+        return certify_at(model, state, settings, part, without_bound(model, state, settings), budget)
     if budget is None and model.certificate is not None:
         return model.certificate
     certificate = _certified(model, state, settings, budget)
@@ -37,7 +51,8 @@ def certify(model: Model, state: State, settings: Settings, budget: SearchBudget
 
 
 def _certified(model: Model, state: State, settings: Settings, budget: SearchBudget | None) -> Certificate:
-    if model.kind == "refuted" or not state.complete or _untested(model, state, settings):
+    nothing = model.kind == "refuted" or not state.complete or _untested(model, state, settings)
+    if nothing or state.network.context:  # nothing can be said for all contexts at once: see `context` and `table`
         return without_bound(model, state, settings)
     try:
         best = _reached(model, state, settings)
@@ -111,6 +126,8 @@ def _bound(
     `best`: a value that is reached.
     """
     beliefs = model.judging
+    if state.network.uncertain:
+        return _robust_bound(model, state, settings, budget, best)
     # A calibrated network is judged by other beliefs than the algorithm's.
     own = bound_certifies(settings.algorithm) and not state.network.estimated
     if own and budget is None:
@@ -136,6 +153,24 @@ def _bound(
     outcome = search(bounds, leaves, best, len(model.data), wanted, prove=True)
     if budget is None and not settings.shared:  # a tree that grows with every call does not follow from the log
         model.leaves = outcome.leaves
+    _count(model, outcome.cells, started)
+    return outcome.bound, outcome.stopped
+
+
+def _robust_bound(
+    model: Model, state: State, settings: Settings, budget: SearchBudget | None, best: float
+) -> tuple[float, str]:
+    """The same for the worst case over uncertain controls."""
+    if budget is None and not state.network.estimated:
+        suggestion = suggest_with_nothing_pending(model, state, settings)
+        if suggestion.bound is not None:
+            return suggestion.bound, suggestion.stopped
+    started, deviations = time.monotonic(), Deviations.of(state.network.domain)
+    leaves = model.tree if isinstance(model.tree, Leaves) and not state.network.estimated else None
+    wanted = SearchBudget(settings.tolerance or 0.0, cells=_CELLS) if budget is None else budget
+    bounds = RobustBounds(model.judging, deviations.corners)
+    root = Leaves.root(deviations.settings) if leaves is None else leaves
+    outcome = search(bounds, root, best, 2 * len(model.data) + 1, wanted, prove=True)
     _count(model, outcome.cells, started)
     return outcome.bound, outcome.stopped
 
@@ -171,19 +206,21 @@ def _certificate(
 ) -> Certificate:
     """The certificate for a bound of what is maximised; without one it has no gap. `margin`: see `Certificate`."""
     sign, best, candidates = state.network.sign, state.best_value, settings.candidates
+    network = state.network
+    if network.uncertain:
+        best = -np.inf  # no run measures a worst case
+        network = network.within(Deviations.of(network.domain).settings.controls)
     proven = None if bound is None else incumbent(model, state, settings)
     reached = best if proven is None else max(best, proven.value)
     setting, reading = None, None
     if proven is not None and proven.value > best:
-        setting = RecommendedSetting(named(proven.point, state.network, settings), sign * proven.value)
+        setting = RecommendedSetting(named(proven.point, network, settings), sign * proven.value)
     if model.noisy:
         reading, best = best, -np.inf  # the best reading is the one with the luckiest error
         run = None if bound is None else noisy_run(model)
         if run is not None:
             reached = run.at_least
-            setting = RecommendedSetting(
-                named(run.point, state.network, settings), sign * run.at_least, sign * run.mean
-            )
+            setting = RecommendedSetting(named(run.point, network, settings), sign * run.at_least, sign * run.mean)
     observed = sum(bool(trial.outputs) for trial in state.trials)
     some = () if model.runs is None else (f"the bounds rest on {model.runs:,} of {observed:,} runs",)
     return Certificate(
@@ -207,4 +244,6 @@ def _certificate(
         limits=tuple(map(str, state.network.limits)),
         margin=margin,
         units=() if margin is None else tuple(margin_scales(model.judging).tolist()),
+        depends_on=state.network.context,
+        deviations={name: state.network.domain.controls[name].deviation for name in state.network.uncertain},
     )
