@@ -106,7 +106,7 @@ class Likelihood:
         n = len(self.inputs)
         K, pull = self._kernel(theta).by_scales(self.inputs)
         if n:
-            K.reshape(-1)[:: n + 1] += self.noise(theta)
+            K.flat[:: n + 1] += self.noise(theta)
         factor, info = _routines().dpotrf(K, lower=1, clean=0) if n else (K, 0)
         if info:
             return -math.inf, np.zeros(len(theta))
