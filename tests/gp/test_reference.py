@@ -32,7 +32,7 @@ def data(form: Form, nu: float | None, d: int) -> Case:
     # An additive kernel of a grid has a singular Gram matrix: there are fewer effects than points.
     on_grid = (1.0, 2.0) if form is make else (0.5, 1.0, 1.5, 2.0, 3.7)
     # Most of the time goes into Bessel functions. The worst conditioned matrices are those without: nu is None.
-    t = 40 if THOROUGH or nu is None else 28
+    t = 40 if THOROUGH or nu is None else 20
     return grid_case(nu, d, t, form=form) if nu in on_grid else case(nu, d, t, form=form)
 
 

@@ -22,6 +22,7 @@ from tests.soundness import (
     neighbours,
     networks,
     ranges,
+    read_studies,
     readings,
     refusals,
     robust,
@@ -30,6 +31,7 @@ from tests.soundness import (
     subsets,
 )
 from tests.soundness.broken import BROKEN, Broken, table
+from tests.soundness.broken_read_studies import BROKEN_READ_STUDIES
 from tests.soundness.broken_readings import BROKEN_READINGS
 from tests.soundness.harness import Ledger, Tally
 
@@ -150,8 +152,8 @@ worst case is compared with its values at many shifts, and the bound with the wo
 
 ## Ranges
 
-Searches with the ranges of all outputs, which hold at all settings but not at inputs that no setting reaches. There, the
-bounds of stages are checked as well.
+Searches with the ranges of all outputs, which hold at all settings but not at inputs that no setting reaches. There,
+the bounds of stages are checked as well.
 
 {ranges}
 
@@ -162,6 +164,12 @@ are uniform, at the extremes, or constant; some stages are exact, some forward t
 part; crowds and repeats.
 
 {readings}
+
+Whole studies of the same processes, with limits and candidates, stage by stage, while runs are pending, with past runs,
+repeats, corrections and batches in progress: after every step the gap is at least the true regret of the recommended
+setting, which gives what it is said to give and satisfies the limits.
+
+{read_studies}
 
 ## Broken on purpose
 
@@ -188,9 +196,10 @@ PARTS: dict[str, tuple[Callable[[int], Ledger], int]] = {
     "contexts": (lambda seed: contexts.run(15, seed), 10),
     "ranges": (lambda seed: ranges.run(20, seed), 10),
     "readings": (lambda seed: readings.run(40, seed), 20),
+    "read_studies": (read_studies.run, 4),
 }
 
-EVERY_BROKEN = (*BROKEN, *BROKEN_READINGS)
+EVERY_BROKEN = (*BROKEN, *BROKEN_READINGS, *BROKEN_READ_STUDIES)
 
 # Rounds between two counts of the checks; the result must not depend on the number of processes.
 _CHUNK = 2
