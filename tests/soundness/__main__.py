@@ -150,8 +150,8 @@ worst case is compared with its values at many shifts, and the bound with the wo
 
 ## Ranges
 
-Searches with the ranges of all outputs, which hold at all settings but not at inputs that no setting reaches. There, the
-bounds of stages are checked as well.
+Searches with the ranges of all outputs, which hold at all settings but not at inputs that no setting reaches. There,
+the bounds of stages are checked as well.
 
 {ranges}
 
