@@ -79,7 +79,16 @@ SLOW = (
     "theory/test_bump.py",
 )
 # Slow modules of tests that take several seconds each. They begin first: at the end the workers share many short tests.
-FIRST = ("test_docs.py", "integrations", "study/test_kill.py", "experiments", "test_examples.py", "test_old_stores.py")
+FIRST = (
+    "test_docs.py",
+    "soundness",
+    "integrations",
+    "study/test_kill.py",
+    "experiments",
+    "test_examples.py",
+    "report/test_serve.py",
+    "test_old_stores.py",
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

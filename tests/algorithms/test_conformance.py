@@ -133,11 +133,16 @@ def check_suggestion(algorithm: Algorithm, now: Situation, structure: str) -> No
 @pytest.mark.parametrize("structure", STRUCTURES)
 @pytest.mark.parametrize("case", CASES)
 def test_a_suggestion_is_a_new_point_and_reproducible(algorithm: Algorithm, case: str, structure: str) -> None:
-    """It is a point of the domain, the same for the same situation, which is not changed."""
+    """It is a point of the domain, the same for the same situation, which is not changed.
+
+    It is asked for again in each case and for each structure, but for all pairs of the two only if thorough.
+    """
     now = situation(structure, **CASES[case])
     before = arrays_of(now)
-    first, second = (algorithm.suggest(now, np.random.default_rng(1)) for _ in range(2))
-    others = [second]
+    first = algorithm.suggest(now, np.random.default_rng(1))
+    others = []
+    if THOROUGH or (list(CASES).index(case) + STRUCTURES.index(structure)) % 2 == 0:
+        others.append(algorithm.suggest(now, np.random.default_rng(1)))
     if THOROUGH:  # `suggest` does not store anything in the situation either
         others.append(algorithm.suggest(situation(structure, **CASES[case]), np.random.default_rng(1)))
     assert first.point is not None
@@ -192,6 +197,8 @@ def test_nothing_is_suggested_if_no_candidate_is_left(algorithm: Algorithm) -> N
 def test_every_algorithm_handles_every_structure(algorithm: Algorithm, structure: str, candidates: bool) -> None:
     """It is defined for every network, also a minimised one, or raises an error with the reason."""
     for mirrored in (False, True):
+        if structure in STRUCTURES and not (candidates and mirrored):
+            continue  # one of the CASES
         check_suggestion(algorithm, situation(structure, candidates=candidates, mirrored=mirrored), structure)
 
 

@@ -6,8 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 from mpmath import mpf
-from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process import kernels as peer
 
 from cascada.confidence.belief import Belief
 from cascada.gp import Posterior
@@ -103,6 +101,9 @@ def test_derivatives(form, nu, d, jitter):
 @every_dimension
 @every_smoothness
 def test_predictions_agree_with_scikit_learn(nu, d, jitter):
+    from sklearn.gaussian_process import GaussianProcessRegressor  # half a second in every worker
+    from sklearn.gaussian_process import kernels as peer
+
     observed = case(nu, d, p=2)
     kernel = observed.kernel
     ell = np.array(kernel.lengthscale)
