@@ -79,7 +79,7 @@ def test_a_study_with_errors_goes_through_all_commands(call: Call) -> None:
 
 def test_a_wrong_reading_is_reported_at_once_and_corrected(call: Call) -> None:
     told(call, 2)
-    x = found(call("trials", "--study", "lab", "--json"))["trials"][0]["controls"]["x"]
+    x = found(call("trials", "--study", "lab", "--json"))[0]["controls"]["x"]
     Path("again.csv").write_text(f"x,f,g\n{x!r},{math.sin(x) + 0.1!r},{math.cos(math.sin(x))!r}\n", encoding="utf-8")
     text(call("add", "--study", "lab", "again.csv"))
     refuted = text(call("status", "--study", "lab"))

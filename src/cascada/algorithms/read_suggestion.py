@@ -16,7 +16,6 @@ from cascada.search.incumbent import Incumbent, best_proven
 from cascada.search.refined_search import RefinedOutcome, refined_candidates, refined_search, to_repeat
 from cascada.search.starts import snapped
 
-
 # Cells of a search, each of which is bounded by many fits: more take longer than a second and save few runs.
 _MOST_CELLS = 1_200
 
