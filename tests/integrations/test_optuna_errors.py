@@ -1,6 +1,7 @@
 """The Optuna sampler with readings that have bounded errors."""
 
 import math
+from typing import Literal
 
 import pytest
 
@@ -16,7 +17,7 @@ from tests.study.test_errors import NETWORK, readings
 
 
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
-def test_the_sampler_learns_from_readings_with_errors(direction: str) -> None:
+def test_the_sampler_learns_from_readings_with_errors(direction: Literal["maximize", "minimize"]) -> None:
     sampler = CascadaSampler(NETWORK)
     study = optuna.create_study(direction=direction, sampler=sampler)
 
