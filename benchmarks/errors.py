@@ -1,179 +1,100 @@
-"""Number of runs needed for a *proven* gap when every stage is read with a bounded error.
+"""Number of runs that studies need for a *proven* gap when every stage is read with a bounded error.
 
-    python -m benchmarks.errors [--seeds 4] [--write docs/performance.md]
+    python -m benchmarks.errors [--seeds 10] [--write docs/performance.md]
 
-Chains of stages of exact norm B = 2, squared exponential kernel of lengthscale 1, two controls in [−2, 2] at the first
-stage. Every reading is too large by the whole error δ: a constant offset is the hardest case. The gap is that between
-the largest upper bound over the box and the largest lower bound at a point, run or not.
+Processes of stages of exact norm B = 2, squared exponential kernel of lengthscale 1, controls in [−2, 2]: chains with
+two controls at the first stage, a feed-forward network, and one control at each of three stages. Every reading is too
+large by the whole error δ: a constant offset is the hardest case. The gap is that of the recommended setting.
 """
 
 import time
-from collections.abc import Callable, Iterator
+import warnings
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
+from benchmarks import read_search
 from benchmarks.command import print_or_write_seeds
 from benchmarks.environment import description
 from benchmarks.markdown import NONE, table
-from cascada.arrays import Array
-from cascada.confidence import Boxes
-from cascada.network import Bounded, Network, Stage, enclose_network, prior_beliefs
-from cascada.network.error import Error
-from cascada.network.read_beliefs import ReadBeliefs
+from benchmarks.read_search import BUDGET, GAPS, Proof
+from cascada.network import Network, Stage
 from cascada.problems import Problem, certified
-from cascada.problems.certified_problem import StagePlan, Wiring
-from cascada.search import Leaves, ObjectiveBounds, SearchBudget, search
+from cascada.study import Study
 
 NAME = "benchmarks.errors"
-BUDGET = 40
-GAPS = (0.2, 0.1)
-_CELLS = 1500  # of the search between two runs
-_CENTRES = 32  # cells at whose centres a lower bound is computed
-_REFINED = 2  # points at which weights are chosen between two runs
+LONG = 80
 
 
 @dataclass(frozen=True)
 class Case:
-    """A number of stages, the error of each, and limits of the medians (None: no limit)."""
+    """A process, the error of each stage, and limits of the medians (None: no limit)."""
 
-    stages: int
+    process: str
     error: float
     most_runs: float | None = None  # to a gap of 0.1
     largest_gap: float | None = None  # after all runs
+    budget: int = BUDGET
 
 
 CASES = (
-    Case(2, 0.001),
-    Case(2, 0.01, most_runs=12),
-    Case(2, 0.05, largest_gap=0.30),
-    Case(3, 0.001),
-    Case(3, 0.01, most_runs=12),
-    Case(3, 0.05, largest_gap=0.59),
+    Case("chain 2", 0.001, most_runs=12),
+    Case("chain 2", 0.01, most_runs=12),
+    Case("chain 2", 0.05, largest_gap=0.30),
+    Case("chain 3", 0.001, most_runs=12),
+    Case("chain 3", 0.01, most_runs=12),
+    Case("chain 3", 0.05, largest_gap=0.59),
+    Case("feed-forward", 0.01),
+    Case("controls", 0.01),
 )
+# What remains after many runs, in units of the error: no tolerance ends these.
+FLOORS = (Case("chain 2", 0.01, budget=LONG), Case("chain 2", 0.05, budget=LONG), Case("chain 3", 0.05, budget=LONG))
 
 
-@dataclass(frozen=True)
-class Proof:
-    """The proven gap after every run, the true regret of the recommended setting at the end, and seconds."""
-
-    gaps: tuple[float, ...]
-    regret: float
-    seconds: float
-
-    def runs_to(self, gap: float) -> int | None:
-        """The number of runs after which the gap was at most this; None if it never was."""
-        return next((t for t, found in enumerate(self.gaps, start=1) if found <= gap), None)
+def problem_of(case: Case, seed: int) -> Problem:
+    """A process of random stages; readings have the error of the case."""
+    if not case.process.startswith("chain"):
+        return certified(case.process, seed)
+    return read_search.problem_of(int(case.process.split()[1]), seed)
 
 
-class Search:
-    """Beliefs about a process that is read with errors, the tree of its bounds, and its proven incumbent."""
-
-    def __init__(self, beliefs: ReadBeliefs) -> None:
-        self.beliefs, self._version = beliefs, 0
-        self._leaves = Leaves.root(beliefs.network.domain)
-        self.best, self.point = -np.inf, np.empty(0)  # the largest proven lower bound, and its setting
-
-    def learn(self, readings: Array) -> None:
-        """Learn a run (V,)."""
-        self.beliefs = self.beliefs.append(readings[None])
-        self.beliefs.check()
-        self._version += 1
-        self._improve(self._runs)
-
-    def next_point(self, tolerance: float) -> Array | None:
-        """The next point to run; None once the gap is within the tolerance."""
-        used, refined = 0, 0
-        while True:
-            budget = SearchBudget(tolerance, cells=max(1, _CELLS - used))
-            bounds = ObjectiveBounds(self.beliefs)
-            outcome = search(bounds, self._leaves, self.best, self._version, budget, taken=self._taken)
-            self._leaves, used = outcome.leaves, used + outcome.cells
-            top = np.argsort(-self._leaves.bound, kind="stable")[:_CENTRES]
-            centres = self._leaves.centre[top]
-            points = centres if outcome.point is None else np.vstack([outcome.point, centres])
-            if len(points) and self._improve(points) and used < _CELLS:
-                continue
-            if outcome.stopped == "point" and outcome.point is not None and refined < _REFINED:
-                self.beliefs = self.beliefs.refined(outcome.point)
-                refined, self._version = refined + 1, self._version + 1
-                continue
-            return None if outcome.stopped == "tolerance" else outcome.point
-
-    @property
-    def bound(self) -> float:
-        """What no setting exceeds."""
-        return max(float(self._leaves.bound.max(initial=-np.inf)), self.best)
-
-    @property
-    def _runs(self) -> Array:
-        return self.beliefs.latent.readings[:, : self.beliefs.network.domain.dimension]
-
-    def _taken(self, point: Array) -> bool:
-        return bool((self._runs == point).all(axis=1).any())
-
-    def _improve(self, points: Array) -> bool:
-        """Whether one of the points (n, d) has a larger proven lower bound than the incumbent, which it replaces."""
-        column = self.beliefs.network.objective_column
-        lowest = enclose_network(self.beliefs, Boxes(points, points)).boxes.lower[:, column]
-        i = int(lowest.argmax())
-        if lowest[i] <= self.best:
-            return False
-        self.best, self.point = float(lowest[i]), points[i]
-        return True
+def read_network(problem: Problem, error: float) -> Network:
+    """The network of a problem, whose stages are read with an error."""
+    return Network(
+        [
+            Stage(one.name, one.controls, one.outputs, one.parents, one.kernel, one.norm_bound, error=error)
+            for one in problem.network.stages
+        ]
+    )
 
 
-def problem_of(stages: int, seed: int) -> Problem:
-    """A chain of random stages."""
-    plans = [StagePlan(("x", "y")), *(StagePlan((), (i,)) for i in range(stages - 1))]
-    return certified(Wiring(f"a chain of {stages} stages", tuple(plans)), seed)
-
-
-def gaps(
-    problem: Problem, error: Error, read: Callable[[Array], Array], seed: int, tolerance: float, budget: int = BUDGET
-) -> Iterator[tuple[float, Search]]:
-    """The gap after every run, and the search behind it; `read` returns readings of outputs."""
-    domain = problem.network.domain
-    stages = [
-        Stage(one.name, one.controls, one.outputs, one.parents, one.kernel, one.norm_bound, error=error)
-        for one in problem.network.stages
-    ]
-    beliefs = prior_beliefs(Network(stages))
-    assert isinstance(beliefs, ReadBeliefs), "every stage has an error"
-    progress = Search(beliefs)
-    point: Array | None = np.random.default_rng(seed).uniform(domain.lower, domain.upper)
-    for _ in range(budget):
-        if point is None:
-            return
-        readings = problem.values(domain.decode(point[None]))[0]
-        readings[domain.dimension :] = read(readings[domain.dimension :])
-        progress.learn(readings)
-        point = progress.next_point(tolerance)
-        yield progress.bound - progress.best, progress
-
-
-def prove(case: Case, seed: int) -> Proof:
-    """Optimise one process until the smallest of the gaps is proven, or the budget is used up."""
-    problem = problem_of(case.stages, seed)
-    return proof(problem, gaps(problem, Bounded(case.error), lambda values: values + case.error, seed, min(GAPS)))
-
-
-def proof(problem: Problem, steps: Iterator[tuple[float, Search]]) -> Proof:
-    """What the steps of a search prove; the proof must hold for the process."""
-    started = time.process_time()
-    found = list(steps)
-    last = found[-1][1]
-    value = float(problem.objective(problem.network.domain.decode(last.point[None]))[0])
-    regret = problem.optimum[1] - value
-    assert last.best <= value, "the recommended setting gives less than was proven"
-    assert last.bound >= problem.optimum[1] - 1e-6, "a setting gives more than was proven to be possible"
-    return Proof(tuple(gap for gap, _ in found), regret, time.process_time() - started)
+def prove(case: Case, tolerance: float, seed: int) -> Proof:
+    """Optimise one process until the tolerance is reached, or the budget is used up."""
+    warnings.simplefilter("ignore", RuntimeWarning)  # of a tolerance that the errors hardly allow
+    problem, started = problem_of(case, seed), time.process_time()
+    network = read_network(problem, case.error)
+    study, names = Study(network, tolerance=tolerance), network.domain.names
+    gaps: list[float] = []
+    regret = np.inf
+    while len(gaps) < case.budget and (trial := study.ask()) is not None:
+        values = problem.values(np.array([[trial.controls[name] for name in names]]))[0] + case.error
+        study.tell(trial, {node.stage.name: [float(values[c]) for c in node.columns] for node in network.nodes})
+        found = study.certificate()
+        assert found.gap is not None, "norms are given"
+        assert found.bound is not None, "norms are given"
+        assert found.recommended is not None, "a run is complete"
+        value = float(problem.objective(np.array([[found.recommended.controls[name] for name in names]]))[0])
+        regret = problem.optimum[1] - value
+        assert found.recommended.at_least <= value + 1e-9, "the recommended setting gives less than was proven"
+        assert found.bound >= problem.optimum[1] - 1e-6, "a setting gives more than was proven to be possible"
+        gaps.append(found.gap)
+    return Proof(tuple(gaps), regret, time.process_time() - started)
 
 
 def row(case: Case, seeds: int, pool: ProcessPoolExecutor) -> list[str]:
-    proofs = list(pool.map(partial(prove, case), range(seeds)))
+    proofs = list(pool.map(partial(prove, case, min(GAPS)), range(seeds)))
     needed = [[proof.runs_to(gap) for proof in proofs] for gap in GAPS]
     median = float(np.median([np.inf if runs is None else runs for runs in needed[-1]]))
     last = float(np.median([proof.gaps[-1] for proof in proofs]))
@@ -183,7 +104,7 @@ def row(case: Case, seeds: int, pool: ProcessPoolExecutor) -> list[str]:
     if case.largest_gap is not None:
         target = f"{'reached' if last <= case.largest_gap else 'missed'}: gap {last:.3f} ≤ {case.largest_gap:g}"
     return [
-        str(case.stages),
+        case.process,
         f"{case.error:g}",
         *(", ".join(NONE if runs is None else str(runs) for runs in counts) for counts in needed),
         ", ".join(f"{proof.gaps[-1]:.3f}" for proof in proofs),
@@ -194,7 +115,7 @@ def row(case: Case, seeds: int, pool: ProcessPoolExecutor) -> list[str]:
 
 
 HEADER = (
-    "stages",
+    "process",
     "error",
     *(f"runs to {gap:g}" for gap in GAPS),
     f"gap at the end, or after {BUDGET} runs",
@@ -204,25 +125,36 @@ HEADER = (
 )
 
 
+def floor_row(case: Case, seeds: int, pool: ProcessPoolExecutor) -> list[str]:
+    proofs = list(pool.map(partial(prove, case, 0.0), range(seeds)))
+    last = [proof.gaps[-1] / case.error for proof in proofs]
+    return [case.process, f"{case.error:g}", ", ".join(f"{gap:.1f}" for gap in last), f"{np.median(last):.1f}"]
+
+
 def report(command: str, seeds: int) -> str:
     """The section for docs/performance.md."""
     with ProcessPoolExecutor(2) as pool:
         rows = [row(case, seeds, pool) for case in CASES]
+        floors = [floor_row(case, min(seeds, 4), pool) for case in FLOORS]
     return "\n".join(
         [
             "## Runs to a proven gap from readings with errors",
             "",
-            f"{seeds} random chains each, all stages of exact norm 2, two controls; every reading is too large by the",
-            "whole error. Seconds are of computation, on one core. Written by",
+            f"{seeds} random processes each, all stages of exact norm 2; every reading is too large by its error.",
+            "Seconds are of computation, on one core. Written by",
             "",
             f"    {command}",
             "",
             description(["numpy", "scipy"]),
             "",
             table(HEADER, rows),
+            "",
+            f"The gap that remains after {LONG} runs without a tolerance, in units of the error, of the first seeds:",
+            "",
+            table(("process", "error", f"gap after {LONG} runs / error", "median"), floors),
         ]
     )
 
 
 if __name__ == "__main__":
-    print_or_write_seeds(NAME, __doc__, report, 4)
+    print_or_write_seeds(NAME, __doc__, report, 10)

@@ -2,8 +2,8 @@
 
     python -m benchmarks.scatter [--seeds 3] [--write docs/performance.md]
 
-The chains and the search are those of `benchmarks.errors`: stages of exact norm B = 2, two controls in [−2, 2] at the
-first one. The errors of the readings are normal with standard deviation R, which is given as SubGaussian(R).
+The chains and the search are those of `benchmarks.read_search`: stages of exact norm B = 2, two controls in [−2, 2] at
+the first one. The errors of the readings are normal with standard deviation R, which is given as SubGaussian(R).
 """
 
 from concurrent.futures import ProcessPoolExecutor
@@ -13,8 +13,8 @@ import numpy as np
 
 from benchmarks.command import print_or_write_seeds
 from benchmarks.environment import description
-from benchmarks.errors import GAPS, Proof, gaps, problem_of, proof
 from benchmarks.markdown import NONE, table
+from benchmarks.read_search import GAPS, Proof, gaps, problem_of, proof
 from cascada.arrays import Array
 from cascada.network import SubGaussian
 

@@ -16,6 +16,9 @@ from cascada.search.incumbent import Incumbent, best_proven
 from cascada.search.refined_search import RefinedOutcome, refined_candidates, refined_search, to_repeat
 from cascada.search.starts import snapped
 
+# Cells of a search, each of which is bounded by many fits: more take longer than a second and save few runs.
+_MOST_CELLS = 1_200
+
 
 def read_version(situation: Situation) -> int:
     """The number of readings so far: bounds of cells from fewer readings are computed again."""
@@ -26,7 +29,7 @@ def search_readings(
     situation: Situation, beliefs: Beliefs, bounds_of: Callable[[Beliefs], CellBounds], leaves: Leaves, cells: int
 ) -> RefinedOutcome:
     """The search over the box, whose tree starts from `leaves`."""
-    budget, alone = SearchBudget(tolerance=situation.tolerance, cells=cells), not len(situation.pending)
+    budget, alone = SearchBudget(situation.tolerance, min(cells, _MOST_CELLS)), not len(situation.pending)
     version, taken = read_version(situation), situation.is_taken
     return refined_search(beliefs, bounds_of, leaves, situation.best, version, budget, taken, improve=alone)
 
