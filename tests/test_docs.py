@@ -22,6 +22,7 @@ RUN = (
     "tutorial",
     "norms",
     "limits",
+    "errors",
     "stopping",
     "labs",
     "studies",

@@ -202,11 +202,3 @@ def test_a_mistake_in_a_file_is_named(tmp_path: Path, line: str, message: str) -
     file.write_text(text)
     with pytest.raises(cd.ArgumentError, match=message):
         cd.load(str(file))
-
-
-def test_a_study_refuses_errors_by_name() -> None:
-    network = cd.chain(cd.Stage("f", controls=X, kernel=SE, norm_bound=1.0, error=0.01))
-    with pytest.raises(cd.ArgumentError, match=r"do not support measurement errors yet; got error=.* at stage 'f'"):
-        cd.Study(network)
-    with pytest.raises(cd.ArgumentError, match="do not support measurement errors yet"):
-        cd.maximise(network, [lambda x: x], budget=1)

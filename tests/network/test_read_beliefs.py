@@ -178,10 +178,10 @@ def test_networks_that_errors_do_not_support_are_refused() -> None:
 # ---- the floor
 
 
-def test_before_the_first_run_the_floor_is_twice_the_error_of_the_objective() -> None:
+def test_before_the_first_run_the_floor_is_that_of_half_the_steepest_slopes() -> None:
     floor = floor_at(two(0.1, 0.03), np.zeros(1))
-    assert floor.estimate == pytest.approx(0.06)
-    assert (floor.stage, floor.reached) == ("g", False)
+    assert floor.estimate == pytest.approx(2 * (0.03 + 2 * 1.0 * 0.1))  # B = 2 and a lengthscale of 1
+    assert (floor.stage, floor.reached) == ("f", False)
 
 
 def test_the_floor_grows_with_the_slopes_and_names_the_stage_that_weighs_most() -> None:

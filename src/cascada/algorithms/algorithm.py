@@ -11,9 +11,10 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from cascada.arrays import Array
+from cascada.arrays import Array, BoolArray
 from cascada.network import Beliefs, Network, composite_mean
 from cascada.network.limits import satisfied
+from cascada.search.incumbent import Incumbent
 from cascada.space import Domain
 
 
@@ -29,7 +30,8 @@ class Situation:
     pending: Array  #: (k, V): pending runs, like `data`; (k, d) if no output of them was observed
     candidates: Array | None  #: (n, d), or None for the whole box
     #: the best value of what is maximised so far; −∞ before the first complete run. With limits, of what is known to
-    #: satisfy them: a run, or a setting that is proven to. With noise, the best composite mean at a run.
+    #: satisfy them: a run, or a setting that is proven to. With noise, the best composite mean at a run. With bounded
+    #: errors, the largest proven lower bound of a setting.
     best: float
     trial: int  #: the number of the trial that is asked for
     tolerance: float = 0.0  #: the gap that is small enough
@@ -46,9 +48,14 @@ class Situation:
     def best_run(self) -> Array | None:
         """The run with the best value (V,) among those that satisfy the limits; None if there is none.
 
-        With noise, the means at the run with the best mean.
+        With noise or errors, the means at the run with the best mean.
         """
         return best_run(self.beliefs, self.data)
+
+    @property
+    def exact_run(self) -> Array | None:
+        """The best run (V,), if its value is exact and no run is pending: no bound may be below it. Else None."""
+        return None if len(self.pending) or self.beliefs.network.read_with_errors else self.best_run
 
     @property
     def best_point(self) -> Array | None:
@@ -64,7 +71,7 @@ class Situation:
         """Whether this point was run or is running: without noise, another run there is useless."""
         return point_key(self.domain, point) in self.taken
 
-    def free_candidates(self) -> Array:
+    def free_candidates(self) -> BoolArray:
         """The candidates that are not taken, as a mask (n,)."""
         assert self.candidates is not None, "only asked when there are candidates"
         if not self.taken:
@@ -89,6 +96,10 @@ class Suggestion:
     #: An upper bound of the margin by which limits can hold, as long as no feasible setting is known: below 0 it proves
     #: that there is none.
     margin: float | None = None
+    #: With bounded errors: a setting that is proven to give more than `Situation.best`, if one was found; and about the
+    #: setting (d,) where `bound` is attained.
+    proven: Incumbent | None = None
+    highest: Array | None = None
 
 
 @runtime_checkable
@@ -124,9 +135,9 @@ def bound_certifies(algorithm: Algorithm) -> bool:
 
 
 def best_run(beliefs: Beliefs, data: Array) -> Array | None:
-    """The values (V,) of the best of the runs `data` (t, V): as observed, or with noise the composite means there."""
+    """The values (V,) of the best of the runs `data` (t, V): as observed, or if not exact the composite means there."""
     network = beliefs.network
-    if not network.noisy:
+    if not network.noisy and not network.read_with_errors:
         return best_row(network, data)
     complete = np.isfinite(data[:, network.objective_column])
     if not complete.any():

@@ -14,13 +14,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cascada.algorithms.algorithm import Situation, Suggestion
+from cascada.algorithms.read_suggestion import (
+    read_version,
+    search_readings,
+    suggest_candidate,
+    suggest_from_box,
+)
 from cascada.arrays import Array
 from cascada.network import Beliefs
 from cascada.network.feasibility import enclose_feasible
-from cascada.network.limits import closest_margin, satisfied
+from cascada.network.limits import closest_margin, margins, proven, satisfied
+from cascada.network.read_beliefs import ReadBeliefs
 from cascada.network.slack import around_setting
 from cascada.search import Leaves, SearchBudget, largest, search
 from cascada.search.feasible import FeasibleBounds, MarginBounds, margin_scales, tightened
+from cascada.search.refined_search import to_repeat
 
 _BLOCK = 4096  # candidates that are bounded together
 _CELLS_TIGHTENED = 1_000  # of a search for a point alone
@@ -44,18 +52,23 @@ def suggest_feasible(situation: Situation, beliefs: Beliefs, cells: int, rng: np
     root = Leaves.root(situation.domain)
     kept = situation.cache if isinstance(situation.cache, FeasibleTrees) else FeasibleTrees(root, root)
     version = len(situation.data) + len(situation.pending)
+    if beliefs.network.read_with_errors:
+        version = read_version(situation)
     if np.isfinite(situation.best):
-        seen = None if len(situation.pending) else situation.best_run  # imagined outputs refute nothing
-        bounds = FeasibleBounds(beliefs, seen)
-        budget = SearchBudget(tolerance=situation.tolerance, cells=cells)
-        outcome = search(bounds, kept.objective, situation.best, version, budget, taken=situation.is_taken)
-        point = _inside(situation, beliefs, scales) if outcome.point is not None else None
-        point = outcome.point if point is None else point
+        if beliefs.network.read_with_errors:
+            refined = search_readings(situation, beliefs, FeasibleBounds, kept.objective, cells)
+            found = suggest_from_box(situation, refined)
+        else:
+            bounds = FeasibleBounds(beliefs, situation.exact_run)  # imagined outputs refute nothing
+            budget = SearchBudget(tolerance=situation.tolerance, cells=cells)
+            outcome = search(bounds, kept.objective, situation.best, version, budget, taken=situation.is_taken)
+            found = Suggestion(outcome.point, outcome.bound, outcome.cells, outcome.stopped, outcome.leaves)
+        point = _inside(situation, beliefs, scales) if found.point is not None else None
+        point = found.point if point is None else point
         if len(situation.pending):
-            return Suggestion(point, None, outcome.cells, outcome.stopped, situation.cache)
-        trees = replace(kept, objective=outcome.leaves)
-        return Suggestion(point, outcome.bound, outcome.cells, outcome.stopped, trees)
-    closest = closest_margin(situation.beliefs.network.limits, situation.data, scales)
+            return Suggestion(point, None, found.cells, found.stopped, situation.cache)
+        return replace(found, point=point, cache=replace(kept, objective=found.cache))
+    closest = nearest_margin(situation.beliefs, situation.data, scales)
     # The search ends as soon as every cell breaks a limit.
     enough = np.nextafter(-closest, 0.0) if np.isfinite(closest) else 0.0
     margin, budget = MarginBounds(beliefs, scales), SearchBudget(tolerance=enough, cells=cells)
@@ -73,6 +86,9 @@ def _inside(situation: Situation, beliefs: Beliefs, scales: Array) -> Array | No
     columns = [limit.column for limit in limits]
     runs = situation.data[np.isfinite(situation.data[:, columns]).all(axis=1)]
     broken = ~satisfied(limits, runs)
+    if isinstance(situation.beliefs, ReadBeliefs):  # what counts is a proof
+        known = situation.beliefs.latent.values
+        broken = ~proven(limits, known.lower, known.upper)[np.isfinite(situation.data[:, columns]).all(axis=1)]
     if not len(runs) or not broken[-1]:
         return None
     count = int(broken.sum()) - 1
@@ -89,15 +105,30 @@ def _among_candidates(situation: Situation, beliefs: Beliefs, scales: Array, rng
     beliefs.check()
     upper, margin = candidate_bounds(beliefs, situation.candidates, scales)
     known = np.isfinite(situation.best)
+    if known and beliefs.network.read_with_errors:
+        candidates = situation.candidates
+        return suggest_candidate(situation, beliefs, lambda now: candidate_bounds(now, candidates, scales)[0], rng)
     worth = upper if known else np.where(np.isfinite(upper), margin, -np.inf)
     free = np.where(situation.free_candidates(), worth, -np.inf)
     point = situation.candidates[largest(free, rng)] if np.isfinite(free).any() else None
+    if point is None and beliefs.network.read_with_errors:
+        point = to_repeat(situation.candidates, worth, -np.inf, situation.data[:, : situation.domain.dimension])
     if len(situation.pending):  # bounds from imagined outputs prove nothing
         return Suggestion(point, None, len(upper), "every candidate")
     if known:
         return Suggestion(point, float(upper.max()), len(upper), "every candidate")
     most = float(margin.max())
     return Suggestion(None if most < 0 else point, None, len(upper), "every candidate", margin=most)
+
+
+def nearest_margin(beliefs: Beliefs, data: Array, scales: Array) -> float:
+    """The largest margin by which a run of `data` (t, V) is known to satisfy the limits; −∞ if no run has it."""
+    limits = beliefs.network.limits
+    if not isinstance(beliefs, ReadBeliefs):
+        return closest_margin(limits, data, scales)
+    known, seen = beliefs.latent.values, np.isfinite(data[:, [limit.column for limit in limits]]).all(axis=1)
+    worst = np.minimum(margins(limits, known.lower), margins(limits, known.upper))[seen]
+    return float((worst / scales).min(axis=1).max(initial=-np.inf))
 
 
 def candidate_bounds(beliefs: Beliefs, candidates: Array, scales: Array) -> tuple[Array, Array]:

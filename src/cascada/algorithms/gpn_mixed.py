@@ -58,7 +58,7 @@ class GPNMixed:
         point = _highest_mean(situation, beliefs, rng)
         if point is None:
             return proof
-        gain = float(feasible_mean(beliefs, point[None])[0]) - situation.best
+        gain = float(feasible_mean(beliefs, point[None])[0]) - _reached(situation)
         if gain == -np.inf:  # no mean satisfies the limits
             return proof
         gap = _promise(situation, proof, beliefs)
@@ -78,6 +78,14 @@ def _highest_mean(situation: Situation, beliefs: Beliefs, rng: np.random.Generat
         return best_candidate(situation, feasible_mean(beliefs, situation.candidates), rng)
     found = best_in_box(lambda points: feasible_mean(beliefs, points), situation.domain, rng, near_best(situation))
     return next((point for point in found if not situation.is_taken(point)), None)
+
+
+def _reached(situation: Situation) -> float:
+    """The value that a mean has to beat: the best one, or if readings have errors the best mean at a run."""
+    network, run = situation.beliefs.network, situation.best_run
+    if not network.read_with_errors or run is None:
+        return situation.best
+    return max(situation.best, network.sign * float(run[network.objective_column]))
 
 
 def _promise(situation: Situation, proof: Suggestion, beliefs: Beliefs) -> float:

@@ -12,10 +12,12 @@ import numpy as np
 
 from cascada.algorithms.algorithm import Situation, Suggestion
 from cascada.algorithms.feasible_search import suggest_feasible
+from cascada.algorithms.read_suggestion import search_readings, suggest_candidate, suggest_from_box
 from cascada.arrays import Array
 from cascada.errors import ArgumentError, RefutedError
 from cascada.network import Beliefs, hallucinated
 from cascada.search import Candidates, Leaves, ObjectiveBounds, SearchBudget, ascend, largest, search
+from cascada.search.refined_search import candidates_above
 
 _MOST_CONTROLS_TO_BRANCH = 6
 _CELLS_WITH_PENDING = 1_000
@@ -64,24 +66,29 @@ class GPNUCB:
         return min(self.cells, _CELLS_WITH_PENDING) if len(situation.pending) else self.cells
 
     def _candidates(self, situation: Situation, beliefs: Beliefs, rng: np.random.Generator) -> Suggestion:
-        assert situation.candidates is not None, "only called with candidates"
+        candidates = situation.candidates
+        assert candidates is not None, "only called with candidates"
+        if beliefs.network.read_with_errors:
+            return suggest_candidate(situation, beliefs, lambda now: candidates_above(now, candidates), rng)
         kept = situation.cache
-        if not isinstance(kept, Candidates) or kept.coordinates is not situation.candidates:
-            kept = Candidates.of(situation.candidates)
+        if not isinstance(kept, Candidates) or kept.coordinates is not candidates:
+            kept = Candidates.of(candidates)
         followed = kept.follow(beliefs)
         upper = followed.upper(beliefs)
         free = np.where(situation.free_candidates(), upper, -np.inf)
-        point = situation.candidates[largest(free, rng)] if np.isfinite(free).any() else None
+        point = candidates[largest(free, rng)] if np.isfinite(free).any() else None
         if len(situation.pending):  # bounds from imagined outputs prove nothing
             return Suggestion(point, None, len(upper), "every candidate", situation.cache)
         return Suggestion(point, float(upper.max()), len(upper), "every candidate", followed)
 
     def _branch_and_bound(self, situation: Situation, beliefs: Beliefs) -> Suggestion:
         leaves = situation.cache if isinstance(situation.cache, Leaves) else Leaves.root(situation.domain)
+        if beliefs.network.read_with_errors:
+            found = search_readings(situation, beliefs, ObjectiveBounds, leaves, self._cells(situation))
+            return suggest_from_box(situation, found)
         budget = SearchBudget(tolerance=situation.tolerance, cells=self._cells(situation))
         version = len(situation.data) + len(situation.pending)
-        seen = None if len(situation.pending) else situation.best_run  # imagined outputs refute nothing
-        bounds = ObjectiveBounds(beliefs, seen)
+        bounds = ObjectiveBounds(beliefs, situation.exact_run)  # imagined outputs refute nothing
         outcome = search(bounds, leaves, situation.best, version, budget, taken=situation.is_taken)
         if len(situation.pending):  # bounds from imagined outputs prove nothing: the tree is not kept
             return Suggestion(outcome.point, None, outcome.cells, outcome.stopped, situation.cache)

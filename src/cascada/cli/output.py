@@ -53,7 +53,8 @@ def recommended_lines(certificate: Certificate) -> list[str]:
     if found is None or shown is None:
         return []
     least = "at least" if certificate.maximised else "at most"
-    why = f"proven to satisfy the limits and to give {least} {shown.best}"
+    feasible = "satisfy the limits and to " if certificate.limits else ""
+    why = f"proven to {feasible}give {least} {shown.best}"
     if found.estimate is not None:
         why = f"the run with the best mean, {number_text(found.estimate)}; estimated to give {least} {shown.best}"
     return [f"recommended ({why})", settings(found.controls)]
@@ -148,10 +149,11 @@ def outcome(trial: Trial, network: Network) -> str:
 def feasibility(trial: Trial, network: Network) -> str:
     """Return a sentence, after a space, about the limits that a trial satisfies or breaks; empty if that is unknown."""
     if trial.feasible is None:
-        return ""
+        unsure = network.read_with_errors and network.limits and trial.value is not None
+        return " Whether it satisfies the limits is not sure, because of the errors of its readings." if unsure else ""
     if trial.feasible:
         return " It satisfies the limits."
     broken = [
         f"{limit}, because {limit.output} = {number_text(v)}" for limit, v in network.broken_limits(trial.outputs)
     ]
-    return f" It breaks {'; and '.join(broken)}."
+    return f" It breaks {'; and '.join(broken) or 'a limit'}."

@@ -55,17 +55,25 @@ def shows_only_own_evidence(beliefs: Beliefs, values: Array) -> bool:
     )
 
 
-def range_evidence(network: Network, data: Array, trials: Sequence[int]) -> tuple[str, ...]:
-    """Observed outputs (t, V) that lie outside their ranges, in words; `trials` (t,) are the numbers of the trials."""
+def range_evidence(network: Network, data: Array, trials: Sequence[int], boxes: Boxes | None = None) -> tuple[str, ...]:
+    """Observed outputs (t, V) that lie outside their ranges, in words; `trials` (t,) are the numbers of the trials.
+
+    If they are readings with errors, `boxes` (t, V) contain the true values.
+    """
     found: list[str] = []
+    lower, upper = (data, data) if boxes is None else (boxes.lower, boxes.upper)
+    off = "" if boxes is None else ", and the errors of the readings do not explain this"
+    cause = "" if boxes is None else ", raise the error if readings are less exact"
     for node in network.nodes:
         for output, (low, high) in node.stage.ranges.items():
-            values = data[:, node.columns[node.stage.outputs.index(output)]]
+            column = node.columns[node.stage.outputs.index(output)]
+            values = data[:, column]
             found += [
                 f"Stage {node.stage.name!r}: trial {trials[int(row)]} gave {output} = {as_given(values[row])}, but its "
-                f"range is {in_words(output, (low, high))}. Correct the run if the value is wrong, "
+                f"range is {in_words(output, (low, high))}{off}. Correct the run if the value is wrong{cause}, "
                 f"or amend the range if the range is."
-                for row in np.flatnonzero((values < low) | (values > high))
+                for row in np.flatnonzero((upper[:, column] < low) | (lower[:, column] > high))
+                if np.isfinite(values[row])
             ]
     return tuple(dict.fromkeys(found))
 

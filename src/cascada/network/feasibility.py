@@ -52,8 +52,12 @@ def enclose_feasible(beliefs: Beliefs, cells: Boxes, limits: Sequence[Limit]) ->
     by_column = {limit.column: limit for limit in limits}
     certain, rows = np.ones(n, dtype=bool), np.arange(n)  # rows: the cells that may contain a feasible point
     enclosure = Enclosure(cells, Affine.of_cells(cells))
+    near = beliefs.from_runs(cells)
     for stage in beliefs.stages:
         boxes, affine = possible_values(stage, *enclosure.columns(stage.node.inputs))
+        if near is not None:
+            columns = list(stage.node.columns)
+            boxes = boxes.intersect(Boxes(near.lower[rows][:, columns], near.upper[rows][:, columns]))
         empty = (boxes.lower > boxes.upper).any(axis=1)
         if empty.any():
             # An empty box proves that the cell has no feasible point if an interval was cut before. It refutes an

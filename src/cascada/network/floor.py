@@ -22,17 +22,33 @@ from cascada.network.latent import forwarded_error
 from cascada.network.outputs import StageError
 from cascada.network.read_beliefs import ReadBeliefs
 
+# The slope of a stage before its first reading, as a part of the steepest one that its norm allows.
+_USUAL = 0.5
+
 
 @dataclass(frozen=True)
 class Floor:
     """What errors leave of a gap."""
 
-    #: About the smallest gap: an estimate, not a bound. Before the first run it is twice the error of the objective.
+    #: About the smallest gap: an estimate, not a bound.
     estimate: float
     #: The stage whose error weighs most in it; None if it is 0.
     stage: str | None
     #: Whether a run at the point is not sure to teach anything; a run elsewhere may be.
     reached: bool
+
+    def in_words(self, gap: float | None = None) -> str:
+        """What can be expected of the gap, in a sentence or two."""
+        most = "" if self.stage is None else f", mostly because of stage {self.stage!r}"
+        text = f"The errors of the readings allow a gap of about {self.estimate:.2g} at best{most}."
+        if gap is not None and gap <= self.estimate:
+            text = f"The gap is about as small as the errors of the readings allow ({self.estimate:.2g}){most}."
+        if self.reached:
+            text += (
+                " Where the bound is attained, all values are known to within their errors: another run there is not "
+                "sure to teach anything. A run elsewhere may."
+            )
+        return text
 
 
 def floor_at(beliefs: ReadBeliefs, point: Array) -> Floor:
@@ -63,8 +79,11 @@ def floor_at(beliefs: ReadBeliefs, point: Array) -> Floor:
 
 def _slopes(belief: BoundedBelief, inputs: Array) -> Array:
     """The likely |∂_j f| at one input (1, d), (p, d)."""
+    shape = len(belief.norm_bound), inputs.shape[1]
     if belief.kernel.curvature is None:
-        return np.zeros((len(belief.norm_bound), inputs.shape[1]))
+        return np.zeros(shape) if belief.lipschitz is None else np.tile(_USUAL * belief.lipschitz[:, None], shape[1])
+    if not len(belief.rows):
+        return _USUAL * belief.largest_values[:, None] * belief.derivative_scales
     slope = jet_bounds(belief, inputs, slopes=True).slope
     assert slope is not None, "slopes were asked for"
     return np.abs(slope[0])

@@ -12,6 +12,7 @@ import numpy as np
 from cascada.arrays import UNIT_ROUNDOFF, Array, IntArray
 from cascada.confidence import Boxes
 from cascada.network.network import Network, Node
+from cascada.network.stage import Stage
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,13 +121,18 @@ def around_readings(readings: Array, error: Array) -> Boxes:
     return Boxes(np.where(seen, lower, -np.inf), np.where(seen, upper, np.inf))
 
 
+def forwards_error(stage: Stage) -> bool:
+    """Whether the next stages are set to readings of a stage that differ from its values."""
+    return stage.forwards == "reading" and stage.read_with_errors
+
+
 def forwarded_error(network: Network, column: int) -> float | None:
     """The error of an output whose reading is forwarded; None if the next stages are set to its value.
 
     It is infinite for scatter, of which nothing is known before it is read.
     """
     for node in network.nodes:
-        if column in node.modelled_columns and node.stage.forwards == "reading" and node.stage.read_with_errors:
+        if column in node.modelled_columns and forwards_error(node.stage):
             position = node.modelled_columns.index(column)
             error = float(node.stage.error_bound[position])
             return np.inf if node.stage.error_scale[position] > 0 else error if error > 0 else None

@@ -93,6 +93,16 @@ def closest_margin(limits: Sequence[Limit], values: Array, scales: Array) -> flo
     return float(found[np.isfinite(found)].max(initial=-np.inf))
 
 
+def proven(limits: Sequence[Limit], lower: Array, upper: Array) -> BoolArray:
+    """The rows whose values between lower (n, V) and upper (n, V) all satisfy all limits, (n,)."""
+    return np.asarray(satisfied(limits, lower) & satisfied(limits, upper))
+
+
+def excluded(limit: Limit, lower: Array, upper: Array) -> BoolArray:
+    """The rows in which no value between lower (n, V) and upper (n, V) satisfies a limit, (n,)."""
+    return np.asarray((upper[:, limit.column] < limit.low) | (lower[:, limit.column] > limit.high))
+
+
 def satisfied(limits: Sequence[Limit], values: Array) -> BoolArray:
     """The rows of values (n, V) that satisfy all limits, (n,); NaN satisfies none."""
     columns = [limit.column for limit in limits]

@@ -65,6 +65,10 @@ def hallucinated(beliefs: Beliefs, pending: Array) -> Beliefs:
     suggesting several points at once; never for a certificate.
     """
     d = beliefs.network.domain.dimension
+    if beliefs.network.read_with_errors and len(pending):
+        # Imagined readings have errors, too. Those of all pending runs are learned at once.
+        after = beliefs.append(forward(beliefs, pending[:, :d], observed=pending[:, d:])[0])
+        return beliefs if after.evidence else after
     for row in pending:
         values = forward(beliefs, row[None, :d], observed=row[None, d:])[0]
         beliefs = Beliefs(beliefs.network, tuple(_imagined(stage, values) for stage in beliefs.stages))

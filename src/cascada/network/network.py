@@ -174,12 +174,16 @@ class Network:
         return all(stage in outputs for stage in (self.objective[0], *(limit.stage for limit in self.limits)))
 
     def broken_limits(self, outputs: Mapping[str, Sequence[float]]) -> tuple[tuple[Limit, float], ...]:
-        """The limits that these outputs, by stage, break, each with the output; none if it was not observed."""
+        """The limits that these outputs, by stage, break, each with the output; none if it was not observed.
+
+        A reading with an error breaks a limit if all values do that it may be of.
+        """
         found = []
         for limit in self.limits:
             if limit.stage in outputs:
-                value = outputs[limit.stage][self.node(limit.stage).stage.outputs.index(limit.output)]
-                if not limit.low <= value <= limit.high:
+                stage = self.node(limit.stage).stage
+                value, error = outputs[limit.stage][stage.outputs.index(limit.output)], stage.error_of(limit.output)
+                if not limit.low - error <= value <= limit.high + error:
                     found.append((limit, value))
         return tuple(found)
 

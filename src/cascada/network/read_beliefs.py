@@ -33,7 +33,8 @@ from cascada.network.stage_values import bounded, computed, copied
 
 R = TypeVar("R", bound="ReadBeliefs")
 
-_ROUNDS = 2
+# Rounds over the stages: after one more run the bounds are nearly those of the last time, after many they are not.
+_ROUNDS, _ROUNDS_AT_ONCE = 2, 4
 # Points over the inputs of a stage at which its common weights are judged.
 _SPREAD = 24
 
@@ -68,11 +69,18 @@ class ReadBeliefs(Beliefs):
         except RefutedError:  # the bounds of two fits are disjoint there
             return self.in_conflict(self.stages[-1]).append(values)
         grown = replace(self, latent=self.latent.joined(values, before))
-        return grown if self.evidence else grown.learned()  # with evidence against them, no function is left
+        if self.evidence:
+            return grown  # no function is left
+        return grown.learned(_ROUNDS if len(values) == 1 else _ROUNDS_AT_ONCE)
 
     def refined(self, point: Array) -> Self:
         """The beliefs with fits whose weights are chosen along the path of a point (d,), coordinates."""
-        boxes = enclose_network(self, Boxes(point[None], point[None])).boxes.centre[0]
+        try:
+            boxes = enclose_network(self, Boxes(point[None], point[None])).boxes.centre[0]
+        except RefutedError:  # the bounds of two fits are disjoint there
+            return self if self.evidence else self.in_conflict(self.stages[-1])
+        except (StageError, ArgumentError):  # a formula need not be defined at all possible inputs
+            return self
         stages = []
         for stage in self.stages:
             if isinstance(stage.belief, BoundedBelief):
@@ -84,14 +92,18 @@ class ReadBeliefs(Beliefs):
                 return after.in_conflict(stage)
         return after
 
+    def relearned(self) -> Self:
+        """The beliefs after one more round over the stages, with all fits that there are now."""
+        return self if self.evidence or not len(self.latent) else self.learned(1)
+
     def from_runs(self, cells: Boxes) -> Boxes | None:
         """What the nearest runs say of all values over cells (n, d); None without runs."""
         return bounds_from_runs(self, self.latent, cells) if len(self.latent) else None
 
     # ---- what is learned
 
-    def learned(self) -> Self:
-        """The beliefs after a few rounds over the stages, or with evidence against their assumptions."""
+    def learned(self, rounds: int = _ROUNDS) -> Self:
+        """The beliefs after some rounds over the stages, or with evidence against their assumptions."""
         latent, groups = self.latent, self.latent.groups()
         stages = list(self.stages)
         raw = raw_latent(latent, stages)
@@ -99,7 +111,7 @@ class ReadBeliefs(Beliefs):
             evidence = self.stage_evidence(stage, raw, groups[stage.node.stage.name])
             if evidence:
                 return _refuted(self, stage, evidence)
-        for _ in range(_ROUNDS):
+        for _ in range(rounds):
             for i, stage in enumerate(stages):
                 try:
                     stages[i], latent = self._stage_learned(stage, latent, groups[stage.node.stage.name])

@@ -5,17 +5,25 @@ from dataclasses import replace
 
 import numpy as np
 
-from cascada.arrays import IntArray
+from cascada.arrays import Array, IntArray
 from cascada.confidence import Boxes, Evidence
 from cascada.confidence.bounded_belief import BoundedBelief
 from cascada.confidence.read_rows import ReadRows
 from cascada.confidence.reading_evidence import Conflict, reading_evidence
-from cascada.network.beliefs import StageBelief
+from cascada.network.beliefs import Beliefs, StageBelief
 from cascada.network.latent import Latent
 from cascada.network.network import Network, Node
+from cascada.network.slack import around_setting
 from cascada.network.stage_values import bounded, computed, copied
 
 _NOT_REPEATED = " Or the same settings do not give the same values: then the differences belong to the error."
+
+
+def boxes_of_readings(beliefs: Beliefs, values: Array) -> Boxes:
+    """Boxes (n, V) of the true values of runs (n, V), from their readings alone; infinite where these say nothing."""
+    network, around = beliefs.network, around_setting(beliefs, values[:, : beliefs.network.domain.dimension])
+    unknown = np.full((len(values), network.width - around.lower.shape[1]), np.inf)
+    return raw_latent(Latent(network, values, around.product(Boxes(-unknown, unknown))), beliefs.stages).values
 
 
 def raw_latent(latent: Latent, stages: Sequence[StageBelief]) -> Latent:
@@ -73,6 +81,7 @@ def _assumptions(node: Node) -> str:
     given += ["lipschitz"] if stage.lipschitz is not None else []
     given += ["interval"] if stage.interval is not None else []
     given += ["error"] if stage.read_with_errors else []
+    given += ["ranges"] if stage.ranges else []
     return f"{' or '.join(given)} of stage {stage.name!r}" if given else ""
 
 

@@ -298,6 +298,10 @@ class Stage:
         modelled, error = len(self.modelled), self.bounded_error
         return np.zeros(modelled) if error is None else np.array(error.per_output(modelled))
 
+    def error_of(self, output: str) -> float:
+        """How far a reading of this output may be from the value; 0 if it is exact, copied or computed."""
+        return float(self.error_bound[self.modelled.index(output)]) if output in self.modelled else 0.0
+
     @property
     def error_scale(self) -> Array:
         """R: the scale of the scatter of every modelled output, (p,); 0 if there is none."""

@@ -119,7 +119,8 @@ def _add_map(shown: Any, study: Reader, names: Sequence[str], axes: Sequence[Arr
     if recommended is not None:
         x, y = ([recommended.controls[name]] for name in names)
         marker = star | {"color": GREEN, "size": 12, "symbol": "diamond"}
-        text, name = ["recommended setting, not run"], "recommended"
+        run = "" if recommended.reading is not None else ", not run"
+        text, name = [f"recommended setting{run}"], "recommended"
         shown.add_trace(go.Scatter(x=x, y=y, mode="markers", marker=marker, text=text, hoverinfo="text", name=name))
     shown.update_layout(showlegend=False)
 

@@ -42,8 +42,13 @@ def objective_at(network: Network) -> int:
 
 
 def limits_at(network: Network) -> list[tuple[int, float | None, float | None]]:
-    """Return the limits as indices in a row with their low and high ends, None where there is none."""
-    ends = [[end if math.isfinite(end) else None for end in (limit.low, limit.high)] for limit in network.limits]
+    """Return the limits as indices in a row with their low and high ends, None where there is none.
+
+    What is read with errors breaks a limit if it is farther outside than its error.
+    """
+    errors = [network.node(limit.stage).stage.error_of(limit.output) for limit in network.limits]
+    wide = [(limit.low - error, limit.high + error) for limit, error in zip(network.limits, errors, strict=True)]
+    ends = [[end if math.isfinite(end) else None for end in pair] for pair in wide]
     return [(2 + limit.column, low, high) for limit, (low, high) in zip(network.limits, ends, strict=True)]
 
 

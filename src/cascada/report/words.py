@@ -67,9 +67,12 @@ def _gap(study: Reader, certificate: Certificate) -> str:
             return f"{sure}: the best run is within {shown.gap} of the best possible."
         setting = ", ".join(f"{name} = {as_given(value)}" for name, value in certificate.recommended.controls.items())
         least = "at least" if certificate.maximised else "at most"
+        run = "It" if certificate.recommended.reading is not None else "This setting was not run; it"
+        feasible = "satisfy the limits and to " if certificate.limits else ""
+        floor = "" if certificate.floor is None else f" {certificate.floor.in_words(certificate.gap)}"
         return (
-            f"{sure}. Recommended: {setting}. This setting was not run; it is proven to satisfy the limits and to "
-            f"give {least} {shown.best}, which is within {shown.gap} of the best possible."
+            f"{sure}. Recommended: {setting}. {run} is proven to {feasible}give {least} {shown.best}, which is within "
+            f"{shown.gap} of the best possible.{floor}"
         )
     run = "so the best run"
     if certificate.best_reading is not None and certificate.recommended is not None:
@@ -87,8 +90,8 @@ def _gap(study: Reader, certificate: Certificate) -> str:
 def _next(study: Reader, certificate: Certificate, contributions: dict[str, float]) -> str:
     if certificate.kind == "refuted":
         return (
-            "Next: look at the evidence below, then continue with a larger norm bound, another kernel, or a corrected "
-            "measurement; all runs are kept."
+            f"Next: look at the evidence below, then continue with a larger norm bound, {_larger_error(study)}another "
+            f"kernel, or a corrected measurement; all runs are kept."
         )
     if certificate.answer == "infeasible":
         return "Next: continue with a limit that is loosened (amend=True, --amend); all runs are kept."
@@ -96,10 +99,18 @@ def _next(study: Reader, certificate: Certificate, contributions: dict[str, floa
     waits = f" {open_} trial{'s are' if open_ > 1 else ' is'} open: results are awaited." if open_ else ""
     if certificate.gap is None:
         return f"Next: run the process at the settings that are asked for.{waits}"
-    if study.tolerance is not None and certificate.gap <= study.tolerance and certificate.kind == "proven":
+    if (
+        study.tolerance is not None
+        and certificate.gap <= study.tolerance
+        and certificate.kind in ("proven", "confident")
+    ):
         return f"Next: nothing; the gap is within the tolerance of {as_given(study.tolerance)}.{waits}"
     which = _stage_to_know(study, certificate.gap, contributions)
     return f"Next: more runs, if a smaller gap is worth them.{which}{waits}"
+
+
+def _larger_error(study: Reader) -> str:
+    return "a larger error, " if study.network.read_with_errors else ""
 
 
 def _stage_to_know(study: Reader, gap: float, contributions: dict[str, float]) -> str:

@@ -45,6 +45,8 @@ def suggest_with_nothing_pending(model: Model, state: State, settings: Settings)
     if model.suggestion is None:
         model.suggestion = _suggest(model, state, settings, ())
         model.tree = None if settings.shared else model.suggestion.cache
+        if not settings.shared and model.suggestion.proven is not None:
+            model.incumbent = model.suggestion.proven  # the tree was pruned by its value
     return model.suggestion
 
 

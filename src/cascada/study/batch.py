@@ -13,13 +13,14 @@ import numpy as np
 from cascada.algorithms import GPNMixed
 from cascada.algorithms.algorithm import best_row, bound_certifies, point_key
 from cascada.algorithms.expected_improvement import log_expected_improvement
+from cascada.algorithms.feasible_search import nearest_margin
 from cascada.arrays import Array, BoolArray
 from cascada.confidence import Boxes
 from cascada.errors import RefutedError
 from cascada.network import Beliefs, hallucinated
 from cascada.network.feasibility import feasible_mean
 from cascada.network.given import given_outputs
-from cascada.network.limits import Limit, closest_margin, satisfied
+from cascada.network.limits import Limit, excluded, satisfied
 from cascada.network.sampling import sample_objective, standard_draws
 from cascada.network.slack import around_setting
 from cascada.outwards import difference_up
@@ -109,7 +110,7 @@ class Batch:
 
     def given(self, beliefs: Beliefs) -> Beliefs:
         """Beliefs in which the stages that were run are constants."""
-        return given_outputs(beliefs, self.trial.outputs)
+        return given_outputs(beliefs, self.trial.outputs, self.model.known_of(self.trial))
 
     def controls(self, point: Array) -> dict[str, float | int]:
         """A point (d,) in user units, with the fixed controls exactly as they were set."""
@@ -129,6 +130,9 @@ class Batch:
         return [limit for limit in network.limits if limit.stage in final and self._breaks(limit, row)]
 
     def _breaks(self, limit: Limit, row: Array) -> bool:
+        known = self.model.known_of(self.trial)
+        if known is not None:
+            return bool(excluded(limit, known.lower, known.upper)[0])
         return bool(np.isfinite(row[0, limit.column]) and not satisfied([limit], row)[0])
 
     # ---- what can still become of it
@@ -257,7 +261,7 @@ class Batch:
     def _margin(self, beliefs: Beliefs) -> Outcome:
         """Where the limits may hold by most, and a bound of the margin there."""
         scales = margin_scales(self.model.judging)
-        closest = closest_margin(self.state.network.limits, self.model.data, scales)
+        closest = nearest_margin(self.model.judging, self.model.data, scales)
         # The search ends as soon as every cell breaks a limit.
         enough = float(np.nextafter(-closest, 0.0)) if np.isfinite(closest) else 0.0
         return self._search(MarginBounds(beliefs, scales), closest, enough)

@@ -27,6 +27,7 @@ from cascada.store.journal import Transaction
 from cascada.store.study_name import checked_name
 from cascada.store.summary import StudySummary, damage_reported, last_description, summarised
 from cascada.study.follower import Follower
+from cascada.study.readings import warn_of_errors
 from cascada.study.settings import AUTOMATIC, OnViolation, Settings, resolved_name, stored_name
 from cascada.study.state import State
 from cascada.study.study import Study
@@ -122,6 +123,7 @@ def open_study(
         state = State.empty(network).replayed(events)
         if changed:
             state = journal.change(lambda log: _amended(log, name, state, described, description))
+        warn_of_errors(network, tolerance, stacklevel=4)
         return Study.over(journal, state, validated, name=name, worker=worker, lasting=lasting)
     except BaseException:
         store.close()

@@ -9,12 +9,14 @@ import numpy as np
 
 from cascada.arrays import UNIT_ROUNDOFF, Array
 from cascada.calibration.noise import noise_sd
-from cascada.network import Beliefs
+from cascada.network import Beliefs, Network
 from cascada.network.beliefs import observations, stretch
+from cascada.network.floor import Floor
+from cascada.network.latent import forwards_error
 from cascada.network.limits import in_words
 from cascada.outwards import Shown, agreeing, apart, as_given, rounded_down
 
-GapKind = Literal["proven", "estimated", "refuted"]
+GapKind = Literal["proven", "confident", "estimated", "refuted"]
 
 _DIGITS = 6  # of an assumed bound: enough for a reader
 
@@ -23,13 +25,16 @@ _DIGITS = 6  # of an assumed bound: enough for a reader
 class RecommendedSetting:
     """A setting that is recommended instead of the best run, and what it gives at least (at most, if minimised).
 
-    With limits it need not have been run, and `at_least` is proven. With noise it is the run with the best mean, and
-    both `at_least` and its mean, `estimate`, are estimated. The certificate's kind says which.
+    With limits or bounded errors it need not have been run, and `at_least` is proven; `reading` is its best reading, to
+    within ± `error`, if readings have errors and it was run. With noise it is the run with the best mean, and both
+    `at_least` and its mean, `estimate`, are estimated. The certificate's kind says which.
     """
 
     controls: Mapping[str, float | int]
     at_least: float
     estimate: float | None = None
+    reading: float | None = None
+    error: float | None = None
 
 
 @dataclass(frozen=True)
@@ -37,8 +42,8 @@ class Certificate:
     """`best` is the best value seen, `bound` what no setting can beat, `gap` the distance between them.
 
     With limits, `best` and `bound` are about settings that satisfy them. If a setting is `recommended`, the gap is that
-    of its proven value, which is better than `best`. With noise `best` is None, because no value is known exactly:
-    `best_reading` is the best that was read, and the gap is that of the recommended setting.
+    of its proven value, which is better than `best`. With noise or errors `best` is None, because no value is known
+    exactly: `best_reading` is the best that was read, and the gap is that of the recommended setting.
 
     *proven* when every kernel and norm bound was given: it holds for every process that satisfies the assumptions and
     agrees with the data. *estimated* when some were not, or were refuted and enlarged. *refuted* (no gap) when the data
@@ -78,8 +83,12 @@ class Certificate:
     margin: float | None = None
     #: The unit of the margin of every limit, in units of its output.
     units: tuple[float, ...] = ()
-    #: With noise, the best value that was read: the one with the luckiest error.
+    #: With noise or errors, the best value that was read: the one with the luckiest error.
     best_reading: float | None = None
+    #: With bounded errors, about the smallest gap that can be expected, and whether it is reached.
+    floor: Floor | None = None
+    #: The probability with which a *confident* gap holds; None for other kinds.
+    confidence: float | None = None
 
     @property
     def answer(self) -> Literal["optimum", "infeasible"]:
@@ -122,17 +131,30 @@ class Certificate:
         if self.recommended is not None:
             # With all digits: what is proven of this setting may not hold for one next to it.
             setting = ", ".join(f"{name} = {as_given(value)}" for name, value in self.recommended.controls.items())
-            which = f"The setting {setting} was not run. It satisfies the limits and"
+            feasible = " satisfies the limits and" if self.limits else ""
+            which = f"The setting {setting} was not run. It{feasible}"
             if self.recommended.estimate is not None:
                 which = f"The run at {setting} has the best mean, {self.recommended.estimate:.6g}. It"
+            elif self.recommended.reading is not None:
+                which = f"The setting {setting}{feasible}"
             least = "at least" if self.maximised else "at most"
-            found = f"{which} gives {least} {shown.best}, which is within {shown.gap} of the best possible."
+            found = f"{which} gives {least} {shown.best}{self._own_reading}, which is within {shown.gap} of the best "
+            found += "possible."
             if self.best_reading is not None:
                 found += f" The best reading was {self.best_reading:.6g}."
+            found += "" if self.floor is None else f"\n{self.floor.in_words(self.gap)}"
         return (
             f"{self.kind.capitalize()}: {guess}no setting in {self.over}{that} gives a value {word} than "
             f"{shown.bound}.\n{found} This rests on:\n{rests}\n({self.cells:,} cells, {self.seconds:.2f} s)"
         )
+
+    @property
+    def _own_reading(self) -> str:
+        """The reading of the recommended setting, in parentheses; empty if it was not read."""
+        if self.recommended is None or self.recommended.reading is None:
+            return ""
+        error = "" if self.recommended.error is None else f" ± {as_given(self.recommended.error)}"
+        return f" (its reading was {self.recommended.reading:.6g}{error})"
 
     @property
     def infeasibility(self) -> str:
@@ -174,11 +196,31 @@ def assumptions(beliefs: Beliefs) -> tuple[str, ...]:
 
 def noise_assumptions(beliefs: Beliefs) -> list[str]:
     """What is assumed of the noise of the stages."""
+    if beliefs.network.read_with_errors:
+        return _errors(beliefs.network)
     parts = [stage for stage in beliefs.stages if stage.node.stage.noisy and stage.belief is not None]
     if not parts:
         return ["every run is exact: no noise"]
     sizes = ", ".join(f"{stage.node.stage.name} {noise_sd(stage):.3g}" for stage in parts)
     return [f"readings have independent noise with the standard deviations {sizes}, estimated"]
+
+
+def _errors(network: Network) -> list[str]:
+    """What is assumed of readings with bounded errors."""
+    sizes = [
+        f"{node.stage.name} is read {'exactly' if error is None else f'to ±{_at_most(node.stage.error_bound)}'}"
+        for node in network.nodes
+        if node.stage.modelled
+        for error in (node.stage.bounded_error,)
+    ]
+    forwarding = [node.stage.name for node in network.nodes if forwards_error(node.stage)]
+    lines = [", ".join(sizes)]
+    if forwarding:
+        lines.append(
+            f"the stages after {' and '.join(forwarding)} are run at its readings; a value is what a setting gives "
+            f"without errors"
+        )
+    return lines
 
 
 def refutations(beliefs: Beliefs, values: Array, trials: Sequence[int]) -> tuple[str, ...]:
@@ -196,6 +238,8 @@ def refutations(beliefs: Beliefs, values: Array, trials: Sequence[int]) -> tuple
                 steepest = found.smallest / stretch(stage.node)
                 found = replace(found, given=constant, smallest=steepest, needed=steepest)
             numbers = [trials[row] for row in observations(stage, values)]
+            if beliefs.network.read_with_errors:  # rows are runs
+                numbers = list(trials)
             lines.append(f"Stage {name!r}: {found.in_words(found.of_output(given.modelled), numbers)}")
     return tuple(lines)
 

@@ -22,6 +22,7 @@ import numpy as np
 from cascada.arrays import as_positive
 from cascada.errors import ArgumentError, RefutedError
 from cascada.network import Network
+from cascada.network.latent import forwards_error
 from cascada.network.limits import Limit
 from cascada.outwards import as_given, difference_up, rounded_up
 from cascada.store.trial import trial_at
@@ -56,6 +57,12 @@ def revision_of(
         raise ArgumentError(
             f"trial {number} is {trial.state}: only a running trial, of which stages are still to be run, can be "
             f"revised{waits}."
+        )
+    forwarding = next((stage.name for stage in state.network.stages if forwards_error(stage)), None)
+    if forwarding is not None:
+        raise ArgumentError(
+            f"revise does not work with forwards='reading' and an error at stage {forwarding!r}: what the stages after "
+            f"it will be run at is not known before it is read. Go on as planned."
         )
     batch, maximised = Batch(trial, model, state, settings), state.network.sign > 0
     prices = _prices(batch, costs)
@@ -118,7 +125,7 @@ def _outlook(batch: Batch, best: float, tolerance: float) -> Outlook:
 
 def _may_discard(certificate: Certificate, settings: Settings) -> bool:
     """Whether bounds of this kind may end a run: estimated ones only where they may end the study, too."""
-    return certificate.kind == "proven" or settings.stop_on_estimated
+    return certificate.kind in ("proven", "confident") or settings.stop_on_estimated
 
 
 def _prices(batch: Batch, costs: Mapping[str, float] | None) -> dict[str, float]:

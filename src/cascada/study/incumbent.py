@@ -1,4 +1,4 @@
-"""The proven incumbent of a study with limits: the setting with the largest proven value, whether it was run or not."""
+"""The proven incumbent of a study with limits or errors: the setting with the largest proven value, run or not."""
 
 import numpy as np
 
@@ -20,10 +20,11 @@ _BEST_RUNS, _NEAREST_RUNS = 8, 4  # whose points the search starts from
 def incumbent(model: Model, state: State, settings: Settings) -> Incumbent | None:
     """The proven incumbent for the present data, computed once; None if there is none.
 
-    There is none without limits, where norms are estimated, and where bounds were refuted and enlarged. Raises
-    `RefutedError` if the data refute an assumption.
+    There is none without limits if runs are exact, where norms are estimated, and where bounds were refuted and
+    enlarged. Raises `RefutedError` if the data refute an assumption.
     """
-    if not state.network.limits or model.estimated or model.evidence():
+    needed = state.network.limits or model.read_with_errors
+    if not needed or model.estimated or model.evidence():
         return None
     if not model.incumbent_known:
         found, earlier = _found(model, settings), None if settings.shared else model.incumbent
@@ -37,12 +38,22 @@ def incumbent(model: Model, state: State, settings: Settings) -> Incumbent | Non
 def best_known(model: Model, state: State, settings: Settings) -> float:
     """The largest value of what is maximised that is known to be reached by a feasible setting; −∞ if none is.
 
-    With noise, the largest that a run is estimated to reach: its composite mean.
+    With noise, the largest that a run is estimated to reach: its composite mean. A reading with an error reaches
+    nothing.
     """
     if model.noisy:
         return -np.inf if model.noisy_best is None else model.noisy_best[1]
     proven = incumbent(model, state, settings)
-    return max(state.best_value, -np.inf if proven is None else proven.value)
+    exact = -np.inf if model.read_with_errors else state.best_value
+    return max(exact, -np.inf if proven is None else proven.value)
+
+
+def best_proven_setting(model: Model, state: State, settings: Settings) -> Incumbent | None:
+    """The incumbent, or a better setting that the search for the next point came across; None if there is none."""
+    known, found = incumbent(model, state, settings), None if model.suggestion is None else model.suggestion.proven
+    if found is None or (known is not None and known.value >= found.value):
+        return known
+    return found
 
 
 def _found(model: Model, settings: Settings) -> Incumbent | None:
@@ -64,7 +75,7 @@ def _starts(beliefs: Beliefs, data: Array, rng: np.random.Generator) -> Array:
     values = np.where(satisfied(network.limits, data), network.sign * data[:, network.objective_column], -np.inf)
     values = np.nan_to_num(values, nan=-np.inf)
     best = np.argsort(-values, kind="stable")[:_BEST_RUNS]
-    margin = np.nan_to_num(margins(network.limits, data).min(axis=1), nan=-np.inf)
+    margin = np.nan_to_num(margins(network.limits, data).min(axis=1, initial=np.inf), nan=-np.inf)
     nearest = np.argsort(-margin, kind="stable")[:_NEAREST_RUNS]
     near = data[[int(best[0])], :d]
     highest = best_in_box(lambda points: feasible_mean(beliefs, points), network.domain, rng, near)[0]

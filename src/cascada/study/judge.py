@@ -1,22 +1,28 @@
 """The certificate of a study: a bound of the objective over the whole domain, and the gap to the best run."""
 
 import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from cascada.algorithms.algorithm import bound_certifies
-from cascada.algorithms.feasible_search import FeasibleTrees, candidate_bounds
+from cascada.algorithms.feasible_search import FeasibleTrees, candidate_bounds, nearest_margin
 from cascada.arrays import Array
-from cascada.errors import RefutedError
+from cascada.errors import ArgumentError, RefutedError
 from cascada.network import Beliefs
-from cascada.network.limits import closest_margin
+from cascada.network.floor import Floor, floor_at
+from cascada.network.outputs import StageError
+from cascada.network.read_beliefs import ReadBeliefs
 from cascada.network.slack import objective_slack
 from cascada.outwards import difference_up
 from cascada.search import Candidates, Leaves, ObjectiveBounds, SearchBudget, search
 from cascada.search.feasible import FeasibleBounds, MarginBounds, margin_scales
+from cascada.search.refined_search import candidates_above
 from cascada.study.advisor import named, suggest_with_nothing_pending
 from cascada.study.certificate import Certificate, RecommendedSetting, assumptions, beaten
-from cascada.study.incumbent import best_known, incumbent
+from cascada.study.incumbent import best_known, best_proven_setting
 from cascada.study.model import Model
 from cascada.study.noisy_run import noisy_run
 from cascada.study.settings import Settings
@@ -43,16 +49,16 @@ def _certified(model: Model, state: State, settings: Settings, budget: SearchBud
         best = _reached(model, state, settings)
         if not np.isfinite(best):
             return _without_feasible_setting(model, state, settings, budget)
-        bound, stopped = _bound(model, state, settings, budget, best)
+        bound = _bound(model, state, settings, budget, best)
+        return _certificate(model, state, settings, replace(bound, value=max(bound.value, best)))
     except RefutedError as error:
         model.refuted_by(error)
         return without_bound(model, state, settings)
-    return _certificate(model, state, settings, max(bound, best), stopped)
 
 
 def without_bound(model: Model, state: State, settings: Settings) -> Certificate:
     """The certificate without a gap, which needs no search."""
-    return _certificate(model, state, settings, None, "no bound")
+    return _certificate(model, state, settings, None)
 
 
 def _without_feasible_setting(
@@ -62,7 +68,7 @@ def _without_feasible_setting(
     if model.estimated:  # estimated or enlarged bounds do not show that something is impossible
         return without_bound(model, state, settings)
     margin, stopped = _margin(model, state, settings, budget)
-    return _certificate(model, state, settings, None, stopped, margin)
+    return _certificate(model, state, settings, None, margin, stopped)
 
 
 def _margin(model: Model, state: State, settings: Settings, budget: SearchBudget | None) -> tuple[float, str]:
@@ -80,9 +86,9 @@ def _margin(model: Model, state: State, settings: Settings, budget: SearchBudget
         _count(model, len(settings.candidates), started)
         return min(found, most), "every candidate"
     leaves = trees.margin if isinstance(trees, FeasibleTrees) else Leaves.root(state.network.domain)
-    closest = closest_margin(state.network.limits, model.data, scales)
+    closest = nearest_margin(beliefs, model.data, scales)
     wanted = SearchBudget(_MARGIN_TOLERANCE * abs(closest), cells=_CELLS) if budget is None else budget
-    outcome = search(MarginBounds(beliefs, scales), leaves, closest, len(model.data), wanted, prove=True)
+    outcome = search(MarginBounds(beliefs, scales), leaves, closest, model.version, wanted, prove=True)
     _count(model, outcome.cells, started)
     return min(outcome.bound, most), outcome.stopped
 
@@ -103,41 +109,51 @@ def _reached(model: Model, state: State, settings: Settings) -> float:
     return -np.inf if run is None else run.at_least
 
 
-def _bound(
-    model: Model, state: State, settings: Settings, budget: SearchBudget | None, best: float
-) -> tuple[float, str]:
-    """An upper bound of what is maximised over the whole domain, and what stopped the search for it.
+@dataclass(frozen=True, eq=False)
+class _Bound:
+    """An upper bound of what is maximised over the whole domain, and what stopped the search for it."""
 
-    `best`: a value that is reached.
-    """
+    value: float
+    stopped: str
+    highest: Array | None = None  # (d,): about where it is attained, if that is known
+
+
+def _bound(model: Model, state: State, settings: Settings, budget: SearchBudget | None, best: float) -> _Bound:
+    """The bound for the present data; `best` is a value that is reached."""
     beliefs = model.judging
     # A calibrated network is judged by other beliefs than the algorithm's.
     own = bound_certifies(settings.algorithm) and not state.network.estimated
     if own and budget is None:
         suggestion = suggest_with_nothing_pending(model, state, settings)
         if suggestion.bound is not None:
-            return _checked(suggestion.bound, model, state, settings), suggestion.stopped
+            value = _checked(suggestion.bound, model, state, settings)
+            return _Bound(value, suggestion.stopped, suggestion.highest)
     started = time.monotonic()
     if settings.candidates is not None:
         if state.network.limits:
             upper = candidate_bounds(beliefs, settings.candidates, margin_scales(beliefs))[0]
+        elif model.read_with_errors:
+            upper = candidates_above(beliefs, settings.candidates)
         else:
             upper = Candidates.of(settings.candidates).follow(beliefs).upper(beliefs)
         _count(model, len(upper), started)
-        exact = model.runs is not None and not model.noisy  # the value of a run is known, learned or not
+        # The value of an exact run is known, learned or not.
+        exact = model.runs is not None and not model.noisy and not model.read_with_errors
         if exact and settings.listed is not None:
             upper = np.fmin(upper, state.network.sign * state.values_at(settings.listed.rows))
-        return _checked(float(upper.max()), model, state, settings), "every candidate"
+        value = _checked(float(upper.max()), model, state, settings)
+        return _Bound(value, "every candidate", settings.candidates[int(upper.argmax())])
     leaves = _objective_tree(model.tree) if own else None
     if leaves is None:
         leaves = model.leaves or Leaves.root(state.network.domain)
     wanted = SearchBudget(settings.tolerance or 0.0, cells=_CELLS) if budget is None else budget
     bounds = (FeasibleBounds if state.network.limits else ObjectiveBounds)(beliefs, model.best_run)
-    outcome = search(bounds, leaves, best, len(model.data), wanted, prove=True)
+    outcome = search(bounds, leaves, best, model.version, wanted, prove=True)
     if budget is None and not settings.shared:  # a tree that grows with every call does not follow from the log
         model.leaves = outcome.leaves
     _count(model, outcome.cells, started)
-    return outcome.bound, outcome.stopped
+    highest = outcome.leaves.centre[int(outcome.leaves.bound.argmax())] if len(outcome.leaves) else None
+    return _Bound(outcome.bound, outcome.stopped, highest)
 
 
 def _objective_tree(tree: object) -> Leaves | None:
@@ -166,37 +182,61 @@ def check_bound(beliefs: Beliefs, bound: float, best: float, run: Array) -> None
         raise RefutedError(beaten(best, bound, beliefs.network.sign))
 
 
+def _floor(model: Model, point: Array, highest: Array | None) -> Floor | None:
+    """What errors leave of the gap of the recommended setting at a point (d,); None if runs are exact.
+
+    `highest`: about where the bound is attained.
+    """
+    beliefs = model.judging
+    if not isinstance(beliefs, ReadBeliefs):
+        return None
+    with suppress(StageError, ArgumentError):  # a formula is not defined at some of the possible inputs
+        reached = highest is not None and floor_at(beliefs, highest).reached
+        return replace(floor_at(beliefs, point), reached=reached)
+    return None
+
+
 def _certificate(
-    model: Model, state: State, settings: Settings, bound: float | None, stopped: str, margin: float | None = None
+    model: Model,
+    state: State,
+    settings: Settings,
+    bound: _Bound | None,
+    margin: float | None = None,
+    stopped: str = "no bound",
 ) -> Certificate:
     """The certificate for a bound of what is maximised; without one it has no gap. `margin`: see `Certificate`."""
     sign, best, candidates = state.network.sign, state.best_value, settings.candidates
-    proven = None if bound is None else incumbent(model, state, settings)
+    proven = None if bound is None else best_proven_setting(model, state, settings)
+    setting, reading, floor = None, None, None
+    if model.read_with_errors:
+        reading, best = best, -np.inf  # the best reading is the one with the luckiest error
     reached = best if proven is None else max(best, proven.value)
-    setting, reading = None, None
     if proven is not None and proven.value > best:
-        setting = RecommendedSetting(named(proven.point, state.network, settings), sign * proven.value)
+        controls = named(proven.point, state.network, settings)
+        run = _reading_at(state, controls) if model.read_with_errors else (None, None)
+        setting = RecommendedSetting(controls, sign * proven.value, None, *run)
+        floor = None if bound is None else _floor(model, proven.point, bound.highest)
     if model.noisy:
         reading, best = best, -np.inf  # the best reading is the one with the luckiest error
-        run = None if bound is None else noisy_run(model)
-        if run is not None:
-            reached = run.at_least
+        likely = None if bound is None else noisy_run(model)
+        if likely is not None:
+            reached = likely.at_least
             setting = RecommendedSetting(
-                named(run.point, state.network, settings), sign * run.at_least, sign * run.mean
+                named(likely.point, state.network, settings), sign * likely.at_least, sign * likely.mean
             )
     observed = sum(bool(trial.outputs) for trial in state.trials)
     some = () if model.runs is None else (f"the bounds rest on {model.runs:,} of {observed:,} runs",)
     return Certificate(
         kind=model.kind,
         best=sign * best if np.isfinite(best) else None,
-        bound=None if bound is None else sign * bound,
-        gap=None if bound is None else difference_up(bound, reached),
+        bound=None if bound is None else sign * bound.value,
+        gap=None if bound is None else difference_up(bound.value, reached),
         evaluations=state.complete,
         assumptions=(*assumptions(model.judging), *model.scatter, *model.enlarged, *some),
         evidence=model.evidence(),
         cells=model.cells,
         seconds=model.seconds,
-        stopped=stopped,
+        stopped=stopped if bound is None else bound.stopped,
         over="the box of controls" if candidates is None else f"the {len(candidates):,} candidates",
         maximised=sign > 0,
         missing=str(model.probation) if _untested(model, state, settings) else "",
@@ -207,4 +247,18 @@ def _certificate(
         limits=tuple(map(str, state.network.limits)),
         margin=margin,
         units=() if margin is None else tuple(margin_scales(model.judging).tolist()),
+        floor=floor,
     )
+
+
+def _reading_at(state: State, controls: Mapping[str, float | int]) -> tuple[float | None, float | None]:
+    """The best reading of the objective in runs at these controls, and its error; None if they are not known."""
+    network = state.network
+    values = [trial.value for trial in state.trials if trial.value is not None and trial.controls == controls]
+    if not values:
+        return None, None
+    node, column = network.node(network.objective[0]), network.objective_column
+    error = None  # of a formula, or of a copy
+    if column in node.modelled_columns:
+        error = float(node.stage.error_bound[node.modelled_columns.index(column)])
+    return max(values, key=lambda value: network.sign * value), error

@@ -213,6 +213,8 @@ def run_trials(
                     return "refuted"
                 if study.within_tolerance:
                     return _enough(study)
+                if study.tolerance is not None and _at_floor(study):
+                    return "floor"
                 if any(answers):
                     return "stopped"
                 if (under_way or len(study.trials) < budget) and _only_failures(study):
@@ -308,6 +310,14 @@ def _infeasible(study: Study) -> bool:
 def _enough(study: Study) -> Status:
     """Why a study ends that needs no further run."""
     return "infeasible" if _infeasible(study) else "tolerance"
+
+
+def _at_floor(study: Study) -> bool:
+    """Whether errors of readings leave no run at the point of the bound that is sure to teach anything."""
+    if not study.network.read_with_errors:
+        return False
+    floor = study.certificate().floor
+    return floor is not None and floor.reached
 
 
 def _only_failures(study: Study) -> bool:

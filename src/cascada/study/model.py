@@ -14,16 +14,21 @@ from cascada.algorithms.probe import is_probe
 from cascada.arrays import Array
 from cascada.calibration import Calibrated, calibrate
 from cascada.calibration.probation import Probation, agrees
+from cascada.confidence import Boxes
 from cascada.errors import CascadaError, ContradictionError, RefutedError
 from cascada.network import Beliefs, Network, enlarged, prior_beliefs, run_values
 from cascada.network.consistency import formula_evidence, impossible, range_evidence, shows_only_own_evidence
 from cascada.network.failures import counts_as_infeasible
 from cascada.network.noise import with_noise
 from cascada.network.outputs import StageError
+from cascada.network.read_beliefs import ReadBeliefs
+from cascada.network.reading_evidence import boxes_of_readings
 from cascada.search import Leaves
 from cascada.search.incumbent import Incumbent
+from cascada.search.refined_search import version_of
 from cascada.store.trial import Trial
 from cascada.study.certificate import Certificate, refutations
+from cascada.study.readings import beliefs_from
 from cascada.study.refutation import Refutation
 from cascada.study.selection import Progress, most_runs, selected, selection_size
 from cascada.study.settings import Settings
@@ -58,7 +63,7 @@ class Model:
         self.calibrated: Calibrated | None = None  # of a network whose kernels or norms are estimated
         if network.estimated:
             self.calibrated = calibrate(network, nothing, settings.calibration, settings.jitter)
-        self._fixed = prior_beliefs(network, settings.jitter) if self.calibrated is None else None
+        self._prior = self._fixed = prior_beliefs(network, settings.jitter) if self.calibrated is None else None
         self.enlarged: tuple[str, ...] = ()  # bounds that were raised because data refuted them
         self.contradictions: tuple[str, ...] = ()  # what speaks against the assumptions besides the beliefs' evidence
         self.found: tuple[str, ...] = ()  # those of them that a bound showed
@@ -88,7 +93,9 @@ class Model:
         """The beliefs by which the gap is judged."""
         if self.calibrated is not None:
             return self.calibrated.judging
-        assert self._fixed is not None, "a network is estimated or it is not"
+        if self._fixed is None:  # after new readings
+            assert isinstance(self._prior, ReadBeliefs), "a network is estimated or it is not"
+            self._fixed = beliefs_from(self._prior, self.data)
         return self._fixed
 
     @property
@@ -113,9 +120,29 @@ class Model:
     def best_run(self) -> Array | None:
         """The row with the best value (V,) among those that satisfy the limits; None if there is none.
 
-        With noise None: no value is known exactly.
+        With noise or errors None: no value is known exactly.
         """
-        return None if self.noisy else best_row(self._network, self.data)
+        return None if self.noisy or self.read_with_errors else best_row(self._network, self.data)
+
+    @property
+    def read_with_errors(self) -> bool:
+        """Whether readings may differ from the values by bounded errors."""
+        return self._network.read_with_errors
+
+    @property
+    def version(self) -> int:
+        """A number that grows with the data: bounds of cells from fewer data are computed again."""
+        return version_of(int(np.isfinite(self.data).sum())) if self.read_with_errors else len(self.data)
+
+    def known_of(self, trial: Trial) -> Boxes | None:
+        """One box (1, V) that contains the true values of a trial that is read with errors; None for exact trials."""
+        beliefs = self.judging
+        if not isinstance(beliefs, ReadBeliefs):
+            return None
+        if trial.number not in self._trials:  # nothing was read of it, or it was not selected
+            return boxes_of_readings(beliefs, self._rows([trial]))
+        i, known = self._trials.index(trial.number), beliefs.latent.values
+        return Boxes(known.lower[[i]], known.upper[[i]])
 
     @property
     def noisy(self) -> bool:
@@ -134,7 +161,8 @@ class Model:
         """Everything that speaks against the assumptions, in words."""
         beliefs, rows = self.judging, (self.data, self._trials)
         formulas = [text for stage in beliefs.stages for text in formula_evidence(stage, *rows)]
-        formulas += range_evidence(self._network, *rows)
+        boxes = boxes_of_readings(beliefs, self.data) if self.read_with_errors and _has_ranges(self._network) else None
+        formulas += range_evidence(self._network, *rows, boxes)
         # Evidence that was recorded before a selection may be found again.
         return tuple(dict.fromkeys((*self.contradictions, *formulas, *refutations(beliefs, *rows))))
 
@@ -203,6 +231,9 @@ class Model:
         rows = self._rows(trials)
         chosen = selected(network, rows, selection_size(most_runs(network)))
         data, enlarging = rows[chosen], settings.on_violation == "enlarge"
+        if self.read_with_errors:
+            self._read([trials[i] for i in chosen])
+            return
         if self.calibrated is not None:
             few = calibrate(network, data[:: max(1, len(data) // _FIRST_FIT)], settings.calibration, settings.jitter)
             fitted = calibrate(network, data, settings.calibration, settings.jitter, few)
@@ -226,6 +257,9 @@ class Model:
             return
         self.suggestion = self.certificate = None
         self.incumbent_known = False
+        if self.read_with_errors:
+            self._read(trials)
+            return
         values = self._rows(trials)
         # What is judged after every observation is what only `_learn` finds: other bounds, or impossible outputs.
         judged = self.calibrated is not None or self._settings.on_violation == "enlarge"
@@ -244,6 +278,13 @@ class Model:
                     self.tree = self.leaves = self.incumbent = None  # they rest on other assumptions
             except ContradictionError as error:  # the observation is kept, and the contradiction is reported
                 self.refute(str(error))
+
+    def _read(self, trials: Sequence[Trial]) -> None:
+        """Learn readings: one row for every trial, which grows with the stages that are reported."""
+        rows = dict(zip(self._trials, self.data, strict=True))
+        rows |= dict(zip((trial.number for trial in trials), self._rows(trials), strict=True))
+        self.data, self._trials = np.array(list(rows.values())).reshape(-1, self._network.width), tuple(rows)
+        self._fixed = None  # the beliefs are computed when they are needed
 
     def _rows(self, trials: Sequence[Trial]) -> Array:
         """What was observed of trials, (n, V)."""
@@ -338,6 +379,10 @@ class Model:
         except CascadaError:  # the bounds are empty at one of these points: its run will show that they are wrong
             return None
         return None if probing else self.judging
+
+
+def _has_ranges(network: Network) -> bool:
+    return any(stage.ranges for stage in network.stages)
 
 
 def _trials(lessons: Sequence[Trial | Refutation]) -> list[Trial]:

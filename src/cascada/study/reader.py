@@ -87,9 +87,9 @@ class Reader:
 
     @property
     def noisy(self) -> bool:
-        """Whether runs are not exact: a stage has noise that is estimated, or two runs show that stages have."""
+        """Whether runs are not exact: a stage has an error or noise that is estimated, or two runs show that it has."""
         state = self.state
-        return state.network.noisy or state.scatter is not None
+        return state.network.noisy or state.network.read_with_errors or state.scatter is not None
 
     def trials_dataframe(self) -> Any:
         """All trials as a pandas DataFrame."""

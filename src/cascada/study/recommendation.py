@@ -21,8 +21,10 @@ from cascada.network.composite import composite_bounds
 from cascada.network.slack import objective_slack
 from cascada.outwards import agreeing, apart, difference_up
 from cascada.search import Candidates
+from cascada.search.refined_search import candidates_above
 from cascada.study.advisor import named, situation
 from cascada.study.certificate import Certificate, GapKind
+from cascada.study.incumbent import best_proven_setting
 from cascada.study.judge import certify, without_bound
 from cascada.study.model import Model
 from cascada.study.settings import Settings
@@ -80,6 +82,9 @@ def recommended(model: Model, state: State, settings: Settings) -> dict[str, flo
     point = recommended_point(settings.algorithm, situation(model, state, settings))
     if point is None and model.noisy and model.noisy_best is not None:
         point = model.noisy_best[0]
+    if point is None and model.read_with_errors:
+        proven = best_proven_setting(model, state, settings)
+        point = None if proven is None else proven.point
     return None if point is None else named(point, state.network, settings)
 
 
@@ -143,11 +148,15 @@ def _below(beliefs: Beliefs, point: Array) -> float:
     boxes = enclose_network(beliefs, Boxes(point, point)).boxes
     column = beliefs.network.objective_column
     enclosed = boxes.lower[0, column] if beliefs.network.sign > 0 else -boxes.upper[0, column]
+    if beliefs.network.read_with_errors:
+        return float(enclosed)
     return float(max(enclosed, composite_bounds(beliefs, point).lower[0, 0]))
 
 
 def _above(beliefs: Beliefs, candidates: Array) -> float:
     """An upper bound of what is maximised over all candidates (n, d): each has the better of its two bounds."""
+    if beliefs.network.read_with_errors:
+        return float(candidates_above(beliefs, candidates).max())
     enclosed = Candidates.of(candidates).follow(beliefs).upper(beliefs)
     parts = [candidates[i : i + _BLOCK] for i in range(0, len(candidates), _BLOCK)]
     composite = np.concatenate([composite_bounds(beliefs, part).upper[:, 0] for part in parts])

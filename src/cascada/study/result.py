@@ -13,6 +13,7 @@ Status = Literal[
     "exhausted",
     "infeasible",
     "no safe setting",
+    "floor",
     "refuted",
     "contradiction",
     "failing",
@@ -27,6 +28,8 @@ SENTENCES: dict[Status, str] = {
     "exhausted": "No point is left that is worth a run.",
     "infeasible": "No setting satisfies the limits.",
     "no safe setting": "No setting is left that is proven to be safe and of which something is still unknown.",
+    "floor": "Where the bound is attained, all values are known to within their errors: another run there is not sure "
+    "to teach anything. Without a tolerance the runs go on, as errors are seldom the largest possible.",
     "refuted": "The data refute an assumption; see the certificate.",
     "contradiction": "A stage gave two outputs for the same input, so the process is not exact; see the certificate.",
     "failing": "The first runs all failed; what their stages gave before is kept.",
@@ -41,8 +44,8 @@ class Result:
     """The best trial, how far it can be from the best possible, and why the optimisation ended.
 
     `recommended` are the controls of a point that the algorithm recommends, if that is not simply the best run, and
-    `recommendation` is what can be said of it. With noise `best` is the trial with the best reading, and the run with
-    the best mean is recommended.
+    `recommendation` is what can be said of it. With noise or errors `best` is the trial with the best reading. The
+    run with the best mean is recommended then, or with errors the setting with the largest proven value.
     """
 
     best: Trial | None
@@ -78,7 +81,7 @@ class Result:
         value = f"{self.best.value:.6g}" if shown is None or other else shown.best
         noisy = self.certificate.best_reading is not None
         lines += [f"Best {'reading' if noisy else 'value'} {value} at {settings}.", str(self.certificate)]
-        # With noise the certificate says the same of the recommended run, unless there is no gap yet.
+        # With noise or errors the certificate says the same of the recommended setting, unless there is no gap yet.
         if self.recommendation is not None and (shown is None or not noisy):
             lines.append(self.recommendation.summary)
         return "\n".join(lines)

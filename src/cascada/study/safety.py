@@ -36,7 +36,7 @@ def safe_suggestion(model: Model, state: State, settings: Settings) -> Suggestio
     suggestion, domain = suggest(model, state, settings), state.network.domain
     if suggestion.point is None:
         return suggestion
-    feasible = [trial for trial in state.trials if state.network.is_feasible(trial.outputs)]
+    feasible = [trial for trial in state.trials if state.rules.feasible(trial.controls, trial.outputs)]
     if not feasible and (state.running or state.complete):
         return replace(suggestion, point=None)
     if not feasible:

@@ -22,6 +22,9 @@ MOST_RUNS = 1_500
 #: The same for a network whose kernels or norms are estimated: each fit takes O(t³) time, many times.
 MOST_ESTIMATED_RUNS = 500
 
+#: The same for a network that is read with errors: the rows of a stage are weighted anew after every run.
+MOST_READ_RUNS = 150
+
 # The parts of a selection that are closest to the best run, have the best values, and are the latest, which lie where
 # the algorithm expects more: near the cells with the largest bounds. The rest fills the space.
 _NEAREST, _BEST, _LATEST = 1 / 4, 1 / 8, 1 / 8
@@ -32,6 +35,8 @@ def most_runs(network: Network) -> int:
     # A posterior of a general operator-valued kernel has a row for every output of a run.
     joint = [stage for stage in network.stages if stage.joint and not isinstance(stage.kernel, Separable)]
     widest = max((len(stage.modelled) for stage in joint), default=1)
+    if network.read_with_errors:
+        return MOST_READ_RUNS
     return (MOST_ESTIMATED_RUNS if network.estimated else MOST_RUNS) // widest
 
 

@@ -8,9 +8,11 @@ import numpy as np
 
 from cascada.algorithms import (
     CUCB,
+    GPNEI,
     GPNUCB,
     GPUCB,
     Algorithm,
+    CascadedEI,
     ExpectedImprovement,
     GPNMixed,
     NonAdaptive,
@@ -21,7 +23,8 @@ from cascada.arrays import Array
 from cascada.calibration import Calibration
 from cascada.errors import ArgumentError
 from cascada.gp.rounding import SMALLEST_JITTER
-from cascada.network import Bounded, Network
+from cascada.network import Network
+from cascada.network.latent import forwards_error
 from cascada.network.noise import with_noise
 from cascada.space import CandidatesLike, Domain, as_candidates
 from cascada.study.certificate import Certificate
@@ -32,6 +35,8 @@ OnViolation = Literal["stop", "enlarge"]
 _WITHOUT_LIMITS = (GPUCB, ExpectedImprovement, NonAdaptive, CUCB, OptimisticImprovement)
 # Those that choose points by bounds, which say nothing of failures, as well.
 _WITHOUT_FAILURES = (*_WITHOUT_LIMITS, GPNUCB, GPNMixed)
+# Those that take readings as exact.
+_WITHOUT_ERRORS = (*_WITHOUT_LIMITS, CascadedEI, GPNEI)
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +99,7 @@ class Settings:
         chosen = resolved(algorithm, network)
         _check_combination(network, chosen, on_violation)
         _check_safe(network, safe, on_violation)
-        _check_exact(network)
+        _check_errors(network, chosen, on_violation)
         with_noise(network)  # raises if the noise of a stage cannot be estimated
         return cls(
             algorithm=chosen,
@@ -114,7 +119,9 @@ class Settings:
         """Whether the gap is within the tolerance: a proven one, or an estimated one if that may stop the study."""
         if certificate.answer == "infeasible":
             return True
-        enough = certificate.kind == "proven" or (certificate.kind == "estimated" and self.stop_on_estimated)
+        enough = certificate.kind in ("proven", "confident") or (
+            certificate.kind == "estimated" and self.stop_on_estimated
+        )
         small = certificate.gap is not None and self.tolerance is not None and certificate.gap <= self.tolerance
         return enough and small
 
@@ -203,6 +210,12 @@ def _check_safe(network: Network, safe: Any, on_violation: OnViolation) -> None:
             "safe=True runs only settings that are proven to satisfy the limits, and the network has none; give a "
             "stage limits=, or leave safe= out."
         )
+    forwarding = next((stage.name for stage in network.stages if forwards_error(stage)), None)
+    if forwarding is not None:
+        raise ArgumentError(
+            f"safe=True does not work with forwards='reading' and an error at stage {forwarding!r}: the stages after "
+            f"it are run at its readings, and what is proven is what they give at its values; leave one of them out."
+        )
     if network.estimated:
         lacking = [repr(stage.name) for stage in network.stages if stage.estimated]
         who = f"stage {lacking[0]} lacks" if len(lacking) == 1 else f"stages {', '.join(lacking)} lack"
@@ -229,18 +242,29 @@ def _check(on_violation: Any, tolerance: Any, seed: Any, horizon: Any) -> None:
         raise ArgumentError(f"horizon must be a whole number of runs, at least 1, or None; got {horizon!r}.")
 
 
-def _check_exact(network: Network) -> None:
-    """Raise `ArgumentError` if readings have errors: a study would take them as exact, and its proofs would be false.
-
-    Exact readings that are handed on are the values, so `forwards` makes no difference then.
-    """
-    for stage in network.stages:
-        if stage.read_with_errors:
-            error = stage.error.size if isinstance(stage.error, Bounded) else stage.error
-            raise ArgumentError(
-                f"studies do not support measurement errors yet; got error={error} at stage {stage.name!r}. "
-                f"Learn with cascada.network.prior_beliefs(network).append(...), or leave error= out."
-            )
+def _check_errors(network: Network, algorithm: Algorithm, on_violation: OnViolation) -> None:
+    """Raise `ArgumentError` for options that do not work with bounded errors of the readings."""
+    read = next((stage for stage in network.stages if stage.bounded_error is not None), None)
+    if read is None:
+        return
+    lacking = next((stage.name for stage in network.stages if stage.estimated), None)
+    if lacking is not None:
+        raise ArgumentError(
+            f"stage {read.name!r} has a bounded error=, which needs a given kernel and norm_bound at every stage; "
+            f"stage {lacking!r} lacks them. Give them, or error='estimate' at stages whose kernels are estimated."
+        )
+    if isinstance(algorithm, _WITHOUT_ERRORS):
+        raise ArgumentError(
+            f"stage {read.name!r} has a bounded error=, which does not work with the algorithm "
+            f"{type(algorithm).__name__}, because it takes readings as exact; leave algorithm= out, or use "
+            f"'gpn_mixed', 'gpn_ucb' or 'random_search'."
+        )
+    if on_violation == "enlarge":
+        raise ArgumentError(
+            f"stage {read.name!r} has a bounded error=, which does not work with on_violation='enlarge', because data "
+            f"do not tell a norm_bound that is too small from an error that is; leave on_violation= out, and amend one "
+            f"of them if the data refute them."
+        )
 
 
 def _whole(value: Any) -> bool:

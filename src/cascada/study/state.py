@@ -222,7 +222,7 @@ class Draft:
                 trial,
                 state=_ENDS[event.kind],
                 reason=_text(event.data.get("reason")),
-                feasible=False if broken else self._network.is_feasible(trial.outputs),
+                feasible=False if broken else self.rules.feasible(trial.controls, trial.outputs),
             )
             self._ended += 1
         else:
@@ -265,7 +265,7 @@ class Draft:
         if before.state != "complete" and self._network.objective_of(before.outputs) is not None:
             after = replace(after, value=None, state=before.state, reason=before.reason)  # see `_as_logged`
         self.trials[after.number] = after
-        self._lessons = list(_relearned(self._lessons, after, self._network))
+        self._lessons = list(_relearned(self._lessons, after, self._network, self.rules))
         self.rules.remember(after)
         self._moved |= after.controls != before.controls
         self._note(before, event)
@@ -285,7 +285,9 @@ class Draft:
         self._notes = {**self._notes, before.number: (*said, change_text(before, event))}
 
 
-def _relearned(lessons: Iterable[Trial | Refutation], after: Trial, network: Network) -> Iterator[Trial | Refutation]:
+def _relearned(
+    lessons: Iterable[Trial | Refutation], after: Trial, network: Network, rules: Rules
+) -> Iterator[Trial | Refutation]:
     """The lessons with a corrected trial: each as far as it was observed then, and each only where it teaches more."""
     last: Mapping[str, Any] = {}
     for lesson in lessons:
@@ -297,7 +299,7 @@ def _relearned(lessons: Iterable[Trial | Refutation], after: Trial, network: Net
         else:
             outputs = {name: after.outputs[name] for name in lesson.outputs if name in after.outputs}
             if outputs != last:
-                feasible = network.is_feasible(outputs)
+                feasible = rules.feasible(after.controls, outputs)
                 yield replace(after, outputs=outputs, value=network.objective_of(outputs), feasible=feasible)
                 last = outputs
 

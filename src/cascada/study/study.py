@@ -18,6 +18,7 @@ from cascada.study.change import Change
 from cascada.study.decision import revision_of
 from cascada.study.next_trials import NextTrials
 from cascada.study.reader import Reader
+from cascada.study.readings import warn_of_errors
 from cascada.study.revision import Revision
 from cascada.study.safety import check_proven, nothing_safe_left
 from cascada.study.settings import OnViolation, Settings
@@ -70,6 +71,7 @@ class Study(Writer):
             safe=safe,
             shared=replayable,
         )
+        warn_of_errors(network, tolerance)
         super().__init__(MemoryJournal(shared=replayable), State.empty(network), settings)
         self._lasting = False
         self._changed(lambda change: change.append("created", None, {}))

@@ -1,6 +1,5 @@
-"""Validation of reported controls and outputs: their form, formulas, copies, and contradictions between runs."""
+"""Validation of reported controls and outputs: their form, formulas, and copies."""
 
-import math
 from array import array
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -15,30 +14,20 @@ from cascada.errors import ArgumentError, ContradictionError
 from cascada.gp.rounding import SMALLEST_JITTER
 from cascada.network import Beliefs, Network, Node, Outputs, prior_beliefs, run_values
 from cascada.network.formula import known_values
-from cascada.network.noise import can_estimate_noise, scattering
+from cascada.network.limits import excluded, proven
 from cascada.network.outputs import UnusableResult, as_outputs_of
+from cascada.network.reading_evidence import boxes_of_readings
 from cascada.network.slack import output_slack
 from cascada.store.trial import Trial
-from cascada.study.refutation import Refutation
-
-_Key = tuple[str, bytes]  # a stage and its inputs in user units
-_Observation = tuple[str, _Key, tuple[float, ...]]  # a stage, a key that stands for its inputs, and its outputs
+from cascada.study.repeats import Repeats
 
 
-class Rules:
-    """What the controls and outputs of a network's trials have to satisfy.
-
-    It also keeps an index of observations by stage and inputs. Entries of the index are hints: each is verified
-    against the trials of the state that is validated, so that states which were dropped do no harm.
-    """
+class Rules(Repeats):
+    """What the controls and outputs of a network's trials have to satisfy, by themselves and with other trials."""
 
     def __init__(self, network: Network) -> None:
-        self._network = network
+        super().__init__(network)
         self._formulas = _prior(network)
-        self._scattering = scattering(network)  # stages that may give other outputs for the same inputs
-        self._tolerant = can_estimate_noise(network)  # whether all others may turn out to
-        self._seen: dict[_Key, dict[tuple[float, ...], list[int]]] = {}  # outputs → trials that observed them
-        self._last: tuple[Trial | None, list[_Observation]] = None, []  # a trial, and what was observed of it
 
     # ---- controls
 
@@ -75,10 +64,6 @@ class Rules:
         if domain.logarithmic:
             yield (domain.decode(domain.encode(np.array([row]))) + 0.0).tobytes()
 
-    def _controls_of(self, trial: Trial) -> list[float]:
-        """The controls of a trial in their order; they were validated when the trial began."""
-        return [float(trial.controls[name]) for name in self._network.domain.names]
-
     # ---- outputs
 
     def with_outputs(self, before: Trial, outputs: Any, *, following: Collection[str] = ()) -> Trial:
@@ -104,10 +89,28 @@ class Rules:
                 )
             known[name] = values
         known = self._settled(before, known, following)
-        value, feasible = self._network.objective_of(known), self._network.is_feasible(known)
+        value, feasible = self._network.objective_of(known), self.feasible(before.controls, known)
         if value is None or not self._network.completes(known):
             return replace(before, outputs=known, feasible=feasible)
         return replace(before, outputs=known, value=value, state="complete", reason=None, feasible=feasible)
+
+    def feasible(self, controls: Mapping[str, float | int], outputs: Mapping[str, tuple[float, ...]]) -> bool | None:
+        """Whether the outputs of a trial satisfy all limits; None without limits, or if it is not known.
+
+        Readings with errors satisfy a limit if all values that they leave possible do, and break it if none does.
+        """
+        network = self._network
+        if not network.read_with_errors or not network.limits:
+            return network.is_feasible(outputs)
+        boxes = self.boxes(controls, outputs)
+        if any(excluded(limit, boxes.lower, boxes.upper)[0] for limit in network.limits):
+            return False
+        return True if proven(network.limits, boxes.lower, boxes.upper)[0] else None
+
+    def boxes(self, controls: Mapping[str, float | int], outputs: Mapping[str, tuple[float, ...]]) -> Boxes:
+        """One box (1, V) of the true values of a trial, from its readings alone; infinite where these say nothing."""
+        row = run_values(self._network, self._network.domain.row(controls)[None], [outputs])
+        return boxes_of_readings(self._formulas, row)
 
     def corrected(self, trial: Trial, data: Mapping[str, Any]) -> Trial:
         """The trial with corrected outputs of `data["stage"]`, or with corrected `data["controls"]`.
@@ -211,6 +214,7 @@ class Rules:
         the names `following`, copies take the values of their originals.
         """
         network, found = self._network, dict(outputs)
+        boxes = self.boxes(trial.controls, found) if network.read_with_errors else None
         controls = np.array([self._controls_of(trial)])
         known = {("", name): float(value) for name, value in trial.controls.items()}
         slacks: dict[tuple[str, str], float] = {}  # of formulas' outputs and of copies of them
@@ -219,21 +223,36 @@ class Rules:
             if stage.known:
                 inputs = run_values(network, controls, [found])[:, list(node.inputs)]
                 if np.isfinite(inputs).all():
-                    found[name], slack = self._formula_values(trial, node, inputs, found.get(name))
+                    off = np.zeros(len(node.columns)) if boxes is None else _width(boxes, node.columns)
+                    found[name], slack = self._formula_values(trial, node, inputs, found.get(name), off)
                     slacks |= {(name, output): float(s) for output, s in zip(stage.outputs, slack, strict=True)}
             elif name in found:
+                if boxes is not None:  # a told copy is another reading of the same value
+                    slacks |= self._copy_errors(node, boxes)
                 found[name] = self._with_copies(trial, node, found[name], known, slacks, name in following)
             known |= {(name, o): value for o, value in zip(stage.outputs, found.get(name, ()), strict=False)}
         return found
 
+    def _copy_errors(self, node: Node, boxes: Boxes) -> dict[tuple[str, str], float]:
+        """How far another reading of each input that a stage passes on may be from the first, by its place."""
+        found = {}
+        for output in node.stage.passes:
+            column = node.inputs[node.input_names.index(output)]
+            if column >= self._network.domain.dimension:
+                found[self._original(node, output)] = float(_width(boxes, (column,))[0])
+        return found
+
     def _formula_values(
-        self, trial: Trial, node: Node, inputs: Array, reported: tuple[float, ...] | None
+        self, trial: Trial, node: Node, inputs: Array, reported: tuple[float, ...] | None, off: Array
     ) -> tuple[tuple[float, ...], Array]:
-        """A formula's own outputs at known inputs (1, d), and their rounding slack."""
+        """A formula's own outputs at known inputs (1, d), and their rounding slack.
+
+        `off` (p,) is how far outputs may be from these because the inputs are readings with errors.
+        """
         belief = next(stage for stage in self._formulas.stages if stage.node.stage.name == node.stage.name)
         right = known_values(belief, inputs)[0]
         told = right if reported is None else np.array(reported)
-        slack = output_slack(belief, Boxes(inputs, inputs), np.maximum(np.abs(right), np.abs(told)))
+        slack = off + output_slack(belief, Boxes(inputs, inputs), np.maximum(np.abs(right), np.abs(told)))
         if node.stage.name not in self._scattering and np.any(np.abs(right - told) > slack):
             raise ContradictionError(
                 f"trial {trial.number}: the known stage {node.stage.name!r} was told as {tuple(told.tolist())}, but "
@@ -270,94 +289,17 @@ class Rules:
         owners = [p for p in node.parents if output in self._network.node(p).stage.outputs] or [""]
         return owners[0], output
 
-    # ---- the same inputs with different outputs
-
-    def check_repeats(self, trial: Trial, trials: Sequence[Trial]) -> None:
-        """Raise `ContradictionError` if another trial observed other outputs at the same inputs of a stage.
-
-        Unless the noise of the stages is estimated, or can be: see `repeat`.
-        """
-        found = None if self._tolerant else self.repeat(trial, trials)
-        if found is not None:
-            name, number, outputs, before = found
-            raise ContradictionError(
-                f"trial {trial.number}: stage {name!r} was told as {outputs}, but as {before} for the same inputs in "
-                f"trial {number}. Runs have to be free of noise.",
-                trials=(trial.number, number),
-            )
-
-    def scatter(self, trial: Trial, trials: Sequence[Trial]) -> Refutation | None:
-        """That readings scatter, if another trial shows it and the noise can be estimated; else None."""
-        found = self.repeat(trial, trials) if self._tolerant else None
-        if found is None:
-            return None
-        name, number, outputs, before = found
-        names = self._network.node(name).stage.outputs
-        values = [f"{o} = {a!r} and {b!r}" for o, a, b in zip(names, outputs, before, strict=True) if a != b]
-        return Refutation(
-            f"Stage {name!r} gave {', '.join(values)} for the same inputs in trial {trial.number} and trial {number}: "
-            f"runs are not exact. The noise of every stage is estimated from now on. Say so from the beginning with "
-            f"error='estimate' at the stages, or make the process deterministic (fix its seed, tighten its solver's "
-            f"tolerance).",
-            trials=(trial.number, number),
-        )
-
-    def repeat(
-        self, trial: Trial, trials: Sequence[Trial]
-    ) -> tuple[str, int, tuple[float, ...], tuple[float, ...]] | None:
-        """A stage that gave other outputs for the same inputs in another trial: its name, the number of that trial, and
-        both outputs. None if there is none, or only stages whose noise is estimated anyway."""
-        for name, key, outputs in self._observations(trial):
-            if name in self._scattering:
-                continue
-            for before, numbers in self._seen.get(key, {}).items():
-                if before == outputs:
-                    continue
-                for number in numbers:
-                    if number != trial.number and number < len(trials) and self._has(trials[number], key, before):
-                        return name, number, outputs, before
-        return None
-
-    def remember(self, trial: Trial) -> None:
-        """Add the observations of a trial to the index."""
-        for _, key, outputs in self._observations(trial):
-            numbers = self._seen.setdefault(key, {}).setdefault(outputs, [])
-            if trial.number not in numbers[-1:]:
-                numbers.append(trial.number)
-
-    def _has(self, trial: Trial, key: _Key, outputs: tuple[float, ...]) -> bool:
-        return any(found == key and seen == outputs for _, found, seen in self._observations(trial))
-
-    def _observations(self, trial: Trial) -> list[_Observation]:
-        """The modelled stages whose inputs and outputs are known, with a key that stands for their inputs.
-
-        The key is in user units: two settings of a logarithmic control can share one floating-point logarithm, and
-        their outputs may differ.
-        """
-        last = self._last  # read once: a study and its branch share these rules, and may be used by two threads
-        if last[0] is not trial:  # which is checked first, and remembered then
-            self._last = last = trial, list(self._observed(trial))
-        return last[1]
-
-    def _observed(self, trial: Trial) -> Iterator[_Observation]:
-        if not trial.outputs:
-            return
-        row = self._controls_of(trial) + [math.nan] * (self._network.width - len(trial.controls))
-        for node in self._network.nodes:
-            for column, value in zip(node.columns, trial.outputs.get(node.stage.name, ()), strict=False):
-                row[column] = value
-        for node in self._network.nodes:
-            name = node.stage.name
-            inputs = [row[column] + 0.0 for column in node.inputs]  # which turns −0.0 into 0.0
-            if not node.stage.known and name in trial.outputs and all(map(math.isfinite, inputs)):  # formulas: above
-                yield name, (name, array("d", inputs).tobytes()), trial.outputs[name]
-
 
 def stage_name(stage: Any) -> str:
     """The name of a stage; `ArgumentError` if it is not a text."""
     if not isinstance(stage, str):
         raise ArgumentError(f"name the stage by its name; got {stage!r:.300}.")
     return stage
+
+
+def _width(boxes: Boxes, columns: Sequence[int]) -> Array:
+    """The widths of one box in some columns, (p,)."""
+    return np.asarray((boxes.upper - boxes.lower)[0, list(columns)])
 
 
 def _prior(network: Network) -> Beliefs:
