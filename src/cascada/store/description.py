@@ -42,6 +42,7 @@ SETTINGS: Mapping[str, Any] = {
     "calibration": None,
     "horizon": None,
     "safe": False,
+    "confidence": None,
 }
 _STAGE: Mapping[str, Any] = {
     "controls": {},

@@ -1,7 +1,7 @@
 """One change of a study: events that are appended to its journal together, and the state after them."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from cascada.errors import ContradictionError, StoreError
@@ -55,14 +55,24 @@ class Change:
             return trial
         return self.end(trial.number, "abandoned", "added without its objective")
 
-    def observe(self, number: int, outputs: Any) -> Trial:
-        """The trial with these outputs too; those that it has already are not written again."""
+    def observed(self, number: int, outputs: Any) -> Trial:
+        """The trial with these outputs too, validated; nothing is written."""
+        return self._draft.observed(number, outputs)
+
+    def observe(self, number: int, outputs: Any, nominal: Mapping[str, Sequence[float]] | None = None) -> Trial:
+        """The trial with these outputs too; those that it has already are not written again.
+
+        `nominal`: the nominal inputs of new outputs with scatter, by stage.
+        """
         before = trial_at(self.trials, number)
         after = self._draft.observed(number, outputs)
         fresh = {name: list(after.outputs[name]) for name in outputs if name not in before.outputs}
         if fresh:
             leased, complete = number in self._draft.holders, after.state == "complete"
-            self.append("told" if complete else "observed", number, {"outputs": fresh}, after)
+            data: dict[str, Any] = {"outputs": fresh}
+            if nominal:
+                data["nominal"] = {name: list(place) for name, place in nominal.items()}
+            self.append("told" if complete else "observed", number, data, after)
             if leased and complete:
                 self.log.release(number)
         return self.trials[number]
