@@ -7,7 +7,7 @@ import typer
 
 from cascada.cli.enqueue import controls_from, enqueue_start
 from cascada.cli.output import print_json, settings, trial_json
-from cascada.cli.stored import Algorithm, Amend, Json, Safe, Spec, Start, Storage, StudyName, opened
+from cascada.cli.stored import Algorithm, Amend, Confidence, Json, Safe, Spec, Start, Storage, StudyName, opened
 from cascada.cli.terminal import say
 from cascada.study import Study, Trial
 from cascada.study.result import SENTENCES
@@ -29,6 +29,7 @@ def ask(
     algorithm: Algorithm = None,
     safe: Safe = False,
     start: Start = None,
+    confidence: Confidence = None,
     amend: Amend = False,
     json_output: Json = False,
 ) -> None:
@@ -43,7 +44,9 @@ def ask(
     For example: cascada ask --storage sqlite:///alloy.db --study alloy --spec alloy.py:network
     """
     first = None if start is None else controls_from(start)
-    found = opened(storage, study, spec, algorithm=algorithm, create=True, safe=safe, amend=amend)
+    found = opened(
+        storage, study, spec, algorithm=algorithm, create=True, safe=safe, confidence=confidence, amend=amend
+    )
     if first is not None:
         enqueue_start(found, first)
     trials = found.ask(count or 1, lease=lease)

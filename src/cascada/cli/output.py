@@ -11,6 +11,7 @@ import typer
 
 from cascada.cli.terminal import shown
 from cascada.network import Network
+from cascada.outwards import as_percent
 from cascada.study import Result, Trial
 from cascada.study.certificate import Certificate
 from cascada.study.result import SENTENCES
@@ -54,7 +55,10 @@ def recommended_lines(certificate: Certificate) -> list[str]:
         return []
     least = "at least" if certificate.maximised else "at most"
     feasible = "satisfy the limits and to " if certificate.limits else ""
-    why = f"proven to {feasible}give {least} {shown.best}"
+    sure = (
+        "proven to" if certificate.confidence is None else f"with probability {as_percent(certificate.confidence)} to"
+    )
+    why = f"{sure} {feasible}give {least} {shown.best}"
     if found.estimate is not None:
         why = f"the run with the best mean, {number_text(found.estimate)}; estimated to give {least} {shown.best}"
     return [f"recommended ({why})", settings(found.controls)]

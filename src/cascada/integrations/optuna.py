@@ -71,6 +71,12 @@ class CascadaSampler(BaseSampler):
             )
         if not isinstance(network, Network):
             raise ArgumentError(f"network must be a Network, as returned by chain(...); got {network!r}.")
+        scattered = next((stage.name for stage in network.stages if stage.sub_gaussian is not None), None)
+        if scattered is not None:
+            raise ArgumentError(
+                f"CascadaSampler does not support error=SubGaussian(...), got at stage {scattered!r}: Optuna does not say "
+                f"what was known before a reading. Use cascada.Study, or give error=Bounded(...)."
+            )
         if constraints_func is not None and not callable(constraints_func):
             raise ArgumentError(
                 f"constraints_func must be a function of a trial, or None; got {constraints_func!r:.100}."

@@ -191,10 +191,6 @@ def _error(stage: Stage) -> dict[str, Any] | None:
     return {name: _constants(sizes) for name, sizes in parts if sizes.any()} or None
 
 
-def _error_from(error: Mapping[str, Any] | None) -> Any:
-    return None if error is None else error_of_parts(**error)
-
-
 def described_fits(fits: Mapping[tuple[str, str], Fit]) -> dict[str, Any]:
     """The kernel and mean fitted to each output: those by which points are chosen, and those of the gap.
 
@@ -367,7 +363,7 @@ def _stage_from(stage: Mapping[str, Any]) -> Stage:
         limits=stage["limits"],
         ranges=stage["ranges"],
         failure=stage["failure"],
-        error=ESTIMATE if stage["error"] == ESTIMATE else _error_from(stage["error"]),
+        error=ESTIMATE if stage["error"] == ESTIMATE else error_of_parts(**(stage["error"] or {})),
         forwards=stage["forwards"],
     )
 

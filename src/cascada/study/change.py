@@ -50,7 +50,7 @@ class Change:
 
     def add(self, controls: Any, outputs: Any) -> Trial:
         """A run of the past, with all or some of its outputs."""
-        trial = self.observe(self.begin("enqueued", controls).number, outputs)
+        trial = self.observe(self.begin("enqueued", controls).number, outputs, past=True)
         if trial.state == "complete":
             return trial
         return self.end(trial.number, "abandoned", "added without its objective")
@@ -59,10 +59,12 @@ class Change:
         """The trial with these outputs too, validated; nothing is written."""
         return self._draft.observed(number, outputs)
 
-    def observe(self, number: int, outputs: Any, nominal: Mapping[str, Sequence[float]] | None = None) -> Trial:
+    def observe(
+        self, number: int, outputs: Any, nominal: Mapping[str, Sequence[float]] | None = None, *, past: bool = False
+    ) -> Trial:
         """The trial with these outputs too; those that it has already are not written again.
 
-        `nominal`: the nominal inputs of new outputs with scatter, by stage.
+        With scatter, `nominal` are the nominal inputs of new outputs by stage, and the log says if the run is `past`.
         """
         before = trial_at(self.trials, number)
         after = self._draft.observed(number, outputs)
@@ -72,6 +74,8 @@ class Change:
             data: dict[str, Any] = {"outputs": fresh}
             if nominal:
                 data["nominal"] = {name: list(place) for name, place in nominal.items()}
+            if past and self.state.network.scattered:
+                data["past"] = True
             self.append("told" if complete else "observed", number, data, after)
             if leased and complete:
                 self.log.release(number)

@@ -26,7 +26,7 @@ def selection(event: Event, trial: Trial) -> str | None:
         return f"a reading of trial {number} was retracted"
     if event.kind == "failed" and trial.outputs:
         return f"trial {number} failed after a stage was read"
-    if event.kind in ("observed", "told") and trial.state == "waiting":
+    if event.data.get("past") is True:
         return f"trial {number} was added as a run of the past"
     return None
 
