@@ -55,10 +55,10 @@ def recommended_lines(certificate: Certificate) -> list[str]:
         return []
     least = "at least" if certificate.maximised else "at most"
     feasible = "satisfy the limits and to " if certificate.limits else ""
-    sure = (
-        "proven to" if certificate.confidence is None else f"with probability {as_percent(certificate.confidence)} to"
-    )
-    why = f"{sure} {feasible}give {least} {shown.best}"
+    sure = "proven" if certificate.kind == "proven" else "estimated"
+    if certificate.confidence is not None:
+        sure = f"with probability {as_percent(certificate.confidence)} sure"
+    why = f"{sure} to {feasible}give {least} {shown.best}"
     if found.estimate is not None:
         why = f"the run with the best mean, {number_text(found.estimate)}; estimated to give {least} {shown.best}"
     return [f"recommended ({why})", settings(found.controls)]

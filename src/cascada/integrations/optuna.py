@@ -74,8 +74,8 @@ class CascadaSampler(BaseSampler):
         scattered = next((stage.name for stage in network.stages if stage.sub_gaussian is not None), None)
         if scattered is not None:
             raise ArgumentError(
-                f"CascadaSampler does not support error=SubGaussian(...), got at stage {scattered!r}: Optuna does not say "
-                f"what was known before a reading. Use cascada.Study, or give error=Bounded(...)."
+                f"CascadaSampler does not support error=SubGaussian(...), which stage {scattered!r} has: Optuna does "
+                f"not say what was known before a reading. Use cascada.Study, or give error=Bounded(...)."
             )
         if constraints_func is not None and not callable(constraints_func):
             raise ArgumentError(
