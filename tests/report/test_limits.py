@@ -54,6 +54,9 @@ def test_the_history_marks_runs_that_broke_a_limit() -> None:
     assert list(best.x) == [trial.number for trial in study.trials if trial.feasible]
     assert list(best.y) == np.maximum.accumulate(np.array(values, dtype=float)).tolist()
     assert "Crosses are runs that broke a limit" in captions(study)["history"]
+    legend = [(t.name, t.marker.symbol) for t in plot_optimization_history(study).data if t.mode == "markers"][1:]
+    assert legend == [("runs", "circle"), ("runs that broke a limit", "x")]
+    assert not runs.showlegend  # its entry would have the symbol of the first run
     assert plot_optimization_history(ran(proven(), 3)).data[0].marker.symbol is None
 
 
@@ -61,7 +64,7 @@ def test_the_history_shows_what_the_recommended_setting_gives() -> None:
     study = recommending()
     recommended = study.certificate().recommended
     assert recommended is not None
-    *_, bound, line = plot_optimization_history(study).data
+    *_, bound, line = [trace for trace in plot_optimization_history(study).data if trace.x[0] is not None]
     assert bound.name == "no feasible setting gives more (proven)"
     assert line.name == "recommended setting (at least)"
     assert list(line.y) == [recommended.at_least] * 2
@@ -69,7 +72,7 @@ def test_the_history_shows_what_the_recommended_setting_gives() -> None:
 
 def test_the_history_of_a_study_without_a_feasible_run_has_no_best_value() -> None:
     for study in (unsatisfied(), impossible()):
-        runs, best = plot_optimization_history(study).data
+        runs, best, *_ = plot_optimization_history(study).data
         assert len(runs.x) == len(study.trials)
         assert len(best.x) == 0
 
@@ -134,7 +137,10 @@ def test_no_bound_is_drawn_where_a_limit_is_broken() -> None:
     assert np.isfinite(z).any()
     (runs,) = [trace for trace in shown.data if trace.name == "runs"]
     assert set(runs.marker.symbol) == {"circle", "x"}
-    assert "Where no bound is drawn, it is proven that a limit is broken." in captions(study)["acquisition"]
+    assert (
+        "Where no bound is drawn, it is proven that a limit is broken, up to the resolution of the picture."
+        in captions(study)["acquisition"]
+    )
     line = plot_acquisition(study, ["dose"]).data[1]
     assert any(value is None or np.isnan(value) for value in line.y)
 
@@ -171,7 +177,7 @@ def test_a_page_with_limits_is_json(case: str) -> None:
     facts = dict(content["facts"])
     feasible = sum(trial.feasible is True for trial in study.trials)
     assert facts["runs"] == f"{len(study.trials)} complete of {len(study.trials)}, {feasible} feasible"
-    assert (facts["best value"] == "none feasible yet") == (feasible == 0)
+    assert (facts["best value"] == "none feasible") == (feasible == 0)
     assert content["trials"]["best"] == (None if study.best_trial is None else study.best_trial.number)
 
 
@@ -230,7 +236,7 @@ def test_the_summary_of_a_study_without_a_feasible_run() -> None:
     study = unsatisfied()
     text = words(study)
     assert text.startswith("The complete run does not satisfy mix ≤ 0.1. Whether a setting satisfies the limits is not")
-    assert dict(judgement(study, {})["facts"]) == {"gap": "none", "the gap is": "not known"}
+    assert dict(judgement(study, {})["facts"]) == {"gap": "none", "this is": "not known"}
 
 
 def test_the_summary_of_a_study_that_has_no_feasible_setting() -> None:
@@ -241,4 +247,5 @@ def test_the_summary_of_a_study_that_has_no_feasible_setting() -> None:
     )
     assert "every setting misses it by at least" in text
     assert "a limit that is loosened (amend=True, --amend)" in text
-    assert dict(judgement(study, {})["facts"])["the gap is"] == "no setting satisfies the limits"
+    facts = dict(judgement(study, {})["facts"])
+    assert facts == {"gap": "none: no setting satisfies the limits", "this is": "proven"}

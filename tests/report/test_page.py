@@ -46,7 +46,7 @@ STUDIES: dict[str, Callable[[], Study]] = {
 def best_value(study: Study) -> str:
     best = study.best_trial
     if best is None or best.value is None:
-        return "none feasible yet" if any(trial.value is not None for trial in study.trials) else "none yet"
+        return "none feasible" if any(trial.value is not None for trial in study.trials) else "none yet"
     return no_better(best.value, 8, study.network.sign > 0)
 
 
@@ -67,7 +67,8 @@ def test_a_report_contains_the_results_of_the_study(case: str) -> None:
     certificate = study.certificate()
     facts = dict(data["facts"])
     assert facts["best value"] == best_value(study)
-    assert facts["gap"] == ("none" if certificate.shown is None else certificate.shown.gap)
+    none = "none: no setting satisfies the limits" if certificate.answer == "infeasible" else "none"
+    assert facts["gap"] == (none if certificate.shown is None else certificate.shown.gap)
     assert len(data["trials"]["rows"]) == len(study.trials)
     words = " ".join(data["words"])
     assert ("proven that" in words) == (certificate.kind == "proven" and certificate.gap is not None)

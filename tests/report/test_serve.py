@@ -84,7 +84,7 @@ def test_the_page_shows_runs_as_they_arrive(browser: Browser, url: str) -> None:
             running.stdin.flush()
         assert (running.communicate(timeout=LONG), running.returncode) == (("", ""), 0)
         page.sees(lambda: "Figures from 9 complete runs." in page.text("#computed"))
-        assert page.text("[data-label='the gap is'] dt") == "the gap is, from 9 complete runs"
+        assert page.text("[data-label='this is'] dt") == "this is, from 9 complete runs"
         study = Study.open(url, "alloy")
         best, shown = study.best_trial, study.certificate().shown
         assert best is not None

@@ -56,7 +56,7 @@ def caption_of_acquisition(study: Reader) -> str:
     bound = f"The best that the objective can be over {' and '.join(names)}{at}"
     limits = ""
     if study.network.limits:
-        limits = " Where no bound is drawn, it is proven that a limit is broken."
+        limits = " Where no bound is drawn, it is proven that a limit is broken, up to the resolution of the picture."
     if len(names) == 1:
         return f"{bound} (dotted), and what is expected of it (line).{limits}"
     dots = "Dots are runs (crosses, if they broke a limit)" if study.network.limits else "Dots are runs"

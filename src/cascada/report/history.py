@@ -19,6 +19,7 @@ from cascada.study.study import Study
 _POINTS, _ESTIMATED_POINTS = 24, 8
 _CELLS = 2_000
 _DIGITS = 6  # of a bound in a hover text
+_FEW = 10  # runs, up to which every trial has a tick
 FEASIBLE, INFEASIBLE = "circle", "x"  # symbols of runs, in a process with limits
 
 
@@ -137,7 +138,10 @@ def history_of(network: Network, trials: Sequence[Trial], bounds: Sequence[Bound
     """Return the history figure of these trials and bounds. The live page adds later runs to its first two traces."""
     go, sign = plotly_objects(), network.sign
     complete = [trial for trial in trials if trial.value is not None]
-    shown = figure("Best value and what no setting can beat", "trial", network.objective[1])
+    feasible = "feasible " if network.limits else ""
+    shown = figure(f"Best value and what no {feasible}setting can beat", "trial", network.objective[1])
+    if len(trials) <= _FEW:
+        shown.update_xaxes(dtick=1)  # there is no trial 0.5
     shown.add_trace(
         go.Scatter(
             x=[trial.number for trial in complete],
@@ -147,6 +151,7 @@ def history_of(network: Network, trials: Sequence[Trial], bounds: Sequence[Bound
             marker={"color": GREY, "size": 6} | _symbols(network, complete),
             text=[_settings(trial) for trial in complete],
             hovertemplate="trial %{x}: %{y:.6g}<br>%{text}<extra></extra>",
+            showlegend=not network.limits,
         )
     )
     best = best_so_far([trial for trial in trials if trial.feasible or not network.limits], sign)
@@ -160,13 +165,13 @@ def history_of(network: Network, trials: Sequence[Trial], bounds: Sequence[Bound
         )
     )
     if bounds:
-        kind, which = bounds[-1].kind, "feasible setting" if network.limits else "setting"
+        kind = bounds[-1].kind
         shown.add_trace(
             go.Scatter(
                 x=[point.trial for point in bounds],
                 y=[point.bound for point in bounds],
                 mode="lines+markers",
-                name=f"no {which} gives {'more' if sign > 0 else 'less'} ({kind})",
+                name=f"no {feasible}setting gives {'more' if sign > 0 else 'less'} ({kind})",
                 text=[(rounded_up if sign > 0 else rounded_down)(point.bound, _DIGITS) for point in bounds],
                 hovertemplate="trial %{x}: %{text}",
                 line={"color": ORANGE, "width": 2.5, "dash": "solid" if kind == "proven" else "dot", "shape": "hv"},
@@ -174,7 +179,17 @@ def history_of(network: Network, trials: Sequence[Trial], bounds: Sequence[Bound
             )
         )
         shown.update_yaxes(range=_range(complete, bounds))
+    if network.limits:
+        _add_symbols_to_legend(shown)
     return shown
+
+
+def _add_symbols_to_legend(shown: Any) -> None:
+    """Add an entry for each symbol of runs: that of the runs themselves would have the symbol of the first run."""
+    for name, symbol in (("runs", FEASIBLE), ("runs that broke a limit", INFEASIBLE)):
+        marker = {"color": GREY, "size": 6, "symbol": symbol}
+        entry = plotly_objects().Scatter(x=[None], y=[None], mode="markers", name=name, marker=marker, legendrank=1)
+        shown.add_trace(entry)
 
 
 def _symbols(network: Network, complete: Sequence[Trial]) -> dict[str, Any]:

@@ -115,7 +115,12 @@ def _draw_axes(shown: Any, axes: Sequence[_Axis]) -> None:
     names = [f"{escaped(axis.name)} (log)" if axis.log else escaped(axis.name) for axis in axes]
     edge = 0.4
     shown.update_xaxes(
-        tickvals=list(range(len(axes))), ticktext=names, range=[-edge, len(axes) - 1 + edge], showgrid=False, ticks=""
+        tickvals=list(range(len(axes))),
+        ticktext=names,
+        range=[-edge, len(axes) - 1 + edge],
+        showgrid=False,
+        ticks="",
+        autotickangles=[0, 90],  # a slanted name of the last axis would leave the picture
     )
     shown.update_yaxes(visible=False, range=[-0.16, 1.16], fixedrange=True)
     # Axis names may be long and vertical. At the container's edge, plotly leaves room for the legend below them.

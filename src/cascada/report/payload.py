@@ -43,12 +43,11 @@ def judgement(study: Reader, contributions: dict[str, float]) -> dict[str, Any]:
     """Return the gap of the best run, in numbers and in words, with its assumptions and evidence."""
     certificate = study.certificate()
     shown, known = certificate.shown, certificate.gap is not None or certificate.kind == "refuted"
-    unknown = "no setting satisfies the limits" if certificate.answer == "infeasible" else "not known"
+    gap, kind = "none" if shown is None else shown.gap, certificate.kind if known else "not known"
+    if certificate.answer == "infeasible":
+        gap, kind = "none: no setting satisfies the limits", certificate.kind
     return {
-        "facts": [
-            ["gap", "none" if shown is None else shown.gap],
-            ["the gap is", certificate.kind if known else unknown],
-        ],
+        "facts": [["gap", gap], ["this is", kind]],
         "words": summary(study, certificate, contributions),
         "assumptions": list(certificate.assumptions),
         "evidence": list(certificate.evidence),
@@ -60,7 +59,8 @@ def figures(study: Reader, bounds: Sequence[BoundAfter], contributions: Mapping[
     complete = any(trial.value is not None for trial in study.trials)
     history = "Every run and the best value so far."
     if bounds:
-        history = "Every run, the best value so far, and the bound that no setting can beat."
+        which = "feasible setting" if study.network.limits else "setting"
+        history = f"Every run, the best value so far, and the bound that no {which} can beat."
     if study.network.limits:
         history += " Crosses are runs that broke a limit; only the others count for the best value."
     values = ", with the values of the best run" if study.best_trial is not None else ""
@@ -78,6 +78,7 @@ def figures(study: Reader, bounds: Sequence[BoundAfter], contributions: Mapping[
         text = (
             "All complete runs as lines through controls and outputs, each from its smallest to its largest value; "
             f"colours are fifths by the objective{'' if study.best_trial is None else ', and the best run stands out'}."
+            f"{' Runs that broke a limit are drawn like the others.' if study.network.limits else ''}"
         )
         found.append(("parallel", text, plot_parallel_coordinate(study)))
     for i, (stage, output, figure) in enumerate(figures_of_stages(study) if complete else ()):

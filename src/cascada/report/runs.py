@@ -69,7 +69,7 @@ def facts_of_runs(network: Network, trials: Sequence[Trial]) -> list[list[str]]:
     best = best_of(trials, network.sign, limited=bool(network.limits))
     complete = sum(trial.value is not None for trial in trials)
     feasible = sum(trial.value is not None and trial.feasible is True for trial in trials)
-    none = "none feasible yet" if complete else "none yet"  # without limits, a complete run is feasible
+    none = "none feasible" if complete else "none yet"  # without limits, a complete run is feasible
     return [
         [
             "best value",

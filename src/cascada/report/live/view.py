@@ -134,7 +134,7 @@ class View:
         if refuted != self._refuted:  # a refutation or a correction invalidates what was computed before
             self._refuted, self._valid_from, self._slow = refuted, follower.state.changes, {}
         if follower.known_refuted and "judged" not in self._slow:
-            self._quick["facts"] += [["gap", "none"], ["the gap is", "refuted"]]
+            self._quick["facts"] += [["gap", "none"], ["this is", "refuted"]]
             self._quick["refuted"] = True
 
     # ---- the computed part

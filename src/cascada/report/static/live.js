@@ -111,6 +111,7 @@ function historyNow() { // the history figure with all runs, also those after it
     const { feasible: dot, infeasible: cross } = about.symbols;
     figure.data[0].marker = { ...figure.data[0].marker, symbol: complete.map((row) => (isInfeasible(row) ? cross : dot)) };
   }
+  if (x[x.length - 1] >= 10) figure.layout.xaxis = { ...figure.layout.xaxis, dtick: null }; // as in history.py
   const range = figure.layout.yaxis.range;
   if (range && values.length) { // later runs may be outside of it
     const edge = 0.05 * (range[1] - range[0]);
@@ -201,7 +202,7 @@ const RECEIVE = {
     }
     for (const row of data.rows) runs[row[0]] = row;
     showFacts(data.facts);
-    if (data.about && !data.refuted) showFacts([["gap", "…"], ["the gap is", "…"]]);
+    if (data.about && !data.refuted) showFacts([["gap", "…"], ["this is", "…"]]);
     if (data.refuted) { // earlier results are invalid
       fill("words", []);
       dropBound();

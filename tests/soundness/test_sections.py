@@ -1,0 +1,28 @@
+"""Sections of the page of soundness that are written by some of its parts alone."""
+
+from tests.soundness.__main__ import PARTS, TEXT, section, with_sections
+from tests.soundness.harness import Ledger
+
+PAGE = "# Soundness\n\n## Limits\n\nold\n\n## Safe mode\n\nkept\n\n## Broken on purpose\n\ntable\n"
+
+
+def test_every_part_has_a_section_of_its_own() -> None:
+    for part in PARTS:
+        heading = section(part, "make it", Ledger(), []).partition("\n")[0]
+        assert heading.startswith("## ")
+        assert TEXT.count(f"{heading}\n") == 1
+
+
+def test_sections_are_replaced_or_stand_before_the_last() -> None:
+    assert with_sections(PAGE, ["## Limits\n\nnew\n\n"]) == PAGE.replace("old", "new")
+    added = with_sections(PAGE, ["## Ranges\n\nnew\n\n"])
+    assert added == PAGE.replace("## Broken", "## Ranges\n\nnew\n\n## Broken")
+
+
+def test_a_section_says_how_it_was_written() -> None:
+    ledger = Ledger()
+    ledger["run is feasible"].verdict(True, "")
+    text = section("safe", "python -m tests.soundness --parts safe", ledger, [])
+    assert text.startswith("## Safe mode\n\nSearches that run only settings")
+    assert "Written by `python -m tests.soundness --parts safe`: 1 checks with 0 violations." in text
+    assert "| run is feasible |" in text
