@@ -135,6 +135,9 @@ def test_selective_reports_make_the_gap_estimated_at_once(act: Callable[[cd.Stud
         act(study)
     found = study.certificate()
     assert (found.kind, found.confidence) == ("estimated", None)
+    assert found.gap is not None
+    assert recommended_lines(found)[0].startswith("recommended (estimated to give at least")
+    assert str(found).startswith("Estimated: ")
     assert any(reason in line for line in found.assumptions)
     trial = study.begin_trial({"x": 0.3})
     study.tell(trial, {"f": float(np.sin(0.3)), "g": 0.66})

@@ -81,8 +81,9 @@ def _gap(study: Reader, certificate: Certificate) -> str:
         controls = certificate.recommended.controls.items()
         setting = ", ".join(f"{control} = {number(value)}" for control, value in controls)
         least = "at least" if study.network.sign > 0 else "at most"
-        which = "setting" if certificate.recommended.estimate is None else "run with the best mean, at"
-        run = f"and the {which} {setting}, gives {least} {shown.best}: it"
+        run = f"and the run with the best mean, at {setting}, gives {least} {shown.best}: it"
+        if certificate.recommended.estimate is None:
+            run = f"and the setting {setting} gives {least} {shown.best}: it"
     return (
         f"By estimate, no setting in {over} gives {word} than {shown.bound}, {run} "
         f"is within {shown.gap} of the best possible. This is not proven: {_estimated(study)} Such gaps are wide at "

@@ -218,10 +218,10 @@ class Model:
         after = before.after((trial.number for trial in _trials(lessons)), most_runs(self._network))
         if after.start != before.start:
             observed = _trials(state.lessons)
-            kept = self._revision, self._ended, self.found
+            kept, reports = (self._revision, self._ended, self.found), self.reports
             refuted = () if self.calibrated is not None else self.evidence()  # which the selection may not show
             self._begin()
-            self._revision, self._ended, self.found = kept
+            (self._revision, self._ended, self.found), self.reports = kept, replace(reports, entries=())
             self.contradictions = refuted
             self._learn_selection(observed[: after.start])
             lessons = (*state.refutations, *observed[after.start :])
