@@ -21,6 +21,7 @@ from tests.soundness import (
     neighbours,
     networks,
     ranges,
+    read_studies,
     readings,
     refusals,
     safe,
@@ -28,6 +29,7 @@ from tests.soundness import (
     subsets,
 )
 from tests.soundness.broken import BROKEN, Broken, table
+from tests.soundness.broken_read_studies import BROKEN_READ_STUDIES
 from tests.soundness.broken_readings import BROKEN_READINGS
 from tests.soundness.harness import Ledger, Tally
 
@@ -147,6 +149,12 @@ part; crowds and repeats.
 
 {readings}
 
+Whole studies of the same processes, with limits and candidates, stage by stage, while runs are pending, with past runs,
+repeats, corrections and batches in progress: after every step the gap is at least the true regret of the recommended
+setting, which gives what it is said to give and satisfies the limits.
+
+{read_studies}
+
 ## Broken on purpose
 
 What the harness reports when one part of the library is wrong.
@@ -170,9 +178,10 @@ PARTS: dict[str, tuple[Callable[[int], Ledger], int]] = {
     "safe": (lambda seed: safe.run(40, seed), 10),
     "ranges": (lambda seed: ranges.run(20, seed), 10),
     "readings": (lambda seed: readings.run(40, seed), 20),
+    "read_studies": (read_studies.run, 4),
 }
 
-EVERY_BROKEN = (*BROKEN, *BROKEN_READINGS)
+EVERY_BROKEN = (*BROKEN, *BROKEN_READINGS, *BROKEN_READ_STUDIES)
 
 # Rounds between two counts of the checks; the result must not depend on the number of processes.
 _CHUNK = 2

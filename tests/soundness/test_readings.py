@@ -2,8 +2,9 @@
 
 import pytest
 
-from tests.soundness import readings
+from tests.soundness import read_studies, readings
 from tests.soundness.broken import Broken
+from tests.soundness.broken_read_studies import BROKEN_READ_STUDIES
 from tests.soundness.broken_readings import BROKEN_READINGS
 from tests.thorough import THOROUGH
 
@@ -19,6 +20,13 @@ def test_no_bound_from_readings_is_ever_violated() -> None:
     assert {name: count for name, count in counts.items() if count < enough} == {}
 
 
-@pytest.mark.parametrize("broken", BROKEN_READINGS, ids=lambda broken: broken.name)
+def test_no_certificate_from_readings_is_ever_wrong() -> None:
+    structures = readings.STRUCTURES if THOROUGH else ("chain", "known")
+    ledger = read_studies.run(3000, structures, 2 if THOROUGH else 1, every=3, points=100)
+    assert ledger.violations == 0, ledger.failures()
+    assert ledger.checks > (40_000 if THOROUGH else 2_000)
+
+
+@pytest.mark.parametrize("broken", [*BROKEN_READINGS, *BROKEN_READ_STUDIES], ids=lambda broken: broken.name)
 def test_a_broken_library_is_noticed(broken: Broken) -> None:
     assert broken.is_caught()

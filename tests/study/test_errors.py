@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 
 import cascada as cd
+from cascada.confidence import Boxes
 from cascada.errors import ArgumentError
 from cascada.kernels import SquaredExponential
-from cascada.network import Network
+from cascada.network import Network, enclose_network
 from cascada.study import Study, Trial
+from cascada.study.batch import Batch
 
 Open = Callable[..., Study]
 SE = SquaredExponential(1.0)
@@ -328,6 +330,9 @@ def test_a_batch_is_judged_by_the_interval_of_what_was_read() -> None:
     assert trial is not None
     true = math.sin(trial.controls["x"])
     study.tell_stage(trial, "f", true + 0.05)
+    given = Batch(study.trials[trial.number], study.model, study.state, study._settings).given(study.beliefs)
+    enclosed = enclose_network(given, Boxes(np.zeros((1, 2)), np.zeros((1, 2)))).boxes
+    assert enclosed.lower[0, 2] <= true <= true + 0.04 <= enclosed.upper[0, 2]  # not the reading alone
     found = study.revise(trial)
     assert found.bound is not None
     assert found.bound >= max(math.cos(true) - y**2 for y in np.linspace(-1, 1, 21))

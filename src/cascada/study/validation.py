@@ -81,6 +81,9 @@ class Rules(Repeats):
             if node.stage.known and name in self._derived(before.controls, known):  # its last digits may differ
                 self._settled(before, {**known, name: values}, following)
                 continue
+            if self._differs_in_copies(node, known.get(name, values), values):
+                self._settled(before, {**known, name: values}, following)
+                continue
             if known.get(name, values) != values:
                 raise ContradictionError(
                     f"trial {before.number}: stage {name!r} was told as {known[name]} before and now as {values}. If "
@@ -232,6 +235,12 @@ class Rules(Repeats):
                 found[name] = self._with_copies(trial, node, found[name], known, slacks, name in following)
             known |= {(name, o): value for o, value in zip(stage.outputs, found.get(name, ()), strict=False)}
         return found
+
+    def _differs_in_copies(self, node: Node, before: tuple[float, ...], now: tuple[float, ...]) -> bool:
+        """Whether outputs differ in nothing but copies of readings with errors, each of which is another reading."""
+        if before == now or not self._network.read_with_errors:
+            return False
+        return all(before[j] == now[j] for j in node.stage.modelled_positions)
 
     def _copy_errors(self, node: Node, boxes: Boxes) -> dict[tuple[str, str], float]:
         """How far another reading of each input that a stage passes on may be from the first, by its place."""
