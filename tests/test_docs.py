@@ -23,6 +23,8 @@ RUN = (
     "norms",
     "limits",
     "errors",
+    "contexts",
+    "robust",
     "stopping",
     "labs",
     "studies",

@@ -45,9 +45,12 @@ class _Range:
         """Whether there is only one value."""
         return self.low == self.high
 
-    def text(self) -> str:
-        """The allowed values, for messages."""
-        return f"[{self.low:g}, {self.high:g}]"
+    def at(self, value: float) -> "Control":
+        """The same control fixed at one of its values."""
+        fixed: Control = (
+            Integer(int(value), int(value), self.log) if isinstance(self, Integer) else Real(value, value, self.log)
+        )
+        return fixed
 
 
 @dataclass(frozen=True, repr=False)
@@ -55,13 +58,17 @@ class Real(_Range):
     """A control with real values in [low, high]; with `log`, kernels act on its logarithm.
 
     With a `step`, only low, low + step, low + 2·step, … up to high are allowed. If `low` equals `high` the control is
-    fixed.
+    fixed. With `context`, it is measured before a run, not chosen. With a `deviation`, its value in use can differ from
+    its setting by up to this much, in user units: what is maximised is the worst case over all deviations of settings
+    in [low + deviation, high − deviation]. Runs are exact.
     """
 
     low: float
     high: float
     log: bool = False
     step: float | None = None
+    context: bool = False
+    deviation: float = 0.0
 
     def __post_init__(self) -> None:
         _check_range(self, self.low, self.high)
@@ -69,6 +76,7 @@ class Real(_Range):
             raise ArgumentError(f"a logarithmic control needs a range above 0; got {self}. Use log=False.")
         if self.step is not None:
             self._check_step()
+        self._check_deviation()
 
     @property
     def integer(self) -> bool:
@@ -137,6 +145,20 @@ class Real(_Range):
             values = np.round(values, self._digits)
         return np.where(index >= self.count - 1, self.high, np.where(index <= 0, self.low, values))
 
+    def _check_deviation(self) -> None:
+        size = self.deviation
+        if isinstance(size, bool) or not isinstance(size, int | float | np.number) or not 0 <= size < math.inf:
+            raise ArgumentError(f"deviation must be a finite number of at least 0; got {self}.")
+        if not size:
+            return
+        for word, given in (("step=", self.step is not None), ("context=True", self.context)):
+            if given:
+                raise ArgumentError(f"deviation= does not work with {word}; got {self}. Leave one of them out.")
+        if self.high - self.low <= 2 * size or not self.low + size < self.high - size:
+            raise ArgumentError(
+                f"the range must be wider than twice the deviation, so that some setting stays within it; got {self}."
+            )
+
     def _check_step(self) -> None:
         step, width = self.step, self.high - self.low
         if isinstance(step, bool) or not isinstance(step, int | float | np.number) or not 0 < step < math.inf:
@@ -159,12 +181,13 @@ class Real(_Range):
 class Integer(_Range):
     """A control with whole-number values from `low` to `high`, both included; with `log`, kernels act on its logarithm.
 
-    If `low` equals `high` the control is fixed.
+    If `low` equals `high` the control is fixed. With `context`, it is known before a run, not chosen.
     """
 
     low: int
     high: int
     log: bool = False
+    context: bool = False
 
     def __post_init__(self) -> None:
         _check_range(self, self.low, self.high)
@@ -192,6 +215,11 @@ class Integer(_Range):
     def step(self) -> float | None:
         """None: the step of whole numbers is 1."""
         return None
+
+    @property
+    def deviation(self) -> float:
+        """0: a whole number is set exactly."""
+        return 0.0
 
     @property
     def discrete(self) -> bool:
@@ -250,12 +278,14 @@ def setting_rounding(coordinates: Array) -> Array:
     return logarithm_rounding(coordinates) + 4 * UNIT_ROUNDOFF
 
 
-def _once(values: Array) -> list[float]:
+def _once(values: "np.ndarray[Any, np.dtype[Any]]") -> list[float]:
     """Different values, in ascending order."""
     return sorted({float(value) for value in values})
 
 
 def _check_range(control: Any, low: Any, high: Any) -> None:
+    if not isinstance(control.context, bool):
+        raise ArgumentError(f"context must be True or False; got {control}.")
     for end in (low, high):
         if isinstance(end, bool) or not isinstance(end, int | float | np.number) or not math.isfinite(end):
             raise ArgumentError(f"a control's range must be two finite numbers; got {control}.")

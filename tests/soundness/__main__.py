@@ -12,6 +12,7 @@ from itertools import count, islice
 from pathlib import Path
 
 from tests.soundness import (
+    contexts,
     crowds,
     extremes,
     foundation,
@@ -24,6 +25,7 @@ from tests.soundness import (
     read_studies,
     readings,
     refusals,
+    robust,
     safe,
     scales,
     subsets,
@@ -134,10 +136,24 @@ candidates: no run breaks a limit.
 
 {safe}
 
+## Contexts
+
+One control is measured, not chosen. After each run the bound, the gap and the recommended setting for random contexts
+are compared with the values of many settings there, and in the end a decision table with the values at many contexts.
+
+{contexts}
+
+## Uncertain controls
+
+One or two controls deviate from their settings by up to 0.3. After each run, what a setting is proven to give in the
+worst case is compared with its values at many shifts, and the bound with the worst cases of many settings.
+
+{robust}
+
 ## Ranges
 
-Searches with the ranges of all outputs, which hold at all settings but not at inputs that no setting reaches. There, the
-bounds of stages are checked as well.
+Searches with the ranges of all outputs, which hold at all settings but not at inputs that no setting reaches. There,
+the bounds of stages are checked as well.
 
 {ranges}
 
@@ -176,6 +192,8 @@ PARTS: dict[str, tuple[Callable[[int], Ledger], int]] = {
     "subsets": (lambda seed: subsets.run(20, seed), 10),
     "limits": (lambda seed: limits.run(40, seed), 10),
     "safe": (lambda seed: safe.run(40, seed), 10),
+    "robust": (lambda seed: robust.run(15, seed), 10),
+    "contexts": (lambda seed: contexts.run(15, seed), 10),
     "ranges": (lambda seed: ranges.run(20, seed), 10),
     "readings": (lambda seed: readings.run(40, seed), 20),
     "read_studies": (read_studies.run, 4),

@@ -19,8 +19,12 @@ from cascada.gp import SeparablePosterior, block_posterior, posterior, separable
 from cascada.kernels import Stationary
 from cascada.network import beliefs, consistency, enclosure, feasibility, prior, run_values, slack
 from cascada.search import bounds, feasible, incumbent, leaves, safe
-from cascada.study import model, safety, validation
+from cascada.search import robust as robust_search
+from cascada.study import context, model, safety, validation
+from cascada.study import incumbent as study_incumbent
+from cascada.study.table import _Maker
 from tests.soundness import (
+    contexts,
     crowds,
     extremes,
     histories,
@@ -29,9 +33,11 @@ from tests.soundness import (
     neighbours,
     ranges,
     refusals,
+    robust,
     scales,
     subsets,
     wrong_limits,
+    wrong_slices,
 )
 from tests.soundness import safe as safe_mode
 from tests.soundness.harness import Ledger, is_violated
@@ -325,6 +331,30 @@ BROKEN: tuple[Broken, ...] = (
         "safe",
         ((safety, "nearest_safe", wrong_limits.safe_if_imagined),),
         partial(safe_mode.run, 4, 1, ("chain",), ("cut",)),
+    ),
+    Broken(
+        "the bound at a context is that of a tree that was pruned over all contexts",
+        "contexts",
+        ((context, "_bound", wrong_slices.bound_of_whole_tree),),
+        partial(contexts.run, 16, 2, ("feed-forward",), 13),
+    ),
+    Broken(
+        "the worst case of a setting is that at some shifts instead of a cover of them",
+        "robust",
+        ((robust_search, "_over_parts", wrong_slices.at_middles),),
+        partial(robust.run, 12, 1, ("chain",)),
+    ),
+    Broken(
+        "the value of the best run is taken for its worst case",
+        "robust",
+        ((study_incumbent, "_robust", wrong_slices.best_run_as_incumbent),),
+        partial(robust.run, 4, 1, ("chain",)),
+    ),
+    Broken(
+        "the setting of a table is proven in the middle of its box only",
+        "contexts",
+        ((_Maker, "_lower", wrong_slices.lower_in_the_middle),),
+        partial(contexts.run, 5, 0, ("chain",), 5),
     ),
 )
 

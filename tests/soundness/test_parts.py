@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.soundness import (
+    contexts,
     crowds,
     extremes,
     histories,
@@ -13,6 +14,7 @@ from tests.soundness import (
     neighbours,
     ranges,
     refusals,
+    robust,
     safe,
     scales,
     subsets,
@@ -31,6 +33,8 @@ SLICES: dict[str, tuple[Callable[[], Ledger], int]] = {
     "subsets": (lambda: subsets.run(steps=6, seed=1000, structures=("chain", "multi-output")), 1_000),
     "limits": (lambda: limits.run(steps=4, seed=1000, structures=("join",)), 4_000),
     "safe": (lambda: safe.run(steps=4, seed=1001, structures=("chain",)), 40),
+    "contexts": (lambda: contexts.run(steps=3, seed=1000, structures=("chain",)), 5_000),
+    "robust": (lambda: robust.run(steps=2, seed=1000, structures=("chain",)), 10_000),
     "ranges": (lambda: ranges.run(steps=10, seed=1000, structures=("chain",)), 8_000),
 }
 

@@ -71,12 +71,12 @@ def test_a_description_contains_the_whole_study_and_omits_defaults() -> None:
     }
     f["kernel"] = {"type": "SquaredExponential", "lengthscale": 1.0, "variance": 1.0}
     f["controls"] = {
-        "x": {"type": "real", "low": -2.0, "high": 2.0, "log": False, "step": None},
-        "n": {"type": "integer", "low": 1, "high": 4, "log": False, "step": None},
+        "x": {"type": "real", "low": -2.0, "high": 2.0, "log": False},
+        "n": {"type": "integer", "low": 1, "high": 4, "log": False},
     }
     g = {"name": "g", "outputs": ["g"], "parents": ["f.u", "f.n"], "passes": [], "known": False, "control_order": ["t"]}
     g["kernel"] = {"type": "Matern", "nu": 2.5, "lengthscale": [1.0, 2.0, 3.0], "variance": 1.0}
-    g["controls"] = {"t": {"type": "real", "low": 1.0, "high": 8.0, "log": True, "step": None}}
+    g["controls"] = {"t": {"type": "real", "low": 1.0, "high": 8.0, "log": True}}
     rest: dict[str, Any] = {"limits": {}, "ranges": {}, "failure": "fail", "error": None, "forwards": "value"}
     expected = {
         "objective": {"stage": "g", "output": "g", "sense": "minimise"},

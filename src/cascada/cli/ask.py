@@ -7,7 +7,20 @@ import typer
 
 from cascada.cli.enqueue import controls_from, enqueue_start
 from cascada.cli.output import print_json, settings, trial_json
-from cascada.cli.stored import Algorithm, Amend, Confidence, Json, Safe, Spec, Start, Storage, StudyName, opened
+from cascada.cli.stored import (
+    Algorithm,
+    Amend,
+    Confidence,
+    Context,
+    Json,
+    Safe,
+    Spec,
+    Start,
+    Storage,
+    StudyName,
+    object_from,
+    opened,
+)
 from cascada.cli.terminal import say
 from cascada.study import Study, Trial
 from cascada.study.result import SENTENCES
@@ -27,6 +40,11 @@ def ask(
         int | None, typer.Option("-n", metavar="COUNT", help="Number of trials, to be run in parallel.", min=1)
     ] = None,
     algorithm: Algorithm = None,
+    fix: Annotated[
+        str | None,
+        typer.Option(metavar="JSON", help="Values of some controls for this trial, as in '{\"force\": 35}'."),
+    ] = None,
+    context: Context = None,
     safe: Safe = False,
     start: Start = None,
     confidence: Confidence = None,
@@ -36,7 +54,9 @@ def ask(
     """Ask for a trial to run: print its number and its controls.
 
     With --spec, the study is created if it does not exist yet. Waiting trials come first: enqueued ones, and ones whose
-    lease expired. --json prints one trial, or null when no point is worth a run; with -n an array of trials.
+    lease expired. --fix gives values of some controls for this trial. --context gives what was measured of controls
+    that are no choice; it is needed if there are any. --json prints one trial, or null when no point is worth a run;
+    with -n an array of trials.
 
     A study that is created with --safe asks only for settings that are proven to satisfy the limits. Its first trial is
     --start. --amend takes over changed limits, ranges, kernels and norm bounds of the SPEC; all runs are kept.
@@ -44,15 +64,19 @@ def ask(
     For example: cascada ask --storage sqlite:///alloy.db --study alloy --spec alloy.py:network
     """
     first = None if start is None else controls_from(start)
+    given = {"fixed": object_from(fix, "--fix"), "context": object_from(context, "--context")}
     found = opened(
         storage, study, spec, algorithm=algorithm, create=True, safe=safe, confidence=confidence, amend=amend
     )
     if first is not None:
         enqueue_start(found, first)
-    trials = found.ask(count or 1, lease=lease)
+    trials = found.ask(count or 1, lease=lease, **given)
     _print(trials, count, json_output)
     if len(trials) < (count or 1):
-        say("No other point is worth a run." if trials else f"No point is worth a run.{_reason(found)}", err=True)
+        where = " with these values" if fix is not None else ""
+        say(
+            "No other point is worth a run." if trials else f"No point{where} is worth a run.{_reason(found)}", err=True
+        )
 
 
 def _reason(study: Study) -> str:

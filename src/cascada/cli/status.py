@@ -15,7 +15,7 @@ from cascada.cli.output import (
     settings,
     trial_json,
 )
-from cascada.cli.stored import Json, OneOrAll, Spec, Storage, followed, store_at
+from cascada.cli.stored import Context, Json, OneOrAll, Spec, Storage, followed, object_from, store_at
 from cascada.cli.terminal import say
 from cascada.outwards import as_percent
 from cascada.store.summary import summarised
@@ -29,10 +29,17 @@ if TYPE_CHECKING:
 STATES: tuple[TrialState, ...] = get_args(TrialState)
 
 
-def status(study: OneOrAll = None, storage: Storage = None, spec: Spec = None, json_output: Json = False) -> None:
+def status(
+    study: OneOrAll = None,
+    storage: Storage = None,
+    spec: Spec = None,
+    context: Context = None,
+    json_output: Json = False,
+) -> None:
     """List the studies of a store, or print the state of one.
 
     Of one study: trials by state, the best run, its gap and the assumptions behind it, open trials with their controls.
+    With --context, the gap is that of the best setting for this context.
     """
     if study is None:
         store = store_at(storage, read_only=True)
@@ -43,7 +50,7 @@ def status(study: OneOrAll = None, storage: Storage = None, spec: Spec = None, j
         _print_list(rows, json_output)
         return
     found = followed(storage, study, spec)
-    certificate = found.certificate()
+    certificate = found.certificate(context=object_from(context, "--context"))
     content = _content(found, certificate)
     if json_output:
         print_json(content)

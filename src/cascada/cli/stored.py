@@ -4,12 +4,13 @@ import os
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from cascada.cli.terminal import say
 from cascada.errors import ArgumentError, StoreError
+from cascada.literals import json_from
 
 if TYPE_CHECKING:
     from cascada.network import Network
@@ -48,6 +49,10 @@ Algorithm = Annotated[
         show_default="auto, or that of the stored study",
     ),
 ]
+Context = Annotated[
+    str | None,
+    typer.Option(metavar="JSON", help="What was measured of the context, as in '{\"humidity\": 0.4}'."),
+]
 Safe = Annotated[
     bool,
     typer.Option(
@@ -74,6 +79,21 @@ Amend = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 TrialNumber = Annotated[int, typer.Argument(metavar="TRIAL", help="Its number, as `cascada ask` printed it.")]
+
+
+def object_from(text: str | None, option: str) -> Any:
+    """A JSON object from an option of the command line, None without it; `ArgumentError` if it is not one."""
+    if text is None:
+        return None
+    try:
+        found = json_from(text)
+    except ValueError as error:
+        raise ArgumentError(
+            f'{option} must be a JSON object, {{"name": number}}; got {text!r:.300}: {error}.'
+        ) from None
+    if not isinstance(found, dict):
+        raise ArgumentError(f'{option} must be a JSON object, {{"name": number}}; got {text!r:.300}.')
+    return found
 
 
 def given(storage: str | None) -> str:

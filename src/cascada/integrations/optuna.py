@@ -77,6 +77,16 @@ class CascadaSampler(BaseSampler):
                 f"CascadaSampler does not support error=SubGaussian(...), which stage {scattered!r} has: Optuna does "
                 f"not say what was known before a reading. Use cascada.Study, or give error=Bounded(...)."
             )
+        if network.uncertain:
+            raise ArgumentError(
+                f"deviation=, which {', '.join(network.uncertain)} has, does not work with Optuna, where the best run "
+                f"is the result. Use cascada.Study."
+            )
+        if network.context:
+            raise ArgumentError(
+                f"context=True, which {', '.join(network.context)} has, does not work with Optuna, whose trials have "
+                f"no context. Use cascada.Study and ask(context=…)."
+            )
         if constraints_func is not None and not callable(constraints_func):
             raise ArgumentError(
                 f"constraints_func must be a function of a trial, or None; got {constraints_func!r:.100}."

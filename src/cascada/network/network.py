@@ -118,6 +118,13 @@ class Network:
         object.__setattr__(network, "sign", -self.sign)
         return network
 
+    def within(self, controls: Mapping[str, Control]) -> "Network":
+        """The same process over a smaller box, in which some controls, by name, have another range."""
+        network = copy(self)
+        ranges = {name: controls.get(name, control) for name, control in self.domain.controls.items()}
+        object.__setattr__(network, "domain", Domain(ranges))
+        return network
+
     def __repr__(self) -> str:
         stages = ", ".join(f"{node.stage.name}({', '.join(node.input_names)})" for node in self.nodes)
         return f"Network({stages}; {'max' if self.sign > 0 else 'min'} {'.'.join(self.objective)})"
@@ -126,6 +133,16 @@ class Network:
     def controls(self) -> tuple[str, ...]:
         """The names of the controls, in the order of a candidate's columns."""
         return self.domain.names
+
+    @property
+    def context(self) -> tuple[str, ...]:
+        """The names of the controls that are measured before a run, not chosen."""
+        return tuple(name for name, control in self.domain.controls.items() if control.context)
+
+    @property
+    def uncertain(self) -> tuple[str, ...]:
+        """The names of the controls whose values in use can deviate from their settings."""
+        return tuple(name for name, control in self.domain.controls.items() if control.deviation)
 
     @property
     def estimated(self) -> bool:
@@ -306,6 +323,11 @@ def _controls(stages: Sequence[Stage]) -> dict[str, Control]:
                 )
     if not controls:
         raise ArgumentError("a network needs at least one control; give one to a stage: controls={'x': Real(0, 1)}.")
+    if all(control.context for control in controls.values()):
+        raise ArgumentError(
+            f"a network needs at least one control that is chosen; context=True is given for all of them: "
+            f"{', '.join(controls)}."
+        )
     return controls
 
 

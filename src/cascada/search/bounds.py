@@ -54,14 +54,14 @@ class ObjectiveBounds(NetworkBounds):
     """Bounds of a network's objective, in the sign in which it is maximised.
 
     `best_run` (V,) is a run with an observed objective. A call raises `RefutedError` if the bound over a cell that
-    contains this run is lower than its value.
+    contains this run is lower than its value. A run outside of the domain is ignored.
     """
 
     def __init__(self, beliefs: Beliefs, best_run: Array | None = None) -> None:
         super().__init__(beliefs)
         self._column = beliefs.network.objective_column
         self._setting: Boxes | None = None
-        if best_run is not None:
+        if best_run is not None and _inside(self.domain, best_run):
             self._setting = around_setting(beliefs, best_run[None, : self.domain.dimension])
             self._best = beliefs.network.sign * float(best_run[self._column])
             self._slack = objective_slack(beliefs, best_run)
@@ -84,6 +84,12 @@ class ObjectiveBounds(NetworkBounds):
                 f"A run gave {value}, but by the assumptions nothing there {'exceeds' if sign > 0 else 'is below'} "
                 f"{limit}: a norm_bound, a lipschitz or a known stage's interval is wrong."
             )
+
+
+def _inside(domain: Domain, run: Array) -> bool:
+    """Whether a run (V,) is one of the box: bounds over a slice say nothing about the others."""
+    point = run[: domain.dimension]
+    return bool(np.all((domain.lower <= point) & (point <= domain.upper)))
 
 
 def control_lengthscales(beliefs: Beliefs) -> Array:

@@ -67,12 +67,18 @@ def _settings(beliefs: Beliefs, points: Array, box: Boxes) -> Array:
 
 def _proven(beliefs: Beliefs, points: Array) -> tuple[Array, Array]:
     """Lower bounds (n,) of what is maximised at settings, −∞ if not proven feasible, and of the limits' margin."""
-    network = beliefs.network
     # A setting of a logarithmic control is known to a rounding error only.
-    boxes = enclose_network(beliefs, around_setting(beliefs, points)).boxes
+    return proven_values(beliefs, around_setting(beliefs, points))
+
+
+def proven_values(beliefs: Beliefs, cells: Boxes) -> tuple[Array, Array]:
+    """Lower bounds (n,) of what is maximised at every setting of a cell, −∞ if some may break a limit, and of the
+    margin by which the limits hold."""
+    network = beliefs.network
+    boxes = enclose_network(beliefs, cells).boxes
     column = network.objective_column
     values = boxes.lower[:, column] if network.sign > 0 else -boxes.upper[:, column]
-    margin = np.full(len(points), np.inf)
+    margin = np.full(len(cells.lower), np.inf)
     for limit in network.limits:
         lower, upper = boxes.lower[:, limit.column], boxes.upper[:, limit.column]
         certain = (lower >= limit.low) & (upper <= limit.high)

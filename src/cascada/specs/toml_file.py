@@ -122,12 +122,13 @@ def _control(name: str, content: Any, path: str, problems: Problems) -> Control 
         return None
     try:
         if table.type == "real":
-            return Real(table.low, table.high, table.log, table.step)
-        if table.step is not None or not table.low.is_integer() or not table.high.is_integer():
+            return Real(table.low, table.high, table.log, table.step, table.context, table.deviation)
+        extra = table.step is not None or table.deviation
+        if extra or not table.low.is_integer() or not table.high.is_integer():
             raise ArgumentError(
-                f"an integer control needs whole numbers as its range, and no step; got {shown(content)}."
+                f"an integer control needs whole numbers as its range, and no step or deviation; got {shown(content)}."
             )
-        return Integer(int(table.low), int(table.high), table.log)
+        return Integer(int(table.low), int(table.high), table.log, table.context)
     except ArgumentError as error:
         problems.add(path, f"is wrong: {error}")
         return None

@@ -83,6 +83,8 @@ class ControlTable(Table):
     log: bool = Field(False, description="true or false")
     type: Literal["real", "integer"] = Field("real", description='"real" or "integer"')
     step: float | None = Field(None, description="a number above 0")
+    deviation: float = Field(0.0, description="a number, 0 or more")
+    context: bool = Field(False, description="true or false: whether it is measured before a run, not chosen")
 
 
 class KernelTable(Table):

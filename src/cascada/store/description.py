@@ -29,7 +29,7 @@ from cascada.kernels import (
 )
 from cascada.network import Network, Stage
 from cascada.network.error import ESTIMATE, error_of_parts
-from cascada.space import Control, Integer, Real
+from cascada.store.control_description import completed_control, control_from, describe_control
 
 #: Fields of a stage that may change in a stored study.
 AMENDABLE = ("kernel", "norm_bound", "lipschitz", "offset", "limits", "ranges", "error")
@@ -60,7 +60,6 @@ _STAGE: Mapping[str, Any] = {
     "error": None,
     "forwards": "value",
 }
-_CONTROL: Mapping[str, Any] = {"type": "real", "log": False, "step": None}
 _OBJECTIVE: Mapping[str, Any] = {"sense": "maximise"}
 
 #: Classes whose fields at their defaults are not written.
@@ -121,9 +120,7 @@ def _completed_stage(stage: Mapping[str, Any]) -> dict[str, Any]:
     whole["kernel"] = _with_class_defaults(whole["kernel"])
     if isinstance(whole["controls"], Mapping):
         whole["controls"] = {
-            name: _ordered({**_CONTROL, **control}, "type", "low", "high", "log")
-            if isinstance(control, Mapping)
-            else control
+            name: completed_control(control) if isinstance(control, Mapping) else control
             for name, control in whole["controls"].items()
         }
     if isinstance(whole["offset"], list) and not any(whole["offset"]):
@@ -242,7 +239,7 @@ def _stage(stage: Stage, parents: list[str]) -> dict[str, Any]:
         ) from None
     return {
         "name": stage.name,
-        "controls": {name: _control(control) for name, control in stage.controls.items()},
+        "controls": {name: describe_control(control) for name, control in stage.controls.items()},
         "control_order": list(stage.controls),  # the order of lengthscales and of the columns of candidates
         "outputs": list(stage.outputs),
         "parents": parents,
@@ -263,18 +260,6 @@ def _stage(stage: Stage, parents: list[str]) -> dict[str, Any]:
 def _intervals(intervals: Mapping[str, tuple[float, float]]) -> dict[str, list[float | None]]:
     """Intervals by output; no limit is null."""
     return {name: [end if math.isfinite(end) else None for end in ends] for name, ends in intervals.items()}
-
-
-def _control(control: Control) -> dict[str, Any]:
-    kind, number = ("integer", int) if control.integer else ("real", _float)
-    fields = {
-        "type": kind,
-        "low": number(control.low),
-        "high": number(control.high),
-        "log": bool(control.log),
-        "step": None if control.step is None else _float(control.step),
-    }
-    return _without_defaults(fields, _CONTROL)
 
 
 def _constants(values: Array | None) -> list[float] | None:
@@ -352,7 +337,7 @@ def _stage_from(stage: Mapping[str, Any]) -> Stage:
         )
     return Stage(
         stage["name"],
-        {name: _control_from(stage["controls"][name]) for name in stage["control_order"]},
+        {name: control_from(stage["controls"][name]) for name in stage["control_order"]},
         outputs=stage["outputs"],
         parents=stage["parents"],
         kernel=kernel_from(stage["kernel"], stage["name"]),
@@ -366,12 +351,6 @@ def _stage_from(stage: Mapping[str, Any]) -> Stage:
         error=ESTIMATE if stage["error"] == ESTIMATE else error_of_parts(**(stage["error"] or {})),
         forwards=stage["forwards"],
     )
-
-
-def _control_from(control: Mapping[str, Any]) -> Control:
-    if control["type"] == "integer":
-        return Integer(control["low"], control["high"], log=control["log"])
-    return Real(control["low"], control["high"], log=control["log"], step=control["step"])
 
 
 def _constants_from(values: list[float] | None) -> Any:

@@ -9,35 +9,38 @@ import numpy as np
 from cascada.algorithms import GPNEI, Algorithm, NonAdaptive, Situation, Suggestion
 from cascada.algorithms.algorithm import bound_certifies
 from cascada.algorithms.foreign import ForeignAlgorithm
+from cascada.algorithms.robust import Robust
 from cascada.arrays import Array
 from cascada.errors import RefutedError
 from cascada.network import Network
 from cascada.store.trial import Trial
+from cascada.study.context import best_at
 from cascada.study.incumbent import best_known
 from cascada.study.model import Model
 from cascada.study.settings import Settings
+from cascada.study.slice import Slice
 from cascada.study.state import State
 
 # Keeps an algorithm's random numbers apart from those of a problem that was drawn with the same seed.
 _STREAM = 0xCA5CADA
 
 
-def suggest(model: Model, state: State, settings: Settings) -> Suggestion:
-    """The suggestion for a state, with its running trials pending."""
+def suggest(model: Model, state: State, settings: Settings, part: Slice | None = None) -> Suggestion:
+    """The suggestion for a state, with its running trials pending; in a slice of the box, if one is given."""
     pending = state.running
-    if pending:
-        return _suggest(model, state, settings, pending)
+    if pending or part is not None:
+        return _suggest(model, state, settings, pending, part)
     return suggest_with_nothing_pending(model, state, settings)
 
 
-def suggest_without_beliefs(state: State, settings: Settings) -> Suggestion:
+def suggest_without_beliefs(state: State, settings: Settings, part: Slice | None = None) -> Suggestion:
     """The suggestion of an algorithm that uses no beliefs, by a model that has learned nothing.
 
     Raises `RefutedError` if the log says that an assumption is wrong.
     """
     if state.refutations:
         raise RefutedError(" ".join(refutation.reason for refutation in state.refutations))
-    return _suggest(Model(state.network, settings), state, settings, state.running)
+    return _suggest(Model(state.network, settings), state, settings, state.running, part)
 
 
 def suggest_with_nothing_pending(model: Model, state: State, settings: Settings) -> Suggestion:
@@ -50,11 +53,15 @@ def suggest_with_nothing_pending(model: Model, state: State, settings: Settings)
     return model.suggestion
 
 
-def _suggest(model: Model, state: State, settings: Settings, pending: Sequence[Trial]) -> Suggestion:
-    started, now = time.monotonic(), situation(model, state, settings, pending)
+def _suggest(
+    model: Model, state: State, settings: Settings, pending: Sequence[Trial], part: Slice | None = None
+) -> Suggestion:
+    started, now = time.monotonic(), situation(model, state, settings, pending, part)
     suggestion: Suggestion | None
     try:
         chooser = _chooser(state, settings)
+        if part is not None and isinstance(chooser, NonAdaptive):
+            now = replace(now, taken=frozenset())  # each run is that of the design with its number, in any slice
         suggestion = chooser.suggest(now, generator(state, settings))
         # A design of all candidates is complete, and with noise they may be run again.
         if suggestion.point is None and model.noisy:
@@ -73,13 +80,20 @@ def _suggest(model: Model, state: State, settings: Settings, pending: Sequence[T
     return suggestion
 
 
-def situation(model: Model, state: State, settings: Settings, pending: Sequence[Trial] = ()) -> Situation:
-    """What an algorithm is given."""
-    best = best_known(model, state, settings)
+def situation(
+    model: Model, state: State, settings: Settings, pending: Sequence[Trial] = (), part: Slice | None = None
+) -> Situation:
+    """What an algorithm is given. In a slice, the best value is that of its context; what is fixed does not matter."""
+    in_context = part is not None and bool(part.context)
+    if part is not None and in_context:
+        best = best_at(model, state, settings, part.of_context())
+    else:
+        best = best_known(model, state, settings)
     # A gap that may not stop the study, or is judged by other beliefs, is no reason to stop searching. Nor may the
     # points of a shared study depend on the tolerance of one process.
     blind = settings.shared or state.network.estimated or (model.estimated and not settings.stop_on_estimated)
-    return Situation(
+    untested = model.to_probe(pending, best)
+    whole = Situation(
         beliefs=model.acting,
         data=model.data,
         pending=model.pending(pending),
@@ -90,8 +104,17 @@ def situation(model: Model, state: State, settings: Settings, pending: Sequence[
         cache=model.tree,
         taken=frozenset() if model.noisy else state.taken,
         horizon=settings.horizon,
-        untested=model.to_probe(pending, best),
+        untested=untested,
         failed=model.failed(state.trials),
+    )
+    if part is None:
+        return whole
+    return replace(
+        whole,
+        beliefs=part.within(model.acting),
+        candidates=part.candidates(settings),
+        cache=None,  # a tree over the whole box was pruned against the best of all
+        untested=None if untested is None else part.within(untested),
     )
 
 
@@ -106,15 +129,22 @@ def named(point: Array, network: Network, settings: Settings) -> dict[str, float
     return domain.named(domain.decode(point[None])[0] if row is None else row)
 
 
-def controls_of(suggestion: Suggestion, state: State, settings: Settings) -> dict[str, float | int] | None:
-    """The controls of a suggestion; None if it has no point."""
-    return None if suggestion.point is None else named(suggestion.point, state.network, settings)
+def controls_of(
+    suggestion: Suggestion, state: State, settings: Settings, part: Slice | None = None
+) -> dict[str, float | int] | None:
+    """The controls of a suggestion; None if it has no point. In a slice, the given ones exactly as they were given."""
+    if suggestion.point is None:
+        return None
+    found = named(suggestion.point, state.network, settings)
+    return found if part is None else {**found, **part.values}
 
 
 def _chooser(state: State, settings: Settings) -> Algorithm:
     """What chooses the next point: a design for the first ones, where norms have to be estimated."""
     first = settings.calibration.first(state.network)
     learning = state.network.estimated and len(state.trials) < first
+    if state.network.uncertain and not (learning and settings.adaptive):
+        return Robust()
     if isinstance(settings.algorithm, ForeignAlgorithm):
         return settings.algorithm  # whether it is adaptive is not known
     return NonAdaptive(runs=first) if learning and settings.adaptive else settings.algorithm

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -91,6 +91,12 @@ class Certificate:
     floor: Floor | None = None
     #: The probability with which a *confident* gap holds; None for other kinds.
     confidence: float | None = None
+    #: The context that it is for, by name; None without one.
+    context: Mapping[str, float | int] | None = None
+    #: The context controls, if it is for no context: then it has no bound, because the best setting depends on them.
+    depends_on: tuple[str, ...] = ()
+    #: How far uncertain controls can be from their settings, by name: then all values are those of the worst case.
+    deviations: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def answer(self) -> Literal["optimum", "infeasible"]:
@@ -116,9 +122,17 @@ class Certificate:
         if self.answer == "infeasible":
             return f"{self.infeasibility} This rests on:\n{rests}"
         shown = self.shown
+        if shown is None and self.depends_on:
+            names = ", ".join(self.depends_on)
+            return (
+                f"The best setting depends on {names}. So there is a gap for a given context only: "
+                f"certificate(context=…), `cascada status --context`. It would rest on:\n{rests}"
+            )
         if shown is None:
             seen = self.best is not None or self.best_reading is not None
-            why = "The estimated bounds contradict the runs" if seen else "No complete run yet"
+            why = "The estimated bounds contradict the runs" if seen or self.context else "No complete run yet"
+            if not self.evaluations:
+                why = "No complete run yet"
             if not seen and self.evaluations:
                 why = f"No setting is known that satisfies {' and '.join(self.limits)}"
             if seen and self.missing:
@@ -127,7 +141,9 @@ class Certificate:
         word = "higher" if self.maximised else "lower"
         best = "the best feasible" if self.limits else "the best"
         runs = "one run" if self.evaluations == 1 else f"{best} of {self.evaluations} runs"
+        runs = "the best run at this context" if self.context else runs
         guess = "if the estimates below hold, " if self.kind == "estimated" else ""
+        guess += f"in the worst case over {self._deviations}, " if self.deviations else ""
         that = f" that satisfies {' and '.join(self.limits)}" if self.limits else ""
         found = f"So {runs}, {shown.best}, is within {shown.gap} of the best possible."
         if self.recommended is not None:
@@ -135,6 +151,8 @@ class Certificate:
             setting = ", ".join(f"{name} = {as_given(value)}" for name, value in self.recommended.controls.items())
             feasible = " satisfies the limits and" if self.limits else ""
             which = f"The setting {setting} was not run. It{feasible}"
+            if self.deviations:
+                which = f"The setting {setting}, whatever the deviation ({self._deviations}),"
             if self.recommended.estimate is not None:
                 which = f"The run at {setting} has the best mean, {self.recommended.estimate:.6g}. It"
             elif self.recommended.reading is not None:
@@ -164,6 +182,10 @@ class Certificate:
         if self.kind == "confident" and self.confidence is not None:
             return f"With probability at least {as_percent(self.confidence)}, now and at every later step"
         return self.kind.capitalize()
+
+    @property
+    def _deviations(self) -> str:
+        return ", ".join(f"{name} ± {as_given(size)}" for name, size in self.deviations.items())
 
     @property
     def infeasibility(self) -> str:

@@ -64,6 +64,12 @@ def revision_of(
             f"revise does not work with forwards='reading' and an error at stage {forwarding!r}: what the stages after "
             f"it will be run at is not known before it is read. Go on as planned."
         )
+    for word, names in (("context=True", state.network.context), ("deviation=", state.network.uncertain)):
+        if names:
+            raise ArgumentError(
+                f"revise does not work with {word}, which {', '.join(names)} has; go on as planned, or abandon the "
+                f"trial."
+            )
     batch, maximised = Batch(trial, model, state, settings), state.network.sign > 0
     prices = _prices(batch, costs)
     if not batch.left:

@@ -8,6 +8,7 @@ from cascada.network.feasibility import feasible_mean
 from cascada.network.limits import margins, satisfied
 from cascada.search import best_in_box
 from cascada.search.incumbent import Incumbent, best_proven, proven_incumbent
+from cascada.search.robust import robust_incumbent
 from cascada.study.model import Model
 from cascada.study.settings import Settings
 from cascada.study.state import State
@@ -21,8 +22,11 @@ def incumbent(model: Model, state: State, settings: Settings) -> Incumbent | Non
     """The proven incumbent for the present data, computed once; None if there is none.
 
     There is none without limits if runs are exact, where norms are estimated, and where bounds were refuted and
-    enlarged. Raises `RefutedError` if the data refute an assumption.
+    enlarged. With uncertain controls it is the setting with the largest proven worst case, whatever the norms rest on;
+    a run does not count. Raises `RefutedError` if the data refute an assumption.
     """
+    if state.network.uncertain:
+        return _robust(model, settings)
     needed = state.network.limits or model.read_with_errors
     estimated = model.estimated and not state.network.scattered  # selected readings make bounds less sure, not useless
     if not needed or estimated or model.evidence():
@@ -45,8 +49,9 @@ def best_known(model: Model, state: State, settings: Settings) -> float:
     if model.noisy:
         return -np.inf if model.noisy_best is None else model.noisy_best[1]
     proven = incumbent(model, state, settings)
-    exact = -np.inf if model.read_with_errors else state.best_value
-    return max(exact, -np.inf if proven is None else proven.value)
+    if state.network.uncertain or model.read_with_errors:  # no run measures a worst case, or is exact
+        return -np.inf if proven is None else proven.value
+    return max(state.best_value, -np.inf if proven is None else proven.value)
 
 
 def best_proven_setting(model: Model, state: State, settings: Settings) -> Incumbent | None:
@@ -55,6 +60,21 @@ def best_proven_setting(model: Model, state: State, settings: Settings) -> Incum
     if found is None or (known is not None and known.value >= found.value):
         return known
     return found
+
+
+def _robust(model: Model, settings: Settings) -> Incumbent | None:
+    """The setting with the largest worst case, computed once for the present data; None before the first run."""
+    complete = np.isfinite(model.data[:, model.judging.network.objective_column])
+    if not complete.any() or model.evidence():
+        return None
+    if not model.incumbent_known:
+        earlier = None if settings.shared else model.incumbent
+        rng = np.random.default_rng([_STREAM, settings.seed, len(model.data)])
+        starts = np.empty((0, model.judging.network.domain.dimension)) if earlier is None else earlier.point[None]
+        found = robust_incumbent(model.judging, model.data[complete], rng, starts)
+        lost = earlier is not None and found.value < earlier.value and not model.estimated
+        model.incumbent, model.incumbent_known = earlier if lost else found, True
+    return model.incumbent
 
 
 def _found(model: Model, settings: Settings) -> Incumbent | None:

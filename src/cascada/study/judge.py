@@ -20,20 +20,34 @@ from cascada.outwards import difference_up
 from cascada.search import Candidates, Leaves, ObjectiveBounds, SearchBudget, search
 from cascada.search.feasible import FeasibleBounds, MarginBounds, margin_scales
 from cascada.search.refined_search import candidates_above
+from cascada.search.robust import Deviations, RobustBounds
 from cascada.study.advisor import named, suggest_with_nothing_pending
 from cascada.study.certificate import Certificate, RecommendedSetting, assumptions, beaten
+from cascada.study.context import certify_at
 from cascada.study.incumbent import best_known, best_proven_setting
 from cascada.study.model import Model
 from cascada.study.noisy_run import noisy_run
 from cascada.study.settings import Settings
+from cascada.study.slice import Slice
 from cascada.study.state import State
 
 _CELLS = 2_000  # of a search for the certificate of an algorithm without a bound of its own
 _MARGIN_TOLERANCE = 0.05  # of the margin of the run that misses the limits by least
 
 
-def certify(model: Model, state: State, settings: Settings, budget: SearchBudget | None = None) -> Certificate:
-    """The certificate for the present data: by the bound at hand, or with a `budget` after refining it further."""
+def certify(
+    model: Model,
+    state: State,
+    settings: Settings,
+    budget: SearchBudget | None = None,
+    part: Slice | None = None,
+) -> Certificate:
+    """The certificate for the present data: by the bound at hand, or with a `budget` after refining it further.
+
+    `part` is the context that it is for, if the process has one.
+    """
+    if part is not None:
+        return certify_at(model, state, settings, part, without_bound(model, state, settings), budget)
     if budget is None and model.certificate is not None:
         return model.certificate
     certificate = _certified(model, state, settings, budget)
@@ -43,7 +57,8 @@ def certify(model: Model, state: State, settings: Settings, budget: SearchBudget
 
 
 def _certified(model: Model, state: State, settings: Settings, budget: SearchBudget | None) -> Certificate:
-    if model.kind == "refuted" or not state.complete or _untested(model, state, settings):
+    nothing = model.kind == "refuted" or not state.complete or _untested(model, state, settings)
+    if nothing or state.network.context:  # nothing can be said for all contexts at once: see `context` and `table`
         return without_bound(model, state, settings)
     try:
         best = _reached(model, state, settings)
@@ -121,6 +136,8 @@ class _Bound:
 def _bound(model: Model, state: State, settings: Settings, budget: SearchBudget | None, best: float) -> _Bound:
     """The bound for the present data; `best` is a value that is reached."""
     beliefs = model.judging
+    if state.network.uncertain:
+        return _robust_bound(model, state, settings, budget, best)
     # A calibrated network is judged by other beliefs than the algorithm's.
     own = bound_certifies(settings.algorithm) and not state.network.estimated
     if own and budget is None:
@@ -154,6 +171,22 @@ def _bound(model: Model, state: State, settings: Settings, budget: SearchBudget 
     _count(model, outcome.cells, started)
     highest = outcome.leaves.centre[int(outcome.leaves.bound.argmax())] if len(outcome.leaves) else None
     return _Bound(outcome.bound, outcome.stopped, highest)
+
+
+def _robust_bound(model: Model, state: State, settings: Settings, budget: SearchBudget | None, best: float) -> _Bound:
+    """The same for the worst case over uncertain controls."""
+    if budget is None and not state.network.estimated:
+        suggestion = suggest_with_nothing_pending(model, state, settings)
+        if suggestion.bound is not None:
+            return _Bound(suggestion.bound, suggestion.stopped)
+    started, deviations = time.monotonic(), Deviations.of(state.network.domain)
+    leaves = model.tree if isinstance(model.tree, Leaves) and not state.network.estimated else None
+    wanted = SearchBudget(settings.tolerance or 0.0, cells=_CELLS) if budget is None else budget
+    bounds = RobustBounds(model.judging, deviations.corners)
+    root = Leaves.root(deviations.settings) if leaves is None else leaves
+    outcome = search(bounds, root, best, 2 * len(model.data) + 1, wanted, prove=True)
+    _count(model, outcome.cells, started)
+    return _Bound(outcome.bound, outcome.stopped)
 
 
 def _objective_tree(tree: object) -> Leaves | None:
@@ -206,13 +239,17 @@ def _certificate(
 ) -> Certificate:
     """The certificate for a bound of what is maximised; without one it has no gap. `margin`: see `Certificate`."""
     sign, best, candidates = state.network.sign, state.best_value, settings.candidates
+    network = state.network
+    if network.uncertain:
+        best = -np.inf  # no run measures a worst case
+        network = network.within(Deviations.of(network.domain).settings.controls)
     proven = None if bound is None else best_proven_setting(model, state, settings)
     setting, reading, floor = None, None, None
     if model.read_with_errors:
         reading, best = best, -np.inf  # the best reading is the one with the luckiest error
     reached = best if proven is None else max(best, proven.value)
     if proven is not None and proven.value > best:
-        controls = named(proven.point, state.network, settings)
+        controls = named(proven.point, network, settings)
         run = _reading_at(state, controls) if model.read_with_errors else (None, None)
         setting = RecommendedSetting(controls, sign * proven.value, None, *run)
         floor = None if bound is None else _floor(model, proven.point, bound.highest)
@@ -221,9 +258,8 @@ def _certificate(
         likely = None if bound is None else noisy_run(model)
         if likely is not None:
             reached = likely.at_least
-            setting = RecommendedSetting(
-                named(likely.point, state.network, settings), sign * likely.at_least, sign * likely.mean
-            )
+            point = named(likely.point, network, settings)
+            setting = RecommendedSetting(point, sign * likely.at_least, sign * likely.mean)
     observed = sum(bool(trial.outputs) for trial in state.trials)
     some = () if model.runs is None else (f"the bounds rest on {model.runs:,} of {observed:,} runs",)
     return Certificate(
@@ -249,6 +285,8 @@ def _certificate(
         units=() if margin is None else tuple(margin_scales(model.judging).tolist()),
         floor=floor,
         confidence=settings.confidence if model.kind == "confident" else None,
+        depends_on=state.network.context,
+        deviations={name: state.network.domain.controls[name].deviation for name in state.network.uncertain},
     )
 
 

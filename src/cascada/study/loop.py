@@ -62,6 +62,12 @@ def optimise(
     worth to be completed is abandoned, with the reason (`Study.revise`). It counts as a run.
     """
     check_run(budget, jobs, executor, revise)
+    if study.network.context:
+        raise ArgumentError(
+            f"context=True, which {', '.join(study.network.context)} has, does not work with maximise, optimise, "
+            f"`cascada run` and `cascada worker`: a context is measured before each run. Use study.ask(context=…) and "
+            f"study.tell."
+        )
     process = functions if isinstance(functions, Process) else Process(study.network, functions)
     if revise and not process.by_stage:
         raise ArgumentError(

@@ -12,6 +12,7 @@ from cascada.study.judge import certify
 from cascada.study.model import Model
 from cascada.study.safety import first_waiting, safe_suggestion
 from cascada.study.settings import Settings
+from cascada.study.slice import Slice
 from cascada.study.state import State
 
 
@@ -23,6 +24,7 @@ class NextTrials:
     learned: Callable[[State], Model]
     settings: Settings
     shared: bool  #: whether others can continue the study, so that the log says what points rest on
+    part: Slice | None = None  #: where the trials must be; None for the whole box
 
     def trials(self, wanted: int, limit: int | None, worker: str, lease: float | None, *, lasting: bool) -> list[Trial]:
         """Up to `wanted` trials for a worker; no new one if the study has `limit` trials."""
@@ -40,12 +42,17 @@ class NextTrials:
         """A trial that waited, or a new one."""
         change = self.change
         trial = first_waiting(change, self.learned) if self.settings.safe else change.waiting
+        if self.part is not None and (trial is None or not self.part.contains(trial)):
+            # A trial with other values is not what was asked for. In safe mode only the first one was proven again.
+            others = () if self.settings.safe else change.trials
+            trial = next((t for t in others if t.state == "waiting" and self.part.contains(t)), None)
         controls = self._suggested(limit) if trial is None else trial.controls
         if controls is None:
             return None
         number = len(change.trials) if trial is None else trial.number
         ordered = {name: controls[name] for name in change.state.network.domain.names}
-        change.append("asked", number, {"controls": ordered, "worker": worker, "lease": lease})
+        given = {} if self.part is None else self.part.logged
+        change.append("asked", number, {"controls": ordered, "worker": worker, "lease": lease, **given})
         if lease is not None:
             change.log.lease(number, worker, lease, lasting=lasting)
         return change.trials[number]
@@ -54,18 +61,19 @@ class NextTrials:
         """The controls of a new trial; None when no point is worth a run."""
         if limit is not None and len(self.change.trials) >= limit:
             return None
-        state, settings = self.change.state, self.settings
-        if not settings.uses_beliefs and settings.tolerance is None:
-            return advisor.controls_of(advisor.suggest_without_beliefs(state, settings), state, settings)
+        state, settings, part = self.change.state, self.settings, self.part
+        if not settings.uses_beliefs and settings.tolerance is None and not state.network.context:
+            return advisor.controls_of(advisor.suggest_without_beliefs(state, settings, part), state, settings, part)
         model = self.learned(state)
         if self.shared:
             fits = {} if model.calibrated is None else described_fits(model.calibrated.fits)
             if fits != state.fits:
                 self.change.append("calibrated", None, fits)  # what the next point rests on
-        if settings.tolerance is not None and settings.is_met_by(certify(model, state, settings)):
+        context = None if part is None or not part.context else part.of_context()
+        if settings.tolerance is not None and settings.is_met_by(certify(model, state, settings, part=context)):
             return None
         found = model.evidence()
         if found:
             raise RefutedError(" ".join(found))
         choose = safe_suggestion if settings.safe else advisor.suggest
-        return advisor.controls_of(choose(model, state, settings), state, settings)
+        return advisor.controls_of(choose(model, state, settings, part), state, settings, part)

@@ -21,7 +21,9 @@ from cascada.study.judge import certify
 from cascada.study.model import Model
 from cascada.study.recommendation import Recommendation, recommend, recommended
 from cascada.study.settings import Settings
+from cascada.study.slice import Slice
 from cascada.study.state import State
+from cascada.study.table import DecisionTable, decision_table
 from cascada.study.tabular import trials_dataframe
 
 _Found = TypeVar("_Found")
@@ -146,12 +148,37 @@ class Reader:
         return situation(self.model, self.state, self._settings, pending)
 
     def certificate(
-        self, *, tolerance: float | None = None, cells: int | None = None, seconds: float | None = None
+        self,
+        *,
+        tolerance: float | None = None,
+        cells: int | None = None,
+        seconds: float | None = None,
+        context: Mapping[str, Any] | None = None,
     ) -> Certificate:
-        """How good the best run is. Without limits, from the bound at hand; with them, after refining it further."""
+        """How good the best run is. Without limits, from the bound at hand; with them, after refining it further.
+
+        `context`: measured values of the controls with `context=True`, for which the certificate is. Without one it
+        has no gap if the process has such controls.
+        """
+        part = None if context is None else Slice.of(self.network, self._settings, None, context)
         refined = tolerance is not None or cells is not None or seconds is not None
         budget = SearchBudget(tolerance or 0.0, cells or _CELLS, seconds) if refined else None
-        return self._judged(lambda model, state: certify(model, state, self._settings, budget))
+        return self._judged(lambda model, state: certify(model, state, self._settings, budget, part))
+
+    def table(
+        self,
+        contexts: Mapping[str, Sequence[float]] | None = None,
+        *,
+        tolerance: float | None = None,
+        rows: int = 16,
+    ) -> DecisionTable:
+        """A decision table: for every box of contexts one setting, with how far it can be from the best at most.
+
+        `contexts` gives the ends of the boxes, as in {"humidity": [0.2, 0.5, 0.8]}. Without it all contexts are covered
+        by at most `rows` boxes, cut until every gap is within the `tolerance` (that of the study by default).
+        """
+        settings = self._settings
+        return self._judged(lambda model, state: decision_table(model, state, settings, contexts, tolerance, rows))
 
     @property
     def gap(self) -> float | None:

@@ -21,19 +21,20 @@ from cascada.study.advisor import suggest
 from cascada.study.change import Change
 from cascada.study.model import Model
 from cascada.study.settings import Settings
+from cascada.study.slice import Slice
 from cascada.study.state import State
 
 # Keeps the random numbers of this search apart from those of the algorithm.
 _STREAM = 0x5AFE
 
 
-def safe_suggestion(model: Model, state: State, settings: Settings) -> Suggestion:
+def safe_suggestion(model: Model, state: State, settings: Settings, part: Slice | None = None) -> Suggestion:
     """The algorithm's suggestion, moved to the nearest setting that is proven safe and worth a run.
 
     Its point is None if no such setting was found, if the first run is still under way, or if no run satisfies the
     limits. Raises `ArgumentError` before the first run, when there is nothing to start from.
     """
-    suggestion, domain = suggest(model, state, settings), state.network.domain
+    suggestion, domain = suggest(model, state, settings, part), state.network.domain
     if suggestion.point is None:
         return suggestion
     feasible = [trial for trial in state.trials if state.rules.feasible(trial.controls, trial.outputs)]
@@ -46,15 +47,18 @@ def safe_suggestion(model: Model, state: State, settings: Settings) -> Suggestio
             f"minimise a start=, the controls of a setting that is known to satisfy them (on the command line: --start "
             f"of cascada run and cascada ask), or add a run with add_trial(controls, outputs) (cascada add)."
         )
-    beliefs, pending = model.judging, state.running
+    beliefs, pending, candidates = model.judging, state.running, settings.candidates
+    if part is not None:  # what is tried stays within the slice
+        beliefs, candidates = part.within(beliefs), part.candidates(settings)
+        domain = part.domain
     point = nearest_safe(
         beliefs,
         _imagined(beliefs, model.pending(pending)),
         suggestion.point,
-        domain.encode(np.array([domain.row(trial.controls) for trial in feasible])),
+        domain.encode(np.array([state.network.domain.row(trial.controls) for trial in feasible])),
         lambda one: point_key(domain, one) in state.taken,
         np.random.default_rng([_STREAM, settings.seed, len(state.trials)]),
-        candidates=settings.candidates,
+        candidates=candidates,
         # The points of a study that others can continue must not depend on the tolerance of one process.
         tolerance=0.0 if settings.shared else settings.tolerance or 0.0,
     )

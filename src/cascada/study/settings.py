@@ -27,6 +27,7 @@ from cascada.network import Network
 from cascada.network.latent import forwards_error
 from cascada.network.noise import with_noise
 from cascada.network.scatter import CONFIDENCE, as_confidence
+from cascada.search.robust import MOST_UNCERTAIN
 from cascada.space import CandidatesLike, Domain, as_candidates
 from cascada.study.certificate import Certificate
 
@@ -101,6 +102,8 @@ class Settings:
         _check(on_violation, tolerance, seed, horizon)
         chosen = resolved(algorithm, network)
         _check_combination(network, chosen, on_violation)
+        _check_context(network, candidates)
+        _check_uncertain(network, chosen, candidates)
         _check_safe(network, safe, on_violation)
         _check_errors(network, chosen, on_violation)
         _check_scatter(network, safe, confidence)
@@ -184,6 +187,36 @@ def _check_combination(network: Network, algorithm: Algorithm, on_violation: OnV
             "ranges do not work with on_violation='enlarge', because a wrong range cannot be enlarged by data; leave "
             "on_violation= out, and amend the range if a run leaves it."
         )
+
+
+def _check_context(network: Network, candidates: CandidatesLike | None) -> None:
+    """Raise `ArgumentError` if there are candidates and a context, which takes values that no candidate has."""
+    if network.context and candidates is not None:
+        raise ArgumentError(
+            f"candidates= does not work with context=True, which {', '.join(network.context)} has: a measured value is "
+            f"none of a list. Leave one of them out, or use Integer or Real(step=…) for controls with few values."
+        )
+
+
+def _check_uncertain(network: Network, algorithm: Algorithm, candidates: CandidatesLike | None) -> None:
+    """Raise `ArgumentError` if uncertain controls meet something for which their worst case is not defined."""
+    if not network.uncertain:
+        return
+    who = f"deviation=, which {', '.join(network.uncertain)} has,"
+    unlike = not isinstance(algorithm, GPNUCB | GPNMixed | GPNEI)
+    refused = {
+        "limits=": bool(network.limits),
+        "error=": network.read_with_errors or network.noisy,
+        "failure='infeasible'": any(stage.failure == "infeasible" for stage in network.stages),
+        "context=True": bool(network.context),
+        "candidates=": candidates is not None,
+        f"the algorithm {type(algorithm).__name__}": unlike,
+    }
+    for word, given in refused.items():
+        if given:
+            raise ArgumentError(f"{who} does not work with {word}; leave one of them out.")
+    if len(network.uncertain) > MOST_UNCERTAIN:
+        raise ArgumentError(f"{who} is possible for at most {MOST_UNCERTAIN} controls; leave it out for some of them.")
 
 
 def _check_failures(network: Network, algorithm: Algorithm) -> None:
@@ -270,6 +303,12 @@ def _check_errors(network: Network, algorithm: Algorithm, on_violation: OnViolat
             f"do not tell a norm_bound that is too small from an error that is; leave on_violation= out, and amend one "
             f"of them if the data refute them."
         )
+    for word, names in (("context=True", network.context), ("deviation=", network.uncertain)):
+        if names:
+            raise ArgumentError(
+                f"stage {read.name!r} has error=, which does not work with {word}, which {', '.join(names)} "
+                f"has; leave one of them out."
+            )
 
 
 def _check_scatter(network: Network, safe: bool, confidence: Any) -> None:

@@ -217,7 +217,9 @@ class Draft:
 
     def _apply_to_trial(self, event: Event, number: int, validated: Trial | None) -> None:
         if number == len(self.trials) and event.kind in ("enqueued", "asked"):
-            self._add(Trial(number, self.rules.controls(event.data["controls"]), state=_first_state(event)))
+            trial = Trial(number, self.rules.controls(event.data["controls"]), state=_first_state(event))
+            _check_given(event, trial)
+            self._add(trial)
             self._known_safe |= {number} if event.data.get("known_safe") is True else frozenset()
             return
         trial = trial_at(self.trials, number)
@@ -355,6 +357,13 @@ def _text(reason: Any) -> str | None:
     if not isinstance(reason, str | None):
         raise StoreError(f"a reason is a text; got {reason!r:.100}.")
     return reason
+
+
+def _check_given(event: Event, trial: Trial) -> None:
+    """Raise `StoreError` if what was fixed or measured when a trial was asked for is not what its controls are."""
+    for word in ("fixed", "context"):
+        if any(trial.controls.get(name) != value for name, value in event.data.get(word, {}).items()):
+            raise StoreError(f"{word!r} of trial {trial.number} differs from its controls, {dict(trial.controls)}.")
 
 
 def _first_state(event: Event) -> TrialState:

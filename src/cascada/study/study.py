@@ -22,6 +22,7 @@ from cascada.study.readings import nominal_inputs, warn_of_errors
 from cascada.study.revision import Revision
 from cascada.study.safety import check_proven, nothing_safe_left
 from cascada.study.settings import OnViolation, Settings
+from cascada.study.slice import Slice
 from cascada.study.state import State
 from cascada.study.validation import stage_name
 from cascada.study.writer import Writer
@@ -154,26 +155,52 @@ class Study(Writer):
     # ---- asking and telling
 
     @overload
-    def ask(self, *, lease: float | None = None, limit: int | None = None) -> Trial | None: ...
+    def ask(
+        self,
+        *,
+        lease: float | None = None,
+        limit: int | None = None,
+        fixed: Mapping[str, Any] | None = None,
+        context: Mapping[str, Any] | None = None,
+    ) -> Trial | None: ...
 
     @overload
-    def ask(self, n: int, *, lease: float | None = None, limit: int | None = None) -> list[Trial]: ...
+    def ask(
+        self,
+        n: int,
+        *,
+        lease: float | None = None,
+        limit: int | None = None,
+        fixed: Mapping[str, Any] | None = None,
+        context: Mapping[str, Any] | None = None,
+    ) -> list[Trial]: ...
 
     def ask(
-        self, n: int | None = None, *, lease: float | None = None, limit: int | None = None
+        self,
+        n: int | None = None,
+        *,
+        lease: float | None = None,
+        limit: int | None = None,
+        fixed: Mapping[str, Any] | None = None,
+        context: Mapping[str, Any] | None = None,
     ) -> Trial | list[Trial] | None:
         """A trial to run; None when no point is worth a run (the tolerance is reached, or all were run).
 
         Trials that wait come first: enqueued ones, and ones whose `lease` ran out. With a lease in seconds the worker
         has to give a sign of life (`beat`) in time; without one a run may take any time. With `n`, a list of up to so
         many trials, all of them written or none. `limit`: no new trial if the study has so many.
+
+        `fixed`: values of some controls, for this ask only; None is returned if no such setting can be better than the
+        best. `context`: what was measured of the controls with `context=True`; the trial is one that may be best there.
+        Of the trials that wait, only those with these values are returned.
         """
+        part = Slice.of(self.network, self._settings, fixed, context)
         lease = self._lease if lease is None else checked_lease(lease)
         wanted = 1 if n is None else as_whole_number(n, "n")
-        if self._settings.tolerance is not None:
+        if self._settings.tolerance is not None and not self.network.context:
             self.certificate()  # a contradiction that it shows is written down, whatever comes next
         try:
-            trials = self._changed(lambda change: self._asked(change, wanted, lease, limit))
+            trials = self._changed(lambda change: self._asked(change, wanted, lease, limit, part))
         except RefutedError:
             self.certificate()  # the same
             raise
@@ -320,8 +347,10 @@ class Study(Writer):
     # ---- inside
 
     @on_one_thread
-    def _asked(self, change: Change, wanted: int, lease: float | None, limit: int | None) -> list[Trial]:
-        next_trials = NextTrials(change, self._learned, self._settings, self._journal.shared)
+    def _asked(
+        self, change: Change, wanted: int, lease: float | None, limit: int | None, part: Slice | None
+    ) -> list[Trial]:
+        next_trials = NextTrials(change, self._learned, self._settings, self._journal.shared, part)
         return next_trials.trials(wanted, limit, self.worker, lease, lasting=self._lasting)
 
     @on_one_thread
