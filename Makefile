@@ -47,7 +47,7 @@ check: lint ## lint, types and the quick tests (80 seconds)
 	$(TESTS) -m 'not slow'
 
 # Types are checked beside the tests, by one core for half a minute. Both run to their end, and both must succeed.
-test: $(STAMP) postgresql compiler chromium ## lint, types and every test (eight minutes)
+test: $(STAMP) postgresql compiler chromium ## lint, types and every test (five to six minutes)
 	@$(MAKE) --no-print-directory --jobs=2 --keep-going lint suite
 
 suite: $(STAMP)

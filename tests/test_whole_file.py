@@ -14,7 +14,9 @@ import pytest
 from cascada.network import chain
 from cascada.study import Study
 from cascada.whole_file import unwritten, whole_file, write_whole
+from tests.forked import Fork
 from tests.network.cases import X, stage
+from tests.waiting import LONG
 
 #: Sets a limit to the size of files, which a disk that is full is like, and calls the command.
 LIMITED = """
@@ -200,10 +202,10 @@ def test_a_command_on_a_full_disk_leaves_the_old_file(tmp_path: Path, command: s
     arguments = ["--storage", url, "--study", "alloy", "--out", str(out)]
     if command == "hard":
         arguments = ["--figure", str(out)]
-    call = [sys.executable, "-c", LIMITED, "700", command, *arguments]
-    called = subprocess.run(call, capture_output=True, text=True, cwd=tmp_path, check=False)
-    assert called.returncode in (1, 2), called.stderr
-    assert "File too large" in called.stderr
-    assert "Traceback" not in called.stderr
+    called = Fork("-c", [LIMITED, "700", command, *arguments], cwd=tmp_path)
+    _, errors = called.communicate(timeout=LONG)
+    assert called.returncode in (1, 2), errors
+    assert "File too large" in errors
+    assert "Traceback" not in errors
     assert out.read_text() == "old"
     assert names(tmp_path / "out") == [out.name]

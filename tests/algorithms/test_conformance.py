@@ -1,5 +1,6 @@
 """Conformance suite for every algorithm, including a user's own."""
 
+import functools
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -44,15 +45,23 @@ UNDEFINED: dict[tuple[Algorithm, str], str] = {
 }
 
 
+@functools.cache
+def observed(name: str, mirrored: bool, t: int, more: int) -> tuple[Network, Array, Array]:
+    """A random process, controls (t + more, d) in user units, and the values of its first t runs there."""
+    network = NETWORKS[name].mirrored() if mirrored else NETWORKS[name]
+    controls = points(network, t + more, np.random.default_rng(0))
+    data = values(network, truth(network, 5), controls[:t])
+    for array in (controls, data):
+        array.flags.writeable = False
+    return network, controls, data
+
+
 def situation(
     name: str, t: int = 6, candidates: bool = False, pending: int = 0, partial: bool = False, mirrored: bool = False
 ) -> Situation:
     """A situation after t runs of a random process."""
-    plain = NETWORKS[name]
-    network = plain.mirrored() if mirrored else plain
-    rng = np.random.default_rng(0)
-    controls = points(network, t + pending, rng)
-    data = values(network, truth(network, 5), controls[:t])
+    network, controls, data = observed(name, mirrored, t, pending + 8)
+    controls, others, data = controls[: t + pending], controls[t + pending :], data.copy()
     best = float((network.sign * data[:, network.objective_column]).max(initial=-np.inf))
     if partial:
         data[::2, network.objective_column] = np.nan
@@ -64,7 +73,7 @@ def situation(
         beliefs=prior_beliefs(network).append(data),
         data=data,
         pending=encoded[t:],
-        candidates=network.domain.encode(np.concatenate([controls, points(network, 8, rng)])) if candidates else None,
+        candidates=network.domain.encode(np.concatenate([controls, others])) if candidates else None,
         best=best,
         trial=t + pending,
         taken=frozenset(point_key(network.domain, point) for point in encoded),
@@ -124,11 +133,16 @@ def check_suggestion(algorithm: Algorithm, now: Situation, structure: str) -> No
 @pytest.mark.parametrize("structure", STRUCTURES)
 @pytest.mark.parametrize("case", CASES)
 def test_a_suggestion_is_a_new_point_and_reproducible(algorithm: Algorithm, case: str, structure: str) -> None:
-    """It is a point of the domain, the same for the same situation, which is not changed."""
+    """It is a point of the domain, the same for the same situation, which is not changed.
+
+    It is asked for again in each case and for each structure, but for all pairs of the two only if thorough.
+    """
     now = situation(structure, **CASES[case])
     before = arrays_of(now)
-    first, second = (algorithm.suggest(now, np.random.default_rng(1)) for _ in range(2))
-    others = [second]
+    first = algorithm.suggest(now, np.random.default_rng(1))
+    others = []
+    if THOROUGH or (list(CASES).index(case) + STRUCTURES.index(structure)) % 2 == 0:
+        others.append(algorithm.suggest(now, np.random.default_rng(1)))
     if THOROUGH:  # `suggest` does not store anything in the situation either
         others.append(algorithm.suggest(situation(structure, **CASES[case]), np.random.default_rng(1)))
     assert first.point is not None
@@ -141,16 +155,22 @@ def test_a_suggestion_is_a_new_point_and_reproducible(algorithm: Algorithm, case
         np.testing.assert_array_equal(one, other_array)
 
 
+@functools.cache
+def best_of_many(name: str, mirrored: bool) -> float:
+    """The best of 300 runs of the process."""
+    network = NETWORKS[name].mirrored() if mirrored else NETWORKS[name]
+    seen = values(network, truth(network, 5), points(network, 300, np.random.default_rng(9)))
+    return float((network.sign * seen[:, network.objective_column]).max())
+
+
 @pytest.mark.parametrize("structure", STRUCTURES)
 def test_stated_bounds_hold(algorithm: Algorithm, structure: str) -> None:
     """The process does not exceed a bound; with imagined outputs there is no bound."""
     for mirrored in (False, True):
         now = situation(structure, mirrored=mirrored)
-        network: Network = now.beliefs.network
         suggestion = algorithm.suggest(now, np.random.default_rng(0))
-        seen = values(network, truth(network, 5), points(network, 300, np.random.default_rng(9)))
         if suggestion.bound is not None:
-            assert suggestion.bound >= (network.sign * seen[:, network.objective_column]).max()
+            assert suggestion.bound >= best_of_many(structure, mirrored)
             assert suggestion.bound >= now.best
     assert algorithm.suggest(situation(structure, pending=1), np.random.default_rng(0)).bound is None
 
@@ -177,6 +197,8 @@ def test_nothing_is_suggested_if_no_candidate_is_left(algorithm: Algorithm) -> N
 def test_every_algorithm_handles_every_structure(algorithm: Algorithm, structure: str, candidates: bool) -> None:
     """It is defined for every network, also a minimised one, or raises an error with the reason."""
     for mirrored in (False, True):
+        if structure in STRUCTURES and not (candidates and mirrored):
+            continue  # one of the CASES
         check_suggestion(algorithm, situation(structure, candidates=candidates, mirrored=mirrored), structure)
 
 

@@ -20,7 +20,7 @@ from cascada.calibration.shape import SE, Shape
 from cascada.gp import Posterior
 from cascada.network.noise import with_noise
 from tests.reference import Number, precise, profile
-from tests.thorough import examples
+from tests.thorough import THOROUGH, examples
 
 SHAPES = [Shape(nu, additive) for additive in (False, True) for nu in (1.5, 2.5, SE)]
 SETTINGS = Calibration()
@@ -115,7 +115,7 @@ def smooth(X: Array) -> Array:
 @pytest.mark.parametrize("repeats", [1, 4])
 def test_the_level_of_noise_is_recovered(level: float, repeats: int) -> None:
     ratios = []
-    for seed in range(6):
+    for seed in range(6 if THOROUGH else 3):
         rng = np.random.default_rng(seed)
         X = np.repeat(rng.uniform(size=(60 // repeats, 2)), repeats, axis=0)
         y = smooth(X)

@@ -5,7 +5,7 @@ import math
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from cascada.cli.main import app
+from tests.forked import commands
 
 PROCESS = """
 import math
@@ -130,27 +131,33 @@ def test_a_session_in_the_lab(call: Call) -> None:
     assert table[1].split()[:5] == ["alloy", "maximise", "cure.cure", "1", "4"]
 
 
+NEW = (sys.executable, "-c", "from cascada.cli.main import app; app()")
+
+
 def test_the_real_command_line(folder: Path) -> None:
-    def cascada(*arguments: str, text: str | None = None) -> str:
-        program = [sys.executable, "-c", "from cascada.cli.main import app; app()", *arguments]
-        done = subprocess.run(program, capture_output=True, text=True, check=True, input=text, cwd=folder, env=environ)
+    def cascada(*arguments: str, text: str | None = None, program: Sequence[str] = NEW) -> str:
+        call = [*program, *arguments]
+        done = subprocess.run(call, capture_output=True, text=True, check=True, input=text, cwd=folder, env=environ)
         assert done.stderr == ""
         return done.stdout
 
     environ = os.environ | {"CASCADA_STORAGE": f"sqlite:///{folder}/lab.db"}
+    # The first two calls are new interpreters, the others forks.
     trial = json.loads(cascada("ask", "--study", "alloy", "--spec", "alloy.py:network", "--json"))
     mix = mixed(trial["controls"]["dose"])
     outputs = {"mix": mix, "cure": cured(mix, trial["controls"]["heat"])}
     cascada("tell", "--study", "alloy", str(trial["number"]), "-", text=json.dumps(outputs))
-    (folder / "log.jsonl").write_text(cascada("export", "--study", "alloy"), encoding="utf-8")
-    cascada("import", "log.jsonl", "--study", "copy")
-    assert cascada("ask", "--study", "copy", "--json") == cascada("ask", "--study", "alloy", "--json")
+    fork = [str(commands(folder) / "cascada")]
+    (folder / "log.jsonl").write_text(cascada("export", "--study", "alloy", program=fork), encoding="utf-8")
+    cascada("import", "log.jsonl", "--study", "copy", program=fork)
+    asked = [cascada("ask", "--study", study, "--json", program=fork) for study in ("copy", "alloy")]
+    assert asked[0] == asked[1]
 
 
 def test_a_reader_who_leaves_early_is_no_error(call: Call, folder: Path) -> None:
     call("run", "alloy.py:network", "--budget", "2", "--json")
     for command in ("export", "trials", "status"):
-        program = [sys.executable, "-c", "from cascada.cli.main import app; app()", command, "--study", "alloy"]
+        program = [str(commands(folder) / "cascada"), command, "--study", "alloy"]
         reading, writing = os.pipe()
         os.close(reading)
         done = subprocess.run(program, stdout=writing, stderr=subprocess.PIPE, text=True, check=False, cwd=folder)

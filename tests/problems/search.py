@@ -1,5 +1,7 @@
 """Search for points better than a stated optimum: a Sobol sample and local optimisation of its best points."""
 
+from typing import Any
+
 import numpy as np
 from scipy.optimize import Bounds, minimize
 from scipy.stats import qmc
@@ -38,10 +40,11 @@ def polished(problem: Problem, start: Array, kinks: bool = False, most: int = 10
     cube = Bounds(np.zeros(domain.dimension), np.ones(domain.dimension))
     unit = np.clip((domain.encode(start[None])[0] - domain.lower) / width, 0.0, 1.0)
     if kinks:
-        options = {"xatol": 1e-6, "fatol": 1e-9, "maxfev": float(most), "adaptive": 1.0}
-        found = minimize(negated, unit, method="Nelder-Mead", bounds=cube, options=options)  # type: ignore[call-overload]
+        method, options = "Nelder-Mead", {"xatol": 1e-6, "fatol": 1e-9, "maxfev": most, "adaptive": True}
     else:
-        found = minimize(negated, unit, method="L-BFGS-B", bounds=cube, options={"eps": 1e-6, "maxfun": most})
+        method, options = "L-BFGS-B", {"eps": 1e-6, "maxfun": most}
+    call: Any = minimize  # the overloads in its stubs do not know all options, and take seconds to check
+    found = call(negated, unit, method=method, bounds=cube, options=options)
     return controls(found.x)[0], -float(found.fun)
 
 

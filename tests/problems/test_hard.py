@@ -13,6 +13,7 @@ from cascada.theory.hard import HardFamily, family_of_cells
 from cascada.theory.layers import Structure
 from cascada.theory.lower import average_cumulative_regret, average_simple_regret, longest_horizon
 from tests.theory.reference import positive_members
+from tests.thorough import THOROUGH
 
 STRUCTURES: dict[Structure, tuple[int, ...]] = {"chain": (1, 1, 1), "multi-output": (2, 2), "feed-forward": (2, 2)}
 ALGORITHMS = [name for name in NAMES if name != "auto"]
@@ -94,9 +95,9 @@ def simple_and_cumulative(family: HardFamily, member: int, algorithm: str, point
 @pytest.mark.parametrize(
     ("structure", "dims", "cells", "points", "algorithms"),
     [
-        ("chain", (1, 1), 12, 61, ALGORITHMS),
+        ("chain", (1, 1), 12 if THOROUGH else 8, 61, ALGORITHMS),
         ("chain", (1, 1), 8, None, ["gpn_ucb", "non_adaptive", "random_search"]),
-        ("chain", (1, 1, 1), 10, 61, ["gpn_ucb", "ei"]),
+        ("chain", (1, 1, 1), 10 if THOROUGH else 8, 61, ["gpn_ucb", "ei"]),
         ("multi-output", (2, 2), 3, 13, ["gpn_ucb", "cucb", "non_adaptive"]),
         ("feed-forward", (2, 2), 3, 13, ["gpn_ucb", "oi", "random_search"]),
     ],

@@ -14,8 +14,9 @@ from cascada.network import Network, Outputs
 from cascada.process import Process
 from cascada.store.trial import Trial
 from cascada.study import Revision, Study
+from tests.thorough import THOROUGH
 
-_COMPLETIONS = 300
+_COMPLETIONS = 300 if THOROUGH else 100  # random ways to go on, each a run of the process
 _ROUNDING = 1e-9  # of the process itself
 
 

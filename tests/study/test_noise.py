@@ -306,7 +306,7 @@ def test_a_little_noise_left_in_a_built_in_problem_is_estimated() -> None:
     """At the edge of the box the first stages of alpine2 get the same input in several runs."""
     network, evaluate = noisy_problem("alpine2", 1e-2)
     with pytest.warns(RuntimeWarning, match=r"^Stage 's\d' gave s\d = .* and .* for the same inputs in trial") as seen:
-        result = cd.maximise(network, evaluate, budget=24, progress=False)
+        result = cd.maximise(network, evaluate, budget=18, progress=False)
     assert len(seen) == 1
     assert result.status == "budget"
     assert result.certificate.kind == "estimated"

@@ -13,6 +13,9 @@ With limits, the ascents are penalised where a limit is broken, and an improveme
 limits hold: in samples, limited outputs are drawn together with the objective. As long as no feasible run is known, the
 point that is most likely to be feasible is run. Failed runs count as broken limits where a stage says so (`demands`).
 
+Beside pending runs, stages are predicted as if each of these had returned its mean, and a run has to promise more than
+the best of these means.
+
 If estimated bounds have to be tested before a gap is shown, the run is a probe of them (`probe.py`).
 
 Over candidates, or if a stage has a general operator-valued kernel, the algorithm is cEI.
@@ -99,7 +102,8 @@ class GPNEI:
         samples = drawn.objective
         if np.isinf(situation.best):
             return points[int(samples.mean(axis=1).argmax())]
-        gains, feasible = np.maximum(samples - situation.best, 0.0), None
+        best = max(situation.best, _expected_of_pending(situation, beliefs, demands))
+        gains, feasible = np.maximum(samples - best, 0.0), None
         if demands is not None:
             feasible = drawn.feasible(demands.risk)
             gains *= feasible
@@ -108,7 +112,7 @@ class GPNEI:
         if gain.max() > _LITTLE * _spread(situation) or not new.any():
             return points[int(gain.argmax())]
         with np.errstate(invalid="ignore"):
-            likely = log_expected_improvement(samples.mean(axis=1) - situation.best, samples.std(axis=1))
+            likely = log_expected_improvement(samples.mean(axis=1) - best, samples.std(axis=1))
         if feasible is not None:  # half a sample more, because none of them may be feasible
             likely = likely + np.log((feasible.sum(axis=1) + 0.5) / (feasible.shape[1] + 0.5))
         return points[int(np.where(new & ~np.isnan(likely), likely, -np.inf).argmax())]
@@ -165,7 +169,7 @@ def _most_likely(
     best = situation.best_point
     assert best is not None, "only asked when there is a best run"
     mean, hold = _means(beliefs, demands, np.append(points, best[None], axis=0))
-    level = min(float(mean[-1]), situation.best)
+    level = max(min(float(mean[-1]), situation.best), _expected_of_pending(situation, beliefs, demands))
     mean = np.where(hold, mean, -np.inf)[:-1]
     i = int(mean.argmax())
     if demands is not None and (worth := _inside(situation, demands, sampled, acting, points, i)) is not None:
@@ -183,6 +187,17 @@ def _means(beliefs: Beliefs, demands: Demands | None, points: Array) -> tuple[Ar
     values = composite_mean(beliefs, points, clip_objective=False)
     mean = np.nan_to_num(network.sign * values[:, network.objective_column], nan=-np.inf)
     return mean, np.ones(len(points), dtype=bool) if demands is None else demands.hold(values)
+
+
+def _expected_of_pending(situation: Situation, beliefs: Beliefs, demands: Demands | None) -> float:
+    """The best composite mean of the pending runs that satisfy the demands; −∞ without any.
+
+    The next run has to promise more than that: otherwise it would be made beside the most promising pending run.
+    """
+    if not len(situation.pending):
+        return -np.inf
+    mean, hold = _means(beliefs, demands, situation.pending[:, : situation.domain.dimension])
+    return float(np.where(hold, mean, -np.inf).max())
 
 
 def _inside(

@@ -15,10 +15,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cascada.arrays import Array, IntArray
-from cascada.calibration.fit import Fit
+from cascada.calibration.fit import MANY, Fit
 from cascada.calibration.kept import kept_fit
 from cascada.calibration.noise import noise_sd
 from cascada.calibration.settings import Calibration
+from cascada.calibration.subset import MOST_FITTED, fitted_rows
 from cascada.confidence import BallBelief, Belief, Boxes
 from cascada.errors import RefutedError
 from cascada.gp import OperatorPosterior, Posterior
@@ -108,15 +109,16 @@ def _calibrated(
     fits: dict[tuple[str, str], Fit] = {}
     for node in network.nodes:
         for part in _parts(node):
+            known = [] if before is None else _posteriors(before, len(acting))
             inputs, outputs = runs.of(part)
             likely = cautious = part
             ridge = careful = jitter  # λ of the posteriors
             if part.stage.modelled and part.stage.kernel is None:
                 key = node.stage.name, part.stage.outputs[0]
-                known = None if before is None else before.fits.get(key)
+                last = None if before is None else before.fits.get(key)
                 ranges = _ranges(network, part, runs.data)
-                fit = _fitted(inputs, outputs[:, 0], ranges, settings, known, part.stage.noisy)
-                fits[key] = fit = _without_wrong_sum(fit, part, inputs, outputs, jitter)
+                fit = _fitted(inputs, outputs[:, 0], ranges, settings, last, part.stage.noisy)
+                fits[key] = fit = _without_wrong_sum(fit, part, inputs, outputs, jitter, known)
                 likely, cautious = (
                     replace(part, stage=part.stage.fitted(m.kernel, m.offset)) for m in (fit.likely, fit.cautious)
                 )
@@ -126,10 +128,10 @@ def _calibrated(
                 acting.append(declared)
                 judging.append(declared)
                 continue
-            posterior = _posterior(likely, inputs, outputs, ridge)
+            posterior = _posterior(likely, inputs, outputs, ridge, known)
             acting.append(StageBelief(likely, _believed(likely, posterior, settings, judging=False)))
             if cautious.stage.kernel is not likely.stage.kernel:
-                posterior = _posterior(cautious, inputs, outputs, careful)
+                posterior = _posterior(cautious, inputs, outputs, careful, known)
             judging.append(StageBelief(cautious, _believed(cautious, posterior, settings, judging=True)))
     changes = () if before is None else _changes(before.judging, judging)
     return Calibrated(network, _spanned(network, acting), _spanned(network, judging), fits, changes)
@@ -182,10 +184,15 @@ def _fitted(
         same = 0 < len(inputs) == before.count  # the new observations are of other stages
         if same or _ALWAYS <= len(inputs) < _GROWTH * before.count:
             return before
-    return kept_fit(inputs, outputs, ranges, settings, before, noisy)
+    if len(inputs) <= MOST_FITTED:
+        return kept_fit(inputs, outputs, ranges, settings, before, noisy)
+    rows = fitted_rows(len(inputs))
+    return replace(kept_fit(inputs[rows], outputs[rows], ranges, settings, before, noisy), count=len(inputs))
 
 
-def _without_wrong_sum(fit: Fit, part: Node, inputs: Array, outputs: Array, jitter: float) -> Fit:
+def _without_wrong_sum(
+    fit: Fit, part: Node, inputs: Array, outputs: Array, jitter: float, known: Sequence[Posterior]
+) -> Fit:
     """The fit without an additive likely kernel that does not reproduce the data.
 
     Where inputs interact slightly, an additive model with some noise explains the data well. But there is no noise, and
@@ -197,18 +204,37 @@ def _without_wrong_sum(fit: Fit, part: Node, inputs: Array, outputs: Array, jitt
     if part.stage.noisy:
         return replace(fit, likely=fit.general) if fit.likely.noise > _NOISIER * fit.general.noise else fit
     model = replace(part, stage=part.stage.fitted(fit.likely.kernel, fit.likely.offset))
-    missed = np.abs(_misfit(_posterior(model, inputs, outputs, jitter))).max(initial=0.0)
+    missed = np.abs(_misfit(_posterior(model, inputs, outputs, jitter, known))).max(initial=0.0)
     return replace(fit, likely=fit.general) if missed > _MISSED * outputs.std() else fit
 
 
-def _posterior(node: Node, inputs: Array, outputs: Array, jitter: float) -> Posterior | OperatorPosterior:
-    posterior = empty_posterior(node, jitter)
+def _posterior(
+    node: Node, inputs: Array, outputs: Array, jitter: float, known: Sequence[Posterior]
+) -> Posterior | OperatorPosterior:
+    """The posterior of these observations: a `known` one of the same model and the new rows, in O(n²), or a new one."""
+    empty, centred = empty_posterior(node, jitter), outputs - node.stage.offset
     if not len(inputs):
-        return posterior
-    if node.stage.noisy and isinstance(posterior, Posterior):  # repeated runs are kept
-        noise = np.full(len(inputs), jitter)
-        return Posterior.weighted(posterior.kernel, inputs, outputs - node.stage.offset, noise)
-    return posterior.append(inputs, outputs - node.stage.offset)
+        return empty
+    if node.stage.noisy and isinstance(empty, Posterior):  # repeated runs are kept
+        return Posterior.weighted(empty.kernel, inputs, centred, np.full(len(inputs), jitter))
+    for posterior in known if len(inputs) >= MANY else ():
+        if posterior.kernel is node.stage.kernel and posterior.jitter == jitter and _begins(posterior, inputs, centred):
+            return posterior.append(inputs[posterior.received :], centred[posterior.received :])
+    return empty.append(inputs, centred)
+
+
+def _begins(posterior: Posterior, inputs: Array, outputs: Array) -> bool:
+    """Whether a posterior has the first of these observations, and no others."""
+    t = posterior.received
+    seen = np.array_equal(posterior.rows, np.arange(t)) and 0 < t <= len(inputs)
+    return seen and np.array_equal(posterior.inputs, inputs[:t]) and np.array_equal(posterior.outputs, outputs[:t])
+
+
+def _posteriors(before: Calibrated, part: int) -> list[Posterior]:
+    """The posteriors of a part, by its position, in beliefs from earlier runs."""
+    beliefs = (beliefs.stages[part].belief for beliefs in (before.acting, before.judging))
+    posteriors = (None if belief is None else belief.posterior for belief in beliefs)
+    return [posterior for posterior in posteriors if isinstance(posterior, Posterior)]
 
 
 def _believed(

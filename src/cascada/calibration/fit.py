@@ -1,7 +1,8 @@
 """Fit of one output of a stage: kernels in the units of the inputs, and constant prior means."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,6 +21,8 @@ _NOISE_STARTS = (0.0, -4.6, 4.6)
 # model of a function with a kink gives narrow and wrong bounds. An additive kernel is chosen only if it is as much more
 # likely, and never for the gap.
 _CLEARLY = 3.0
+# From this many observations on, the last fit is the only start.
+MANY = 100
 # From this many observations on, additive kernels that are this much less likely are not tried again: more observations
 # do not remove the interaction of the inputs, and additive fits take longer than all others.
 _ENOUGH = 30
@@ -37,6 +40,13 @@ class Model:
     kernel: Stationary
     offset: float
     noise: float = 0.0  # 0 without noise
+
+
+class _Maximum(NamedTuple):
+    """The largest density that was found, and where."""
+
+    theta: Array
+    value: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,37 +73,41 @@ def fit_output(
         inputs, first = np.unique(inputs, axis=0, return_index=True)
         outputs = outputs[first]
     offset, scale = _centre(outputs)
-    scales: dict[Shape, Array] = {}
-    density: dict[Shape, float] = {}
-
-    def likelihood(shape: Shape) -> Likelihood:
-        return Likelihood(inputs / ranges, (outputs - offset) / scale, shape, noisy)
+    scaled, standardised = inputs / ranges, (outputs - offset) / scale
+    shapes = settings.shapes(inputs.shape[1]) if before is None else before.log_scales
+    density = {shape: Likelihood(scaled, standardised, shape, noisy) for shape in shapes}
+    starts = {} if before is None else _rescaled(before, ranges)
+    if starts and len(outputs) >= MANY:
+        found = _followed(density, starts)
+    else:
+        found = {shape: _maximum(each, starts.get(shape)) for shape, each in density.items()}
 
     def model(shape: Shape) -> Model:
-        mean, variance = likelihood(shape).mean_and_variance(scales[shape])
+        theta = found[shape].theta
+        mean, variance = density[shape].mean_and_variance(theta)
         # Data of any scale must have a model: a parameter outside a kernel's range is moved to the end of the range.
         variance = float(np.clip(scale**2 * variance, 1e-200, 1e200))
         shortest = max(SMALLEST_SCALE, 2 * np.sqrt(variance) / STEEPNESS[1])
         longest = min(LARGEST_SCALE, 0.5 * np.sqrt(variance) / STEEPNESS[0])
-        lengthscales = tuple(np.clip(np.exp(scales[shape][: len(ranges)]) * ranges, shortest, longest).tolist())
-        noise = float(np.sqrt(likelihood(shape).noise(scales[shape]) * variance)) if noisy else 0.0
+        lengthscales = tuple(np.clip(np.exp(theta[: len(ranges)]) * ranges, shortest, longest).tolist())
+        noise = float(np.sqrt(density[shape].noise(theta) * variance)) if noisy else 0.0
         return Model(shape.kernel(lengthscales, variance), offset + scale * mean, noise)
 
-    for shape in settings.shapes(inputs.shape[1]) if before is None else before.log_scales:
-        start = None if before is None else before.log_scales[shape].copy()
-        if before is not None and start is not None:
-            start[: len(ranges)] += np.log(before.ranges / ranges)
-        scales[shape] = likelihood(shape).prior_mode if len(outputs) < 2 else _maximised(likelihood(shape), start)
-        density[shape] = likelihood(shape)(scales[shape])[0]
     # Of equals the first: the rougher one, and one in which the inputs interact.
-    best = max(scales, key=lambda shape: density[shape] - (_CLEARLY if shape.additive else 0.0))
-    interacting = [shape for shape in scales if not shape.additive]
-    top = max(interacting, key=density.__getitem__)
-    rough = next(shape for shape in interacting if density[shape] >= density[top] - _CLEARLY)
+    best = max(found, key=lambda shape: found[shape].value - (_CLEARLY if shape.additive else 0.0))
+    interacting = [shape for shape in found if not shape.additive]
+    top = max(interacting, key=lambda shape: found[shape].value)
+    rough = next(shape for shape in interacting if found[shape].value >= found[top].value - _CLEARLY)
     models = {shape: model(shape) for shape in {best, top, rough}}
-    least = density[top] - _HOPELESS if len(outputs) >= _ENOUGH else -np.inf
-    kept = {shape: scales[shape] for shape in scales if not shape.additive or density[shape] >= least}
+    least = found[top].value - _HOPELESS if len(outputs) >= _ENOUGH else -np.inf
+    kept = {shape: at.theta for shape, at in found.items() if not shape.additive or at.value >= least}
     return Fit(kept, ranges, models[best], models[top], models[rough], len(outputs))
+
+
+def _rescaled(fit: Fit, ranges: Array) -> dict[Shape, Array]:
+    """The parameters of a fit for inputs in other units: log λ is the same in all of them."""
+    d, shift = len(ranges), np.log(fit.ranges / ranges)
+    return {shape: np.append(theta[:d] + shift, theta[d:]) for shape, theta in fit.log_scales.items()}
 
 
 def _centre(outputs: Array) -> tuple[float, float]:
@@ -106,27 +120,62 @@ def _centre(outputs: Array) -> tuple[float, float]:
     return offset, max(1e-6 * abs(offset), 1e-6)  # the data do not show how the output varies
 
 
-def _maximised(likelihood: Likelihood, before: Array | None) -> Array:
-    from scipy.optimize import minimize
+def _followed(density: Mapping[Shape, Likelihood], starts: Mapping[Shape, Array]) -> dict[Shape, _Maximum]:
+    """The maxima that are found from those of the last fit alone, where there are many observations.
 
-    mode = likelihood.prior_mode
+    A density that is far below the largest one is not maximised again. Of additive kernels only the most likely one is
+    kept: they differ in smoothness, and one of them suffices for choosing points.
+    """
+    at = {shape: np.clip(start, *_limits(density[shape])) for shape, start in starts.items()}
+    found = {shape: _Maximum(theta, density[shape](theta)[0]) for shape, theta in at.items()}
+    least = max(each.value for shape, each in found.items() if not shape.additive) - _HOPELESS
+    sums = {shape: each.value for shape, each in found.items() if shape.additive and each.value >= least}
+    for shape, each in list(found.items()):
+        if shape.additive and shape != max(sums, key=sums.__getitem__, default=None):
+            del found[shape]
+        elif each.value >= least:
+            found[shape] = _climbed(density[shape], [each.theta])
+    return found
+
+
+def _maximum(density: Likelihood, before: Array | None) -> _Maximum:
+    """The best of the local maxima that are found from several starts; the prior's mode without data."""
+    mode = density.prior_mode
+    if len(density.outputs) < 2:
+        return _Maximum(mode, density(mode)[0])
+    if before is not None:
+        return _climbed(density, [before, mode])
     starts = [mode + shift for shift in _STARTS]
-    bounds = [_BOUNDS] * len(mode)
-    if likelihood.noisy:
+    if density.noisy:
         for start, shift in zip(starts, _NOISE_STARTS, strict=True):
             start[-1] = mode[-1] + shift
-        bounds[-1] = _NOISE_BOUNDS
-    if before is not None:
-        starts = [before, mode]
+    return _climbed(density, starts)
+
+
+def _climbed(density: Likelihood, starts: Sequence[Array]) -> _Maximum:
+    """The best of the local maxima that are found from these starts."""
+    from scipy.optimize import minimize
 
     def negated(theta: Array) -> tuple[float, Array]:
-        value, gradient = likelihood(theta)
+        value, gradient = density(theta)
         return -value, -gradient
 
-    low, high = np.array(bounds).T
-    clipped = [np.clip(start, low, high) for start in starts]
+    low, high = _limits(density)
+    bounds = list(zip(low, high, strict=True))
     found = [
-        minimize(negated, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 50})
-        for start in clipped
+        minimize(
+            negated, np.clip(start, low, high), jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 50}
+        )
+        for start in starts
     ]
-    return min(found, key=lambda result: float(result.fun)).x
+    best = min(found, key=lambda result: float(result.fun))
+    return _Maximum(best.x, -float(best.fun))
+
+
+def _limits(density: Likelihood) -> tuple[Array, Array]:
+    """The smallest and the largest parameters."""
+    limits = [_BOUNDS] * len(density.prior_mode)
+    if density.noisy:
+        limits[-1] = _NOISE_BOUNDS
+    low, high = np.array(limits).T
+    return low, high

@@ -11,8 +11,10 @@ Letters: X (n, d) scaled inputs, y (n,) standardised outputs, θ = log ℓ (d,),
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property, lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,6 +33,29 @@ _SPREAD = 1.5
 # from a rough function; then this decides.
 _NOISE_CENTRE = math.log(1e-4)
 _NOISE_SPREAD = 3.0
+
+
+class _Routines(NamedTuple):
+    """Routines of LAPACK."""
+
+    dpotrf: Callable[..., Any]
+    dpotrs: Callable[..., Any]
+
+
+@cache
+def _routines() -> _Routines:
+    """The routines of this module: SciPy's own functions check every argument, and `scipy.linalg` is slow to import."""
+    from scipy.linalg import lapack
+
+    return _Routines(lapack.dpotrf, lapack.dpotrs)
+
+
+@lru_cache(maxsize=16)
+def _identity(n: int) -> Array:
+    """The identity matrix (n, n); read-only, because it is shared."""
+    matrix = np.eye(n)
+    matrix.flags.writeable = False
+    return matrix
 
 
 # Inputs this close to each other, in units of the ranges, count as one observation of the size of the outputs.
@@ -62,7 +87,7 @@ class Likelihood:
                 kept = np.append(kept, row[None], axis=0)
         return len(kept)
 
-    @property
+    @cached_property
     def prior_mode(self) -> Array:
         """The mode of the prior of θ; with noise, for s² = 1."""
         d = self.inputs.shape[1]
@@ -78,16 +103,14 @@ class Likelihood:
 
     def __call__(self, theta: Array) -> tuple[float, Array]:
         """The logarithm of the density, up to a constant, and its gradient."""
-        from scipy.linalg import cho_factor, cho_solve  # slow to import
-
         n = len(self.inputs)
         K, pull = self._kernel(theta).by_scales(self.inputs)
-        K = K + self.noise(theta) * np.eye(n)
-        try:
-            factor = cho_factor(K, lower=True)
-        except np.linalg.LinAlgError:
+        if n:
+            K.flat[:: n + 1] += self.noise(theta)
+        factor, info = _routines().dpotrf(K, lower=1, clean=0) if n else (K, 0)
+        if info:
             return -math.inf, np.zeros(len(theta))
-        inverse = cho_solve(factor, np.eye(n))
+        inverse = _routines().dpotrs(factor, _identity(n), lower=1)[0] if n else K
         ones = inverse.sum(axis=1)
         total_weight = float(ones.sum()) + 1.0 / MEAN_VARIANCE
         mean = float(ones @ self.outputs) / total_weight
@@ -100,10 +123,14 @@ class Likelihood:
             spreads[-1] = _NOISE_SPREAD
             away[-1] += math.log(square)
         away = away / spreads
-        value = -0.5 * (self.count + PRIOR_COUNT) * math.log(square) - float(np.log(np.diag(factor[0])).sum())
+        value = -0.5 * (self.count + PRIOR_COUNT) * math.log(square) - float(np.log(factor.diagonal()).sum())
         value -= 0.5 * math.log(total_weight) + 0.5 * float(away @ away)
         # The density's derivative in K is ½(ααᵀ/s² − K⁻¹), plus a term for m.
-        weights = 0.5 * (np.outer(alpha, alpha) / square - inverse + np.outer(ones, ones) / total_weight)
+        weights = np.multiply.outer(alpha, alpha)
+        weights /= square
+        weights -= inverse
+        weights += np.multiply.outer(ones, ones) / total_weight
+        weights *= 0.5
         if self.noisy:  # the prior of λs²: the derivative of log s² in K is −ααᵀ/((n + 2)s²)
             weights += away[-1] / spreads[-1] / (self.count + PRIOR_COUNT) / square * np.outer(alpha, alpha)
         slopes = pull(weights)

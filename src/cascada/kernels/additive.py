@@ -2,16 +2,24 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
 
-from cascada.arrays import Array
+from cascada.arrays import Array, IntArray
 from cascada.errors import ArgumentError
 from cascada.kernels.radial import Radial
 from cascada.kernels.stationary import PullToScales, Stationary, row_blocks
 
 _BLOCK = 1 << 20  # entries of a fit processed at once, a few megabytes
+
+
+@lru_cache(maxsize=16)
+def _pairs(n: int) -> tuple[IntArray, IntArray]:
+    """The rows and columns of the upper triangle of a matrix (n, n), without the diagonal."""
+    first, second = np.triu_indices(n, 1)
+    return first, second
 
 
 @dataclass(frozen=True)
@@ -93,7 +101,7 @@ class Additive(Stationary):
         n, d = X.shape
         ell = self.lengthscales(d)
         # Each pair once and many inputs per call, because fitting spends most of its time here.
-        first, second = np.triu_indices(n, 1)
+        first, second = _pairs(n)
         total, changes = np.zeros(len(first)), np.empty((d, len(first)))
         step = max(1, _BLOCK // max(len(first), 1))
         for some in (slice(j, j + step) for j in range(0, d, step)):
