@@ -204,6 +204,9 @@ def test_limits_hold_if_they_hold_with_the_probability() -> None:
 def test_the_recommended_setting_is_not_called_proven() -> None:
     lines = recommended_lines(three_runs().certificate())
     assert lines[0].startswith("recommended (with probability 95 % sure to give at least ")
+    recommendation = three_runs().recommendation()
+    assert recommendation is not None
+    assert "\nWith probability at least 95 %, now and at every later step: it gives" in recommendation.summary
 
 
 @pytest.mark.parametrize(

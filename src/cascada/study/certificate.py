@@ -179,9 +179,7 @@ class Certificate:
     @property
     def certainty(self) -> str:
         """How sure the statement is, as its first words."""
-        if self.kind == "confident" and self.confidence is not None:
-            return f"With probability at least {as_percent(self.confidence)}, now and at every later step"
-        return self.kind.capitalize()
+        return certainty(self.kind, self.confidence)
 
     @property
     def _deviations(self) -> str:
@@ -200,6 +198,13 @@ class Certificate:
             return f"{proven} it by at least {least[0]}."
         each = ", or ".join(f"{limit} by at least {miss}" for limit, miss in zip(self.limits, least, strict=True))
         return f"{proven} at least one of them: {each}."
+
+
+def certainty(kind: GapKind, confidence: float | None) -> str:
+    """How sure a statement of this kind is, as its first words."""
+    if confidence is None:
+        return kind.capitalize()
+    return f"With probability at least {as_percent(confidence)}, now and at every later step"
 
 
 def assumptions(beliefs: Beliefs) -> tuple[str, ...]:
