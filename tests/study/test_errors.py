@@ -348,7 +348,7 @@ def test_a_batch_is_judged_by_the_interval_of_what_was_read() -> None:
     ("options", "message"),
     [
         ({"algorithm": "gp_ucb"}, "does not work with the algorithm GPUCB, because it takes readings as exact"),
-        ({"on_violation": "enlarge"}, "bounded error=, which does not work with on_violation='enlarge'"),
+        ({"on_violation": "enlarge"}, "has error=, which does not work with on_violation='enlarge'"),
     ],
 )
 def test_options_that_do_not_work_with_errors_are_refused_by_name(options: Any, message: str) -> None:

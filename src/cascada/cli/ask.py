@@ -10,6 +10,7 @@ from cascada.cli.output import print_json, settings, trial_json
 from cascada.cli.stored import (
     Algorithm,
     Amend,
+    Confidence,
     Context,
     Json,
     Safe,
@@ -46,6 +47,7 @@ def ask(
     context: Context = None,
     safe: Safe = False,
     start: Start = None,
+    confidence: Confidence = None,
     amend: Amend = False,
     json_output: Json = False,
 ) -> None:
@@ -63,7 +65,9 @@ def ask(
     """
     first = None if start is None else controls_from(start)
     given = {"fixed": object_from(fix, "--fix"), "context": object_from(context, "--context")}
-    found = opened(storage, study, spec, algorithm=algorithm, create=True, safe=safe, amend=amend)
+    found = opened(
+        storage, study, spec, algorithm=algorithm, create=True, safe=safe, confidence=confidence, amend=amend
+    )
     if first is not None:
         enqueue_start(found, first)
     trials = found.ask(count or 1, lease=lease, **given)

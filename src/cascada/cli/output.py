@@ -11,6 +11,7 @@ import typer
 
 from cascada.cli.terminal import shown
 from cascada.network import Network
+from cascada.outwards import as_percent
 from cascada.study import Result, Trial
 from cascada.study.certificate import Certificate
 from cascada.study.result import SENTENCES
@@ -53,8 +54,11 @@ def recommended_lines(certificate: Certificate) -> list[str]:
     if found is None or shown is None:
         return []
     least = "at least" if certificate.maximised else "at most"
-    limits = "to satisfy the limits and " if certificate.limits else ""
-    why = f"{certificate.kind} {limits}to give {least} {shown.best}"
+    feasible = "satisfy the limits and to " if certificate.limits else ""
+    sure = "proven" if certificate.kind == "proven" else "estimated"
+    if certificate.confidence is not None:
+        sure = f"with probability {as_percent(certificate.confidence)} sure"
+    why = f"{sure} to {feasible}give {least} {shown.best}"
     if found.estimate is not None:
         why = f"the run with the best mean, {number_text(found.estimate)}; estimated to give {least} {shown.best}"
     return [f"recommended ({why})", settings(found.controls)]

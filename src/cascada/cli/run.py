@@ -10,7 +10,7 @@ import typer
 from cascada.algorithms import NAMES
 from cascada.cli.enqueue import controls_from, enqueue_start
 from cascada.cli.execution import Dask, Jobs, Revise, execution_options, print_result
-from cascada.cli.stored import Amend, Json, Safe, Start, Storage, given, process_of, store_at
+from cascada.cli.stored import Amend, Confidence, Json, Safe, Start, Storage, given, process_of, store_at
 from cascada.errors import ArgumentError
 from cascada.study import maximise
 from cascada.study.catalogue import open_study
@@ -35,6 +35,7 @@ def run(
     ] = False,
     safe: Safe = False,
     start: Start = None,
+    confidence: Confidence = None,
     seed: Annotated[
         int | None,
         typer.Option(help="Seed of the algorithm's random choices.", show_default="0, or that of the stored study"),
@@ -84,6 +85,7 @@ def run(
                 stop_on_estimated=stop_on_estimated,
                 safe=safe,
                 start=first,
+                confidence=confidence,
                 seed=seed or 0,
                 **options,
             )
@@ -101,6 +103,7 @@ def run(
             tolerance=tolerance,
             stop_on_estimated=stop_on_estimated,
             safe=safe or None,  # without --safe it is as stored
+            confidence=confidence,
             worker=worker,
             amend=amend,
         )

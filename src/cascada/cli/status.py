@@ -17,6 +17,7 @@ from cascada.cli.output import (
 )
 from cascada.cli.stored import Context, Json, OneOrAll, Spec, Storage, followed, object_from, store_at
 from cascada.cli.terminal import say
+from cascada.outwards import as_percent
 from cascada.store.summary import summarised
 from cascada.store.trial import TrialState
 
@@ -129,7 +130,8 @@ def _text(study: "Reader", content: Mapping[str, Any], certificate: "Certificate
         lines.append("best value  none: no run satisfied the limits")
     lines += recommended_lines(certificate)
     if shown is not None:
-        lines.append(f"gap         {shown.gap} ({certificate.kind})")
+        level = "" if certificate.confidence is None else f", {as_percent(certificate.confidence)}"
+        lines.append(f"gap         {shown.gap} ({certificate.kind}{level})")
     lines += ["", str(certificate)]
     for trial in content["open"]:
         since = "" if trial["asked_at"] is None else f" since {_time(trial['asked_at'])} by {trial['worker']}"

@@ -59,6 +59,14 @@ Safe = Annotated[
         "--safe", help="Only settings that are proven to satisfy the limits; for a new study, or one that is safe."
     ),
 ]
+Confidence = Annotated[
+    float | None,
+    typer.Option(
+        metavar="P",
+        help="Probability with which bounds hold if readings scatter; fixed when the study is created.",
+        show_default="0.95, or that of the stored study",
+    ),
+]
 Start = Annotated[
     str | None,
     typer.Option(metavar="JSON", help="Controls of a setting that is known to satisfy the limits; run first."),
@@ -139,6 +147,7 @@ def opened(
     algorithm: str | None = None,
     create: bool = False,
     safe: bool = False,
+    confidence: float | None = None,
     amend: bool = False,
 ) -> "Study":
     """A study in the store; with `create` and a SPEC, one that is not there is created.
@@ -167,6 +176,7 @@ def opened(
         any_sense=True,
         lasting=True,
         safe=safe or None,
+        confidence=confidence,
         amend=amend,
     )
 

@@ -71,6 +71,12 @@ class CascadaSampler(BaseSampler):
             )
         if not isinstance(network, Network):
             raise ArgumentError(f"network must be a Network, as returned by chain(...); got {network!r}.")
+        scattered = next((stage.name for stage in network.stages if stage.sub_gaussian is not None), None)
+        if scattered is not None:
+            raise ArgumentError(
+                f"CascadaSampler does not support error=SubGaussian(...), which stage {scattered!r} has: Optuna does "
+                f"not say what was known before a reading. Use cascada.Study, or give error=Bounded(...)."
+            )
         if network.uncertain:
             raise ArgumentError(
                 f"deviation=, which {', '.join(network.uncertain)} has, does not work with Optuna, where the best run "

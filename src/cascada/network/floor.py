@@ -71,7 +71,8 @@ def floor_at(beliefs: ReadBeliefs, point: Array) -> Floor:
             parts[columns] = _slopes(stage.belief, inputs) @ (np.array(twice)[:, None] * before)
             parts[columns, i] += node.stage.error_bound
             known = boxes.upper[0, columns] - boxes.lower[0, columns]
-            reached &= bool(np.all(known <= 2 * node.stage.error_bound))
+            # Averages over scatter become narrower with every reading.
+            reached &= node.stage.sub_gaussian is None and bool(np.all(known <= 2 * node.stage.error_bound))
     half = parts[network.objective_column]
     heaviest = sources[int(half.argmax())] if half.any() else None
     return Floor(2 * float(half.sum()), heaviest, reached)

@@ -55,8 +55,12 @@ class Latent:
     # ---- what follows from the readings alone
 
     def read(self, node: Node) -> Boxes:
-        """Boxes (n, p) of the modelled outputs of a stage from its readings; infinite where there are none."""
-        return around_readings(self.readings[:, node.modelled_columns], node.stage.error_bound)
+        """Boxes (n, p) of the modelled outputs of a stage from its readings; infinite where there are none.
+
+        A single reading with scatter says nothing for sure.
+        """
+        error = np.where(node.stage.error_scale > 0, np.inf, node.stage.error_bound)
+        return around_readings(self.readings[:, node.modelled_columns], error)
 
     def inputs(self, node: Node) -> Boxes:
         """Boxes (n, d) of the true inputs of a stage: values of its parents, or readings where these are forwarded."""

@@ -33,8 +33,8 @@ from cascada.network.stage_values import bounded, computed, copied
 
 R = TypeVar("R", bound="ReadBeliefs")
 
-# Rounds over the stages: after one more run the bounds are nearly those of the last time, after many they are not.
-_ROUNDS, _ROUNDS_AT_ONCE = 2, 4
+#: Rounds over the stages after one more run, whose bounds are nearly those of the last time, and after many.
+_ROUNDS, ROUNDS_AT_ONCE = 2, 4
 # Points over the inputs of a stage at which its common weights are judged.
 _SPREAD = 24
 
@@ -71,7 +71,7 @@ class ReadBeliefs(Beliefs):
         grown = replace(self, latent=self.latent.joined(values, before))
         if self.evidence:
             return grown  # no function is left
-        return grown.learned(_ROUNDS if len(values) == 1 else _ROUNDS_AT_ONCE)
+        return grown.learned(_ROUNDS if len(values) == 1 else ROUNDS_AT_ONCE)
 
     def refined(self, point: Array) -> Self:
         """The beliefs with fits whose weights are chosen along the path of a point (d,), coordinates."""

@@ -59,7 +59,7 @@ def stage_evidence(stage: StageBelief, raw: Latent, groups: IntArray) -> tuple[E
     box, offset = Boxes(inputs.lower[chosen], inputs.upper[chosen]), node.stage.offset
     values = Boxes(outputs.lower[chosen] - offset, outputs.upper[chosen] - offset).widened()
     rows = ReadRows(box.centre, values, tuple(int(i) for i in chosen))
-    return reading_evidence(belief, rows, box.half, node.stage.error_bound)
+    return reading_evidence(belief, rows, box.half, np.maximum(node.stage.error_bound, node.stage.error_scale))
 
 
 def conflict(network: Network, node: Node, confidence: float | None = None) -> Conflict:

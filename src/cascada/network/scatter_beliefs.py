@@ -32,7 +32,7 @@ from cascada.errors import ArgumentError, RefutedError
 from cascada.network.beliefs import StageBelief
 from cascada.network.latent import Latent
 from cascada.network.network import Network, Node
-from cascada.network.read_beliefs import ReadBeliefs, image
+from cascada.network.read_beliefs import ROUNDS_AT_ONCE, ReadBeliefs, image
 from cascada.network.reading_evidence import conflict
 from cascada.network.scatter import Scatter
 from cascada.network.scatter_latent import ScatterLatent
@@ -72,14 +72,19 @@ class ScatterBeliefs(ReadBeliefs):
 
         `runs` names the run of every row: a reading that was reported before is not a second one. Without it every row
         is a run of its own. `nominal` are what `nominal_inputs` returned for each row before it was learned; a stage
-        without one is not averaged there. Without it, or where it is None, they are computed. Raises `ArgumentError` if
-        a reading of a run differs from what was reported of it before.
+        without one is not averaged there. With runs and nominal inputs for all rows, these are learned at once. Without
+        them, or where they are None, nominal inputs are computed, and the rows are learned one after the other. Raises
+        `ArgumentError` if a reading of a run differs from what was reported of it before.
         """
+        if runs is not None and nominal is not None and all(chosen is not None for chosen in nominal):
+            return self._with_reports(values, runs, [chosen or {} for chosen in nominal])
         after = self
         for i, row in enumerate(values):
             run = _new_run(after.latent) if runs is None else runs[i]
             chosen = None if nominal is None else nominal[i]
-            after = after._with_report(row, run, after.nominal_inputs(row, run) if chosen is None else chosen)
+            after = after._with_reports(
+                row[None], [run], [after.nominal_inputs(row, run) if chosen is None else chosen]
+            )
         return after
 
     def nominal_inputs(self, values: Array, run: int | None = None) -> dict[str, tuple[float, ...]]:
@@ -88,7 +93,7 @@ class ScatterBeliefs(ReadBeliefs):
         They do not depend on the reading of the stage itself, nor on new readings of stages after it. A stage is left
         out if nothing is known of its inputs.
         """
-        latent, row = self._with_controls(values, run)
+        latent, row = self._with_controls(self.latent, values, run, self._boxes(values[None]))
         known = latent.row(row)
         found: dict[str, tuple[float, ...]] = {}
         for stage in self.stages:
@@ -121,44 +126,43 @@ class ScatterBeliefs(ReadBeliefs):
         ends = np.stack([known.values.lower, known.values.upper])
         return replace(known, values=Boxes(ends.min(axis=0), ends.max(axis=0)))
 
-    def _with_controls(self, values: Array, run: int | None) -> tuple[ScatterLatent, int]:
-        """The latent values with a row for a run at the reported controls, and its position."""
-        latent, d = self.latent, self.network.domain.dimension
-        controls = values[:d]
+    def _with_controls(
+        self, latent: ScatterLatent, values: Array, run: int | None, before: Boxes
+    ) -> tuple[ScatterLatent, int]:
+        """The latent values with a row for a run at the reported controls, and its position.
+
+        The box `before` (1, V) contains the values at these controls, whatever is read.
+        """
+        controls = values[: self.network.domain.dimension]
         if run is None or run not in latent.runs:
             latent = latent.with_run(_new_run(latent) if run is None else run, controls)
-            row, before = len(latent) - 1, self._boxes(values)
-        else:
-            row = latent.runs.index(run)
-            if np.array_equal(latent.readings[row, :d], controls):
-                return latent, row
-            _check_unchanged(latent, row, controls)
-            before = self._boxes(values)
+            return latent.with_row(len(latent) - 1, controls, before), len(latent) - 1
+        row = latent.runs.index(run)
+        if np.array_equal(latent.readings[row, : len(controls)], controls):
+            return latent, row
+        _check_unchanged(latent, row, controls)
         return latent.with_row(row, controls, before), row
 
     def _boxes(self, values: Array) -> Boxes:
-        """Boxes (1, V) of the values at the controls of a report, whatever was read; infinite if they contradict."""
+        """Boxes (n, V) of the values at the controls of reports, whatever was read; infinite if they contradict."""
         try:
-            return self.before_reading(values[None])
+            return self.before_reading(values)
         except RefutedError:
-            return self.unknown(values[None])
+            return self.unknown(values)
 
-    def _with_report(self, values: Array, run: int, nominal: Nominal) -> "ScatterBeliefs":
-        """The beliefs after one report (V,) of a run."""
-        latent, row = self._with_controls(values, run)
-        for node in self.network.nodes:
-            if not _is_new(latent, row, node, values):
-                _check_same(latent, row, node, values)
-                continue
-            place = nominal.get(node.stage.name)
-            if place is not None and len(place) != len(node.inputs):
-                raise ArgumentError(
-                    f"stage {node.stage.name!r} has {len(node.inputs)} inputs; got {len(place)} nominal inputs."
-                )
-            outputs = values[list(node.columns)]
-            latent = latent.with_reading(row, node, outputs, None if place is None else np.asarray(place, float))
+    def _with_reports(self, values: Array, runs: Sequence[int], nominal: Sequence[Nominal]) -> "ScatterBeliefs":
+        """The beliefs after reports (n, V) of runs, learned at once."""
+        if not len(values):
+            return self
+        latent, boxes = self.latent, self._boxes(values)
+        for i, report in enumerate(values):
+            before = Boxes(boxes.lower[[i]], boxes.upper[[i]])
+            latent, row = self._with_controls(latent, report, runs[i], before)
+            latent = _reported(latent, row, report, nominal[i])
         grown = replace(self, latent=latent)
-        return grown if self.evidence else grown.learned()
+        if self.evidence:
+            return grown  # no function is left
+        return grown.learned() if len(values) == 1 else grown.learned(ROUNDS_AT_ONCE)
 
     # ---- what averages say
 
@@ -237,6 +241,22 @@ def _bias(belief: BoundedBelief, places: Array, inputs: Boxes) -> tuple[Array, A
     both = Boxes(lower, upper)
     middle[known], half[known] = both.centre, both.half
     return middle, half
+
+
+def _reported(latent: ScatterLatent, row: int, report: Array, nominal: Nominal) -> ScatterLatent:
+    """With the new readings of a report (V,) of one run, in the order of the stages."""
+    for node in latent.network.nodes:
+        if not _is_new(latent, row, node, report):
+            _check_same(latent, row, node, report)
+            continue
+        place = nominal.get(node.stage.name)
+        if place is not None and len(place) != len(node.inputs):
+            raise ArgumentError(
+                f"stage {node.stage.name!r} has {len(node.inputs)} inputs; got {len(place)} nominal inputs."
+            )
+        outputs = report[list(node.columns)]
+        latent = latent.with_reading(row, node, outputs, None if place is None else np.asarray(place, float))
+    return latent
 
 
 def _is_new(latent: ScatterLatent, row: int, node: Node, values: Array) -> bool:

@@ -299,8 +299,14 @@ class Stage:
         return np.zeros(modelled) if error is None else np.array(error.per_output(modelled))
 
     def error_of(self, output: str) -> float:
-        """How far a reading of this output may be from the value; 0 if it is exact, copied or computed."""
-        return float(self.error_bound[self.modelled.index(output)]) if output in self.modelled else 0.0
+        """How far a reading of this output may be from the value; 0 if it is exact, copied or computed.
+
+        It is infinite for scatter.
+        """
+        if output not in self.modelled:
+            return 0.0
+        position = self.modelled.index(output)
+        return np.inf if self.error_scale[position] > 0 else float(self.error_bound[position])
 
     @property
     def error_scale(self) -> Array:

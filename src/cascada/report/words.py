@@ -61,8 +61,9 @@ def _gap(study: Reader, certificate: Certificate) -> str:
         return f"How far that is from the best possible cannot be said yet{why}."
     word = "more" if study.network.sign > 0 else "less"
     over = certificate.over + (f" that satisfies {' and '.join(certificate.limits)}" if certificate.limits else "")
-    if certificate.kind == "proven":
-        sure = f"It is proven that no setting in {over} gives {word} than {shown.bound}"
+    if certificate.kind in ("proven", "confident"):
+        proven = "It is proven that" if certificate.kind == "proven" else f"{certificate.certainty}:"
+        sure = f"{proven} no setting in {over} gives {word} than {shown.bound}"
         if certificate.recommended is None:
             return f"{sure}: the best run is within {shown.gap} of the best possible."
         setting = ", ".join(f"{name} = {as_given(value)}" for name, value in certificate.recommended.controls.items())
@@ -70,8 +71,9 @@ def _gap(study: Reader, certificate: Certificate) -> str:
         run = "It" if certificate.recommended.reading is not None else "This setting was not run; it"
         feasible = "satisfy the limits and to " if certificate.limits else ""
         floor = "" if certificate.floor is None else f" {certificate.floor.in_words(certificate.gap)}"
+        known = "is proven" if certificate.kind == "proven" else "is known with the same probability"
         return (
-            f"{sure}. Recommended: {setting}. {run} is proven to {feasible}give {least} {shown.best}, which is within "
+            f"{sure}. Recommended: {setting}. {run} {known} to {feasible}give {least} {shown.best}, which is within "
             f"{shown.gap} of the best possible.{floor}"
         )
     run = "so the best run"
@@ -80,11 +82,20 @@ def _gap(study: Reader, certificate: Certificate) -> str:
         setting = ", ".join(f"{control} = {number(value)}" for control, value in controls)
         least = "at least" if study.network.sign > 0 else "at most"
         run = f"and the run with the best mean, at {setting}, gives {least} {shown.best}: it"
+        if certificate.recommended.estimate is None:
+            run = f"and the setting {setting} gives {least} {shown.best}: it"
     return (
         f"By estimate, no setting in {over} gives {word} than {shown.bound}, {run} "
-        f"is within {shown.gap} of the best possible. This is not proven: kernels or norms were "
-        f"estimated from the runs. Such gaps are wide at first; whether the best still improves says more."
+        f"is within {shown.gap} of the best possible. This is not proven: {_estimated(study)} Such gaps are wide at "
+        f"first; whether the best still improves says more."
     )
+
+
+def _estimated(study: Reader) -> str:
+    """Return why a gap is only estimated, as a clause."""
+    if study.network.scattered and not study.network.estimated:
+        return "readings with scatter were selected, or the runs are more than a model learns from."
+    return "kernels or norms were estimated from the runs."
 
 
 def _next(study: Reader, certificate: Certificate, contributions: dict[str, float]) -> str:

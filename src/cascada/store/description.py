@@ -42,6 +42,7 @@ SETTINGS: Mapping[str, Any] = {
     "calibration": None,
     "horizon": None,
     "safe": False,
+    "confidence": None,
 }
 _STAGE: Mapping[str, Any] = {
     "controls": {},
@@ -185,10 +186,6 @@ def describe_algorithm(algorithm: str | Algorithm) -> Any:
 def _error(stage: Stage) -> dict[str, Any] | None:
     parts = ("bounded", stage.error_bound), ("sub_gaussian", stage.error_scale)
     return {name: _constants(sizes) for name, sizes in parts if sizes.any()} or None
-
-
-def _error_from(error: Mapping[str, Any] | None) -> Any:
-    return None if error is None else error_of_parts(**error)
 
 
 def described_fits(fits: Mapping[tuple[str, str], Fit]) -> dict[str, Any]:
@@ -351,7 +348,7 @@ def _stage_from(stage: Mapping[str, Any]) -> Stage:
         limits=stage["limits"],
         ranges=stage["ranges"],
         failure=stage["failure"],
-        error=ESTIMATE if stage["error"] == ESTIMATE else _error_from(stage["error"]),
+        error=ESTIMATE if stage["error"] == ESTIMATE else error_of_parts(**(stage["error"] or {})),
         forwards=stage["forwards"],
     )
 

@@ -83,11 +83,33 @@ def _summarised(name: str, events: Sequence[Event]) -> StudySummary:
         objective=objective,
         trials={state: sum(found == state for found in states.values()) for state in get_args(TrialState)},
         best=pick(values, default=None),
-        gap_kind="refuted" if _refuted(events, described) else "estimated" if estimated else "proven",
+        gap_kind=_gap_kind(events, described, estimated, any("sub_gaussian" in _error(s) for s in stages.values())),
         created=events[0].at,
         last_event=events[-1].at,
         feasible=len(values) if limited and not derived else None,
     )
+
+
+def _error(stage: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The parts of the error of a stage; empty if it has none, or if its noise is estimated."""
+    error = stage["error"]
+    return error if isinstance(error, Mapping) else {}
+
+
+def _gap_kind(events: Sequence[Event], described: int, estimated: bool, scattered: bool) -> str:
+    """The kind of gap, as far as the log shows it without computing a bound."""
+    if _refuted(events, described):
+        return "refuted"
+    if estimated or not scattered:
+        return "estimated" if estimated else "proven"
+    read = {event.trial for event in events if event.kind in ("observed", "told")}
+    selective = any(
+        event.kind in ("corrected", "retracted", "amended")
+        or (event.kind == "failed" and event.trial in read)
+        or event.data.get("past") is True
+        for event in events
+    )
+    return "estimated" if selective else "confident"
 
 
 def _judged(stage: Mapping[str, Any], objective: Mapping[str, str]) -> set[str]:

@@ -47,6 +47,7 @@ def open_study(
     tolerance: float | None = None,
     stop_on_estimated: bool = False,
     safe: bool | None = None,
+    confidence: float | None = None,
     worker: str = "main",
     amend: bool = False,
     create: bool = True,
@@ -80,6 +81,7 @@ def open_study(
         "calibration": calibration,
         "horizon": horizon,
         "safe": safe,
+        "confidence": confidence,
     }
     store = storage if isinstance(storage, Store) else Store(storage, create=network is not None)
     try:

@@ -9,12 +9,12 @@ import numpy as np
 
 from cascada.arrays import UNIT_ROUNDOFF, Array
 from cascada.calibration.noise import noise_sd
-from cascada.network import Beliefs, Network
+from cascada.network import Beliefs, Network, Stage
 from cascada.network.beliefs import observations, stretch
 from cascada.network.floor import Floor
 from cascada.network.latent import forwards_error
 from cascada.network.limits import in_words
-from cascada.outwards import Shown, agreeing, apart, as_given, rounded_down
+from cascada.outwards import Shown, agreeing, apart, as_given, as_percent, rounded_down
 
 GapKind = Literal["proven", "confident", "estimated", "refuted"]
 
@@ -46,7 +46,9 @@ class Certificate:
     exactly: `best_reading` is the best that was read, and the gap is that of the recommended setting.
 
     *proven* when every kernel and norm bound was given: it holds for every process that satisfies the assumptions and
-    agrees with the data. *estimated* when some were not, or were refuted and enlarged. *refuted* (no gap) when the data
+    agrees with the data. *confident* when in addition stages are read with scatter: then it holds with a probability
+    of at least `confidence`, now and at every later step. *estimated* when some kernels or norm bounds were not given,
+    or were refuted and enlarged, or when readings with scatter were selected. *refuted* (no gap) when the data
     contradict an assumption.
     """
 
@@ -162,7 +164,7 @@ class Certificate:
                 found += f" The best reading was {self.best_reading:.6g}."
             found += "" if self.floor is None else f"\n{self.floor.in_words(self.gap)}"
         return (
-            f"{self.kind.capitalize()}: {guess}no setting in {self.over}{that} gives a value {word} than "
+            f"{self.certainty}: {guess}no setting in {self.over}{that} gives a value {word} than "
             f"{shown.bound}.\n{found} This rests on:\n{rests}\n({self.cells:,} cells, {self.seconds:.2f} s)"
         )
 
@@ -175,6 +177,11 @@ class Certificate:
         return f" (its reading was {self.recommended.reading:.6g}{error})"
 
     @property
+    def certainty(self) -> str:
+        """How sure the statement is, as its first words."""
+        return certainty(self.kind, self.confidence)
+
+    @property
     def _deviations(self) -> str:
         return ", ".join(f"{name} ± {as_given(size)}" for name, size in self.deviations.items())
 
@@ -184,11 +191,20 @@ class Certificate:
         assert self.margin is not None, "only asked if no setting satisfies the limits"
         # Less than the product by more than the rounding of the margin of a run and of the product.
         least = [rounded_down(-self.margin * unit * (1 - 8 * UNIT_ROUNDOFF), 3) for unit in self.units]
-        proven = f"Proven: no setting in {self.over} satisfies {' and '.join(self.limits)}; every setting misses"
+        proven = (
+            f"{self.certainty}: no setting in {self.over} satisfies {' and '.join(self.limits)}; every setting misses"
+        )
         if len(self.limits) == 1:
             return f"{proven} it by at least {least[0]}."
         each = ", or ".join(f"{limit} by at least {miss}" for limit, miss in zip(self.limits, least, strict=True))
         return f"{proven} at least one of them: {each}."
+
+
+def certainty(kind: GapKind, confidence: float | None) -> str:
+    """How sure a statement of this kind is, as its first words."""
+    if confidence is None:
+        return kind.capitalize()
+    return f"With probability at least {as_percent(confidence)}, now and at every later step"
 
 
 def assumptions(beliefs: Beliefs) -> tuple[str, ...]:
@@ -229,20 +245,26 @@ def noise_assumptions(beliefs: Beliefs) -> list[str]:
 
 def _errors(network: Network) -> list[str]:
     """What is assumed of readings with bounded errors."""
-    sizes = [
-        f"{node.stage.name} is read {'exactly' if error is None else f'to ±{_at_most(node.stage.error_bound)}'}"
-        for node in network.nodes
-        if node.stage.modelled
-        for error in (node.stage.bounded_error,)
-    ]
+    sizes = [f"{node.stage.name} is read {_error(node.stage)}" for node in network.nodes if node.stage.modelled]
     forwarding = [node.stage.name for node in network.nodes if forwards_error(node.stage)]
     lines = [", ".join(sizes)]
+    if network.scattered:
+        lines.append("every reading is reported as it was read, and the scales of the scatter were chosen before")
     if forwarding:
         lines.append(
             f"the stages after {' and '.join(forwarding)} are run at its readings; a value is what a setting gives "
             f"without errors"
         )
     return lines
+
+
+def _error(stage: Stage) -> str:
+    """How a stage is read."""
+    bound = "" if stage.bounded_error is None else f"to ±{_at_most(stage.error_bound)}"
+    if stage.sub_gaussian is None:
+        return bound or "exactly"
+    scatter = f"with sub-Gaussian scatter of scale {_at_most(stage.error_scale)}"
+    return f"{bound} and {scatter}" if bound else scatter
 
 
 def refutations(beliefs: Beliefs, values: Array, trials: Sequence[int]) -> tuple[str, ...]:

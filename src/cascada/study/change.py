@@ -1,7 +1,7 @@
 """One change of a study: events that are appended to its journal together, and the state after them."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from cascada.errors import ContradictionError, StoreError
@@ -50,19 +50,33 @@ class Change:
 
     def add(self, controls: Any, outputs: Any) -> Trial:
         """A run of the past, with all or some of its outputs."""
-        trial = self.observe(self.begin("enqueued", controls).number, outputs)
+        trial = self.observe(self.begin("enqueued", controls).number, outputs, past=True)
         if trial.state == "complete":
             return trial
         return self.end(trial.number, "abandoned", "added without its objective")
 
-    def observe(self, number: int, outputs: Any) -> Trial:
-        """The trial with these outputs too; those that it has already are not written again."""
+    def observed(self, number: int, outputs: Any) -> Trial:
+        """The trial with these outputs too, validated; nothing is written."""
+        return self._draft.observed(number, outputs)
+
+    def observe(
+        self, number: int, outputs: Any, nominal: Mapping[str, Sequence[float]] | None = None, *, past: bool = False
+    ) -> Trial:
+        """The trial with these outputs too; those that it has already are not written again.
+
+        With scatter, `nominal` are the nominal inputs of new outputs by stage, and the log says if the run is `past`.
+        """
         before = trial_at(self.trials, number)
         after = self._draft.observed(number, outputs)
         fresh = {name: list(after.outputs[name]) for name in outputs if name not in before.outputs}
         if fresh:
             leased, complete = number in self._draft.holders, after.state == "complete"
-            self.append("told" if complete else "observed", number, {"outputs": fresh}, after)
+            data: dict[str, Any] = {"outputs": fresh}
+            if nominal:
+                data["nominal"] = {name: list(place) for name, place in nominal.items()}
+            if past and self.state.network.scattered:
+                data["past"] = True
+            self.append("told" if complete else "observed", number, data, after)
             if leased and complete:
                 self.log.release(number)
         return self.trials[number]

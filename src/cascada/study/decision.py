@@ -195,7 +195,7 @@ class _Judge:
 
     def _discard(self, statement: str) -> _Decision:
         if self.may_discard:
-            return "discard", f"{self.certificate.kind.capitalize()}: {statement}"
+            return "discard", f"{self.certificate.certainty}: {statement}"
         return "continue", f"Estimated: {statement} An estimate ends no run, unless stop_on_estimated is set."
 
     @property

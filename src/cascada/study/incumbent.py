@@ -28,7 +28,8 @@ def incumbent(model: Model, state: State, settings: Settings) -> Incumbent | Non
     if state.network.uncertain:
         return _robust(model, settings)
     needed = state.network.limits or model.read_with_errors
-    if not needed or model.estimated or model.evidence():
+    estimated = model.estimated and not state.network.scattered  # selected readings make bounds less sure, not useless
+    if not needed or estimated or model.evidence():
         return None
     if not model.incumbent_known:
         found, earlier = _found(model, settings), None if settings.shared else model.incumbent

@@ -221,8 +221,8 @@ def _floor(model: Model, point: Array, highest: Array | None) -> Floor | None:
     `highest`: about where the bound is attained.
     """
     beliefs = model.judging
-    if not isinstance(beliefs, ReadBeliefs):
-        return None
+    if not isinstance(beliefs, ReadBeliefs) or beliefs.network.scattered:
+        return None  # with scatter the gap falls with every reading, as slowly as it may
     with suppress(StageError, ArgumentError):  # a formula is not defined at some of the possible inputs
         reached = highest is not None and floor_at(beliefs, highest).reached
         return replace(floor_at(beliefs, point), reached=reached)
@@ -268,7 +268,7 @@ def _certificate(
         bound=None if bound is None else sign * bound.value,
         gap=None if bound is None else difference_up(bound.value, reached),
         evaluations=state.complete,
-        assumptions=(*assumptions(model.judging), *model.scatter, *model.enlarged, *some),
+        assumptions=(*assumptions(model.judging), *model.scatter, *model.enlarged, *some, *_selective(model)),
         evidence=model.evidence(),
         cells=model.cells,
         seconds=model.seconds,
@@ -284,9 +284,16 @@ def _certificate(
         margin=margin,
         units=() if margin is None else tuple(margin_scales(model.judging).tolist()),
         floor=floor,
+        confidence=settings.confidence if model.kind == "confident" else None,
         depends_on=state.network.context,
         deviations={name: state.network.domain.controls[name].deviation for name in state.network.uncertain},
     )
+
+
+def _selective(model: Model) -> tuple[str, ...]:
+    """Why the gap of readings with scatter is only estimated, in words."""
+    reason = model.reports.selective
+    return () if reason is None else (f"{reason}: bounds from scatter hold with no known probability since then",)
 
 
 def _reading_at(state: State, controls: Mapping[str, float | int]) -> tuple[float | None, float | None]:
@@ -298,5 +305,7 @@ def _reading_at(state: State, controls: Mapping[str, float | int]) -> tuple[floa
     node, column = network.node(network.objective[0]), network.objective_column
     error = None  # of a formula, or of a copy
     if column in node.modelled_columns:
-        error = float(node.stage.error_bound[node.modelled_columns.index(column)])
+        position = node.modelled_columns.index(column)
+        if node.stage.error_scale[position] == 0:  # a single reading with scatter has no bound of its own
+            error = float(node.stage.error_bound[position])
     return max(values, key=lambda value: network.sign * value), error

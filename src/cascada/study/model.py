@@ -4,7 +4,7 @@ import copy
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -27,8 +27,8 @@ from cascada.search import Leaves
 from cascada.search.incumbent import Incumbent
 from cascada.search.refined_search import version_of
 from cascada.store.trial import Trial
-from cascada.study.certificate import Certificate, refutations
-from cascada.study.readings import beliefs_from
+from cascada.study.certificate import Certificate, GapKind, refutations
+from cascada.study.readings import Reports, beliefs_from
 from cascada.study.refutation import Refutation
 from cascada.study.selection import Progress, most_runs, selected, selection_size
 from cascada.study.settings import Settings
@@ -63,7 +63,10 @@ class Model:
         self.calibrated: Calibrated | None = None  # of a network whose kernels or norms are estimated
         if network.estimated:
             self.calibrated = calibrate(network, nothing, settings.calibration, settings.jitter)
-        self._prior = self._fixed = prior_beliefs(network, settings.jitter) if self.calibrated is None else None
+        self._prior = self._fixed = None
+        if self.calibrated is None:
+            self._prior = self._fixed = prior_beliefs(network, settings.jitter, confidence=settings.confidence)
+        self.reports = Reports()  # what was learned from readings with scatter
         self.enlarged: tuple[str, ...] = ()  # bounds that were raised because data refuted them
         self.contradictions: tuple[str, ...] = ()  # what speaks against the assumptions besides the beliefs' evidence
         self.found: tuple[str, ...] = ()  # those of them that a bound showed
@@ -95,13 +98,15 @@ class Model:
             return self.calibrated.judging
         if self._fixed is None:  # after new readings
             assert isinstance(self._prior, ReadBeliefs), "a network is estimated or it is not"
-            self._fixed = beliefs_from(self._prior, self.data)
+            self._fixed = beliefs_from(self._prior, self.data, self.reports)
         return self._fixed
 
     @property
-    def kind(self) -> Literal["proven", "estimated", "refuted"]:
+    def kind(self) -> GapKind:
         """The kind of gap that these beliefs support."""
-        return "refuted" if self.evidence() else "estimated" if self.estimated else "proven"
+        if self.evidence():
+            return "refuted"
+        return "estimated" if self.estimated else "confident" if self._network.scattered else "proven"
 
     @property
     def estimated(self) -> bool:
@@ -109,6 +114,8 @@ class Model:
         # Runs that a selection leaves out may have refuted a bound, which was enlarged then: the selection shows no
         # trace of it.
         unseen = self.runs is not None and self._settings.on_violation == "enlarge"
+        # With scatter, bounds rest on all readings as they were read.
+        unseen |= self._network.scattered and (self.reports.selective is not None or self.runs is not None)
         return self.calibrated is not None or bool(self.enlarged) or unseen
 
     @property
@@ -187,6 +194,7 @@ class Model:
             self.scatter = scatter
             self._begin()
             self._revision = state.revision
+        self.reports = replace(self.reports, nominal=state.nominal, selective=state.selective)
         try:
             for _, group in groupby(self._new_lessons(state), key=lambda lesson: isinstance(lesson, Refutation)):
                 lessons = list(group)
@@ -210,10 +218,10 @@ class Model:
         after = before.after((trial.number for trial in _trials(lessons)), most_runs(self._network))
         if after.start != before.start:
             observed = _trials(state.lessons)
-            kept = self._revision, self._ended, self.found
+            kept, reports = (self._revision, self._ended, self.found), self.reports
             refuted = () if self.calibrated is not None else self.evidence()  # which the selection may not show
             self._begin()
-            self._revision, self._ended, self.found = kept
+            (self._revision, self._ended, self.found), self.reports = kept, replace(reports, entries=())
             self.contradictions = refuted
             self._learn_selection(observed[: after.start])
             lessons = (*state.refutations, *observed[after.start :])
@@ -284,6 +292,7 @@ class Model:
         rows = dict(zip(self._trials, self.data, strict=True))
         rows |= dict(zip((trial.number for trial in trials), self._rows(trials), strict=True))
         self.data, self._trials = np.array(list(rows.values())).reshape(-1, self._network.width), tuple(rows)
+        self.reports = self.reports.after([trial.number for trial in trials], self._rows(trials))
         self._fixed = None  # the beliefs are computed when they are needed
 
     def _rows(self, trials: Sequence[Trial]) -> Array:

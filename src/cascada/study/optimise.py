@@ -28,6 +28,7 @@ def maximise(
     stop_on_estimated: bool = False,
     on_violation: OnViolation = "stop",
     safe: bool = False,
+    confidence: float | None = None,
     start: Mapping[str, Any] | None = None,
     seed: int = 0,
     jobs: int | None = None,
@@ -48,6 +49,7 @@ def maximise(
       from then on.
     * `safe`: run only settings that are proven to satisfy the limits. It needs a `start`: controls of a setting that is
       known to satisfy them, which is run first.
+    * `confidence`: the probability with which bounds hold if a stage has a `SubGaussian` error; by default 0.95.
     * `jobs`: so many runs at once, in processes of their own; a process that dies or hangs is replaced, and only the
       stage that it ran is tried again. A free one gets a new point at once, chosen with the open ones in mind.
     * `executor`: runs the process instead, with `jobs` runs at once, by default as many as it has workers; a design
@@ -74,6 +76,7 @@ def maximise(
         horizon=budget,
         calibration=calibration,
         safe=safe,
+        confidence=confidence,
     )
     if start is not None:
         study.enqueue_trial(start, known_safe=True)
@@ -99,6 +102,7 @@ def minimise(
     stop_on_estimated: bool = False,
     on_violation: OnViolation = "stop",
     safe: bool = False,
+    confidence: float | None = None,
     start: Mapping[str, Any] | None = None,
     seed: int = 0,
     jobs: int | None = None,
@@ -119,6 +123,7 @@ def minimise(
         stop_on_estimated=stop_on_estimated,
         on_violation=on_violation,
         safe=safe,
+        confidence=confidence,
         start=start,
         seed=seed,
         jobs=jobs,

@@ -215,10 +215,15 @@ class Reader:
         return self._state.replayed(events[last is not None :])
 
     def _advance(self, after: State) -> None:
-        """Take over the state after a change, with a warning if it shows that runs are not exact."""
+        """Take over the state after a change, with a warning if it shows that less is known than was said."""
         before, self._state = self._state, after
         if before.scatter is None and after.scatter is not None:
             self._warn(one_line(after.scatter.reason))
+        if before.selective is None and after.selective is not None:
+            self._warn(
+                f"{after.selective}, so the gap is estimated from now on: bounds from readings with scatter hold with "
+                f"the given probability only if every reading is reported as it was read, in its order."
+            )
 
     def _warn(self, text: str) -> None:
         """Issue a warning about the runs, at the line that calls the study."""

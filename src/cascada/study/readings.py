@@ -5,16 +5,19 @@ were reported. Weights are chosen along the paths of some runs, the latest and t
 """
 
 import warnings
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from cascada.arrays import Array
 from cascada.errors import ArgumentError
-from cascada.network import Network, composite_mean, prior_beliefs
+from cascada.network import Beliefs, Network, composite_mean, prior_beliefs
 from cascada.network.floor import floor_at
 from cascada.network.outputs import StageError
 from cascada.network.read_beliefs import ReadBeliefs
+from cascada.network.scatter_beliefs import Nominal, ScatterBeliefs
 from cascada.outwards import as_given
 
 # Runs along whose paths weights are chosen: the latest, and those with the best means.
@@ -40,14 +43,41 @@ def warn_of_errors(network: Network, tolerance: float | None, stacklevel: int = 
             )
 
 
-def beliefs_from(prior: ReadBeliefs, data: Array) -> ReadBeliefs:
-    """The beliefs after runs (t, V), NaN where nothing was read; evidence against the assumptions is part of them."""
-    beliefs = prior.append(data)
+@dataclass(frozen=True, eq=False)
+class Reports:
+    """What was reported of readings with scatter, in its order: an average depends on it, unlike bounded errors."""
+
+    entries: tuple[tuple[int, Array], ...] = ()  # trials, and rows (V,) of what was reported of them so far
+    nominal: Mapping[int, Nominal] = field(default_factory=dict)  # see `State.nominal`
+    selective: str | None = None  # see `State.selective`
+
+    def after(self, numbers: Sequence[int], rows: Array) -> "Reports":
+        """With more reports of trials, (n, V)."""
+        return replace(self, entries=(*self.entries, *zip(numbers, rows, strict=True)))
+
+
+def beliefs_from(prior: ReadBeliefs, data: Array, reports: Reports) -> ReadBeliefs:
+    """The beliefs after runs (t, V), NaN where nothing was read; evidence against the assumptions is part of them.
+
+    With scatter they follow from the reports, of which the data are the last ones.
+    """
+    if isinstance(prior, ScatterBeliefs):
+        numbers = [number for number, _ in reports.entries]
+        rows = np.array([row for _, row in reports.entries]).reshape(-1, prior.network.width)
+        nominal = [reports.nominal.get(number, {}) for number in numbers]
+        beliefs: ReadBeliefs = prior.append(rows, runs=numbers, nominal=nominal)
+    else:
+        beliefs = prior.append(data)
     for point in _points(beliefs, data):
         beliefs = beliefs.refined(point)
         if beliefs.evidence:
             return beliefs
     return beliefs.relearned()
+
+
+def nominal_inputs(beliefs: Beliefs, row: Array, number: int) -> dict[str, tuple[float, ...]]:
+    """The nominal inputs of stages with scatter of which a row (V,) of a trial has readings that were not learned."""
+    return beliefs.nominal_inputs(row, number) if isinstance(beliefs, ScatterBeliefs) else {}
 
 
 def _points(beliefs: ReadBeliefs, data: Array) -> list[Array]:

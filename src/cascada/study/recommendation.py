@@ -23,7 +23,7 @@ from cascada.outwards import agreeing, apart, difference_up
 from cascada.search import Candidates
 from cascada.search.refined_search import candidates_above
 from cascada.study.advisor import named, situation
-from cascada.study.certificate import Certificate, GapKind
+from cascada.study.certificate import Certificate, GapKind, certainty
 from cascada.study.incumbent import best_proven_setting
 from cascada.study.judge import certify, without_bound
 from cascada.study.model import Model
@@ -51,6 +51,8 @@ class Recommendation:
     assumptions: tuple[str, ...]
     over: str
     maximised: bool = True
+    #: The probability with which a *confident* gap holds; None for other kinds.
+    confidence: float | None = None
 
     @property
     def summary(self) -> str:
@@ -64,8 +66,8 @@ class Recommendation:
         shown = agreeing(self.worst, self.bound, self.maximised)
         least, word = ("at least", "higher") if self.maximised else ("at most", "lower")
         return (
-            f"{text}\n{self.kind.capitalize()}: it gives {least} {shown.best}, and no setting in {self.over} gives "
-            f"a value {word} than {shown.bound}: it is within {shown.gap} of the best possible."
+            f"{text}\n{certainty(self.kind, self.confidence)}: it gives {least} {shown.best}, and no setting in "
+            f"{self.over} gives a value {word} than {shown.bound}: it is within {shown.gap} of the best possible."
         )
 
     def __str__(self) -> str:
@@ -137,6 +139,7 @@ def recommendation_at(
         bound=bound,
         gap=gap,
         kind=certificate.kind,
+        confidence=certificate.confidence,
         assumptions=certificate.assumptions,
         over=certificate.over,
         maximised=certificate.maximised,

@@ -24,6 +24,8 @@ MOST_ESTIMATED_RUNS = 500
 
 #: The same for a network that is read with errors: the rows of a stage are weighted anew after every run.
 MOST_READ_RUNS = 150
+#: The same for readings with scatter, whose averages rest on all of them: beyond it the gap is only estimated.
+MOST_SCATTERED_RUNS = 400
 
 # The parts of a selection that are closest to the best run, have the best values, and are the latest, which lie where
 # the algorithm expects more: near the cells with the largest bounds. The rest fills the space.
@@ -36,7 +38,7 @@ def most_runs(network: Network) -> int:
     joint = [stage for stage in network.stages if stage.joint and not isinstance(stage.kernel, Separable)]
     widest = max((len(stage.modelled) for stage in joint), default=1)
     if network.read_with_errors:
-        return MOST_READ_RUNS
+        return MOST_SCATTERED_RUNS if network.scattered else MOST_READ_RUNS
     return (MOST_ESTIMATED_RUNS if network.estimated else MOST_RUNS) // widest
 
 

@@ -26,6 +26,7 @@ from cascada.gp.rounding import SMALLEST_JITTER
 from cascada.network import Network
 from cascada.network.latent import forwards_error
 from cascada.network.noise import with_noise
+from cascada.network.scatter import CONFIDENCE, as_confidence
 from cascada.search.robust import MOST_UNCERTAIN
 from cascada.space import CandidatesLike, Domain, as_candidates
 from cascada.study.certificate import Certificate
@@ -75,6 +76,7 @@ class Settings:
     horizon: int | None = None  #: the planned number of runs, for algorithms that plan ahead
     calibration: Calibration = field(default_factory=Calibration)  #: for a network without norms
     safe: bool = False  #: whether only settings are run that are proven to satisfy the limits
+    confidence: float = CONFIDENCE  #: the probability with which bounds from readings with scatter hold
     #: Whether other processes can continue the study: then its points follow from the log alone.
     shared: bool = False
 
@@ -93,6 +95,7 @@ class Settings:
         horizon: int | None = None,
         calibration: Calibration | None = None,
         safe: bool = False,
+        confidence: float | None = None,
         shared: bool = False,
     ) -> "Settings":
         """From the options of a study; `ArgumentError` names the one that is invalid."""
@@ -103,6 +106,7 @@ class Settings:
         _check_uncertain(network, chosen, candidates)
         _check_safe(network, safe, on_violation)
         _check_errors(network, chosen, on_violation)
+        _check_scatter(network, safe, confidence)
         with_noise(network)  # raises if the noise of a stage cannot be estimated
         return cls(
             algorithm=chosen,
@@ -115,6 +119,7 @@ class Settings:
             horizon=horizon,
             calibration=calibration or Calibration(),
             safe=safe,
+            confidence=CONFIDENCE if confidence is None else as_confidence(confidence),
             shared=shared,
         )
 
@@ -276,40 +281,51 @@ def _check(on_violation: Any, tolerance: Any, seed: Any, horizon: Any) -> None:
 
 
 def _check_errors(network: Network, algorithm: Algorithm, on_violation: OnViolation) -> None:
-    """Raise `ArgumentError` for options that do not work with errors of the readings."""
+    """Raise `ArgumentError` for options that do not work with given errors of the readings."""
     read = next((stage for stage in network.stages if stage.read_with_errors), None)
     if read is None:
         return
-    scattering = next((stage for stage in network.stages if stage.error_scale.any()), None)
-    if scattering is not None:
-        raise ArgumentError(
-            f"studies do not support sub-Gaussian errors yet; got error={scattering.error} at stage "
-            f"{scattering.name!r}. Give a bound of the error, or leave error= out."
-        )
     lacking = next((stage.name for stage in network.stages if stage.estimated), None)
     if lacking is not None:
         raise ArgumentError(
-            f"stage {read.name!r} has a bounded error=, which needs a given kernel and norm_bound at every stage; "
+            f"stage {read.name!r} has error=, which needs a given kernel and norm_bound at every stage; "
             f"stage {lacking!r} lacks them. Give them, or error='estimate' at stages whose kernels are estimated."
         )
     if isinstance(algorithm, _WITHOUT_ERRORS):
         raise ArgumentError(
-            f"stage {read.name!r} has a bounded error=, which does not work with the algorithm "
+            f"stage {read.name!r} has error=, which does not work with the algorithm "
             f"{type(algorithm).__name__}, because it takes readings as exact; leave algorithm= out, or use "
             f"'gpn_mixed', 'gpn_ucb' or 'random_search'."
         )
     if on_violation == "enlarge":
         raise ArgumentError(
-            f"stage {read.name!r} has a bounded error=, which does not work with on_violation='enlarge', because data "
+            f"stage {read.name!r} has error=, which does not work with on_violation='enlarge', because data "
             f"do not tell a norm_bound that is too small from an error that is; leave on_violation= out, and amend one "
             f"of them if the data refute them."
         )
     for word, names in (("context=True", network.context), ("deviation=", network.uncertain)):
         if names:
             raise ArgumentError(
-                f"stage {read.name!r} has a bounded error=, which does not work with {word}, which {', '.join(names)} "
+                f"stage {read.name!r} has error=, which does not work with {word}, which {', '.join(names)} "
                 f"has; leave one of them out."
             )
+
+
+def _check_scatter(network: Network, safe: bool, confidence: Any) -> None:
+    """Raise `ArgumentError` for options that do not work with scatter, or only with it."""
+    scattered = next((stage.name for stage in network.stages if stage.sub_gaussian is not None), None)
+    if scattered is None and confidence is not None:
+        raise ArgumentError(
+            f"confidence= is the probability with which bounds from readings with scatter hold, and no stage has "
+            f"error=SubGaussian(...); got {confidence!r}. Leave it out."
+        )
+    if confidence is not None:
+        as_confidence(confidence)
+    if scattered is not None and safe:
+        raise ArgumentError(
+            f"safe=True does not work with error=SubGaussian(...) at stage {scattered!r}: with scatter nothing is "
+            f"proven for sure. Leave one of them out, or give error=Bounded(...)."
+        )
 
 
 def _whole(value: Any) -> bool:

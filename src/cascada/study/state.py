@@ -19,6 +19,7 @@ from cascada.store.event import Event
 from cascada.store.lease import checked_lease
 from cascada.store.trial import Trial, TrialState, best_of, trial_at
 from cascada.study.refutation import Refutation
+from cascada.study.selective import amendment, nominal_of, selection
 from cascada.study.validation import Rules
 
 _ENDS: Mapping[str, TrialState] = {"failed": "failed", "abandoned": "abandoned"}
@@ -47,6 +48,12 @@ class State:
     scatter: Refutation | None = None
     #: Trials that the user knows to satisfy the limits, without a proof, since the last amendment.
     known_safe: frozenset[int] = frozenset()
+    #: With scatter: the nominal inputs of stages, by trial, which were chosen before the stages were read.
+    nominal: Mapping[int, Mapping[str, tuple[float, ...]]] = field(default_factory=dict)
+    #: With scatter: why bounds do not hold with the given probability any more; None if they do.
+    selective: str | None = None
+    #: What the last event that describes the study says; empty in memory.
+    description: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def empty(cls, network: Network) -> "State":
@@ -135,6 +142,8 @@ class Draft:
         self._changes, self._last = before.changes, before.last
         self._described, self._fits = before.described, before.fits
         self._scatter, self._known_safe = before.scatter, before.known_safe
+        self._nominal, self._selective = before.nominal, before.selective
+        self._description = before.description
 
     def observed(self, number: int, outputs: Any) -> Trial:
         """The trial with these outputs too, validated; `ContradictionError` if they contradict other observations."""
@@ -163,6 +172,9 @@ class Draft:
             notes=self._notes,
             scatter=self._scatter,
             known_safe=self._known_safe,
+            nominal=self._nominal,
+            selective=self._selective,
+            description=self._description,
         )
 
     def apply(self, event: Event, validated: Trial | None = None) -> None:
@@ -181,6 +193,8 @@ class Draft:
             self._fits = event.data
         elif event.kind in ("created", "amended"):
             self._described, self._known_safe = event.number, frozenset()  # it was known of other limits
+            self._select(event.kind == "amended" and amendment(self._description, event.data))
+            self._description = event.data
             # What a bound showed speaks against the assumptions of its time.
             self._lessons = [x for x in self._lessons if not isinstance(x, Refutation) or x.assumed is None]
         elif event.kind == "note":
@@ -188,6 +202,11 @@ class Draft:
         self.count += 1
         self._last = event
         self._changes += event.kind not in ("asked", "calibrated")
+
+    def _select(self, reason: str | bool | None) -> None:
+        """Note why readings are a selection, if they are: bounds from scatter then hold with no known probability."""
+        if isinstance(reason, str) and self._network.scattered and self._selective is None:
+            self._selective = reason
 
     def _update_holder(self, event: Event, number: int) -> None:
         if self.trials[number].state != "running" or event.kind == "retracted":
@@ -204,6 +223,7 @@ class Draft:
             self._known_safe |= {number} if event.data.get("known_safe") is True else frozenset()
             return
         trial = trial_at(self.trials, number)
+        self._select(selection(event, trial))
         if event.kind in ("observed", "told"):
             self._observe(event, trial, validated)
         elif event.kind == "corrected" and {"stage", "controls"} & set(event.data):
@@ -241,6 +261,9 @@ class Draft:
             raise StoreError(f"what it says of trial {trial.number} is nothing new.")
         after = self._as_logged(after, trial, complete=event.kind == "told")
         self.trials[trial.number] = after
+        if self._network.scattered and "nominal" in event.data:
+            chosen = nominal_of(self._network, event.data["nominal"], after)
+            self._nominal = {**self._nominal, after.number: {**self._nominal.get(after.number, {}), **chosen}}
         self._lessons.append(after)
         self._scatter = self._scatter or self.rules.scatter(after, self.trials)
         self.rules.remember(after)

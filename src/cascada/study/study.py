@@ -18,7 +18,7 @@ from cascada.study.change import Change
 from cascada.study.decision import revision_of
 from cascada.study.next_trials import NextTrials
 from cascada.study.reader import Reader
-from cascada.study.readings import warn_of_errors
+from cascada.study.readings import nominal_inputs, warn_of_errors
 from cascada.study.revision import Revision
 from cascada.study.safety import check_proven, nothing_safe_left
 from cascada.study.settings import OnViolation, Settings
@@ -39,7 +39,8 @@ class Study(Writer):
 
     Every event is in the journal before a method returns. Reported results are always kept; the certificate says what
     they refute. `safe`: only settings that are proven to satisfy the limits are asked for; a run that satisfies them
-    has to be added first. `replayable`: points follow from the journal alone, as they do in a store.
+    has to be added first. `confidence`: the probability with which bounds hold if readings scatter (`SubGaussian`);
+    0.95 without it. `replayable`: points follow from the journal alone, as they do in a store.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class Study(Writer):
         horizon: int | None = None,
         calibration: Calibration | None = None,
         safe: bool = False,
+        confidence: float | None = None,
         replayable: bool = False,
     ) -> None:
         settings = Settings.of(
@@ -70,6 +72,7 @@ class Study(Writer):
             horizon=horizon,
             calibration=calibration,
             safe=safe,
+            confidence=confidence,
             shared=replayable,
         )
         warn_of_errors(network, tolerance)
@@ -109,6 +112,7 @@ class Study(Writer):
         tolerance: float | None = None,
         stop_on_estimated: bool = False,
         safe: bool | None = None,
+        confidence: float | None = None,
         worker: str = "main",
         amend: bool = False,
     ) -> "Study":
@@ -128,6 +132,7 @@ class Study(Writer):
             tolerance=tolerance,
             stop_on_estimated=stop_on_estimated,
             safe=safe,
+            confidence=confidence,
             worker=worker,
             amend=amend,
         )
@@ -237,7 +242,7 @@ class Study(Writer):
 
         Telling the same again changes nothing. Other outputs than before are refused: see `correct`.
         """
-        return self._changed(lambda change: change.observe(trial_number(trial), outputs))
+        return self._changed(lambda change: self._observed(change, trial_number(trial), outputs))
 
     def tell_stage(self, trial: Trial | int, stage: str, outputs: Any) -> Trial:
         """Tell the outputs of one stage as they come in."""
@@ -347,6 +352,14 @@ class Study(Writer):
     ) -> list[Trial]:
         next_trials = NextTrials(change, self._learned, self._settings, self._journal.shared, part)
         return next_trials.trials(wanted, limit, self.worker, lease, lasting=self._lasting)
+
+    @on_one_thread
+    def _observed(self, change: Change, number: int, outputs: Any) -> Trial:
+        if not self.network.scattered:
+            return change.observe(number, outputs)
+        # Chosen before the readings are learned; the log keeps them.
+        model, after = self._learned(change.state), change.observed(number, outputs)
+        return change.observe(number, outputs, nominal_inputs(model.judging, model.pending([after])[0], number))
 
     @on_one_thread
     def _begun(
