@@ -24,6 +24,7 @@ LAYERS = (
     "printable",
     "literals",
     "arrays",
+    "choice",
     "controls",
     "space",
     "designs",

@@ -10,7 +10,7 @@ from cascada.algorithms.foreign import ForeignAlgorithm
 from cascada.calibration import Calibration
 from cascada.errors import ArgumentError, StoreError
 from cascada.network import Network
-from cascada.space import CandidatesLike, as_candidates
+from cascada.space import CandidatesLike, as_candidates, plain_candidates
 from cascada.store.database import Store, StoredJournal
 from cascada.store.description import (
     SETTINGS,
@@ -76,7 +76,9 @@ def open_study(
         raise ArgumentError("candidates need the network that they are points of: give network=.")
     given = {
         "seed": seed,
-        "candidates": None if candidates is None or network is None else as_candidates(candidates, network.domain),
+        "candidates": None
+        if candidates is None or network is None
+        else plain_candidates(as_candidates(candidates, network.domain), network.domain),
         "on_violation": on_violation,
         "calibration": calibration,
         "horizon": horizon,

@@ -15,6 +15,7 @@ from cascada.network.floor import Floor
 from cascada.network.latent import forwards_error
 from cascada.network.limits import in_words
 from cascada.outwards import Shown, agreeing, apart, as_given, as_percent, rounded_down
+from cascada.space import ControlValue
 
 GapKind = Literal["proven", "confident", "estimated", "refuted"]
 
@@ -30,7 +31,7 @@ class RecommendedSetting:
     `at_least` and its mean, `estimate`, are estimated. The certificate's kind says which.
     """
 
-    controls: Mapping[str, float | int]
+    controls: Mapping[str, ControlValue]
     at_least: float
     estimate: float | None = None
     reading: float | None = None
@@ -92,7 +93,7 @@ class Certificate:
     #: The probability with which a *confident* gap holds; None for other kinds.
     confidence: float | None = None
     #: The context that it is for, by name; None without one.
-    context: Mapping[str, float | int] | None = None
+    context: Mapping[str, ControlValue] | None = None
     #: The context controls, if it is for no context: then it has no bound, because the best setting depends on them.
     depends_on: tuple[str, ...] = ()
     #: How far uncertain controls can be from their settings, by name: then all values are those of the worst case.

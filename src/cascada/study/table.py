@@ -21,7 +21,7 @@ from cascada.outwards import as_given, difference_up, rounded_down, rounded_up
 from cascada.search import Leaves, ObjectiveBounds, SearchBudget, search
 from cascada.search.feasible import FeasibleBounds
 from cascada.search.incumbent import proven_values
-from cascada.space import Control, Real
+from cascada.space import Control, ControlValue, Real
 from cascada.study.certificate import GapKind
 from cascada.study.context import proven_at
 from cascada.study.model import Model
@@ -47,7 +47,7 @@ class TableRow:
     """
 
     contexts: Mapping[str, tuple[float, float]]
-    controls: Mapping[str, float | int] | None
+    controls: Mapping[str, ControlValue] | None
     at_least: float | None
     bound: float
     gap: float | None
