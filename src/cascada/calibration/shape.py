@@ -24,10 +24,7 @@ class Shape:
         """The kernel of this shape with these hyper-parameters."""
         kernel: Radial
         scales = tuple(scale for j, scale in enumerate(lengthscales) if j not in self.codes) or 1.0
-        if self.nu == SE:
-            kernel = SquaredExponential(scales, variance)
-        else:
-            kernel = Matern(self.nu, scales, variance)
+        kernel = SquaredExponential(scales, variance) if self.nu == SE else Matern(self.nu, scales, variance)
         if self.codes:
             return Coded(kernel, self.codes, tuple(math.exp(-(lengthscales[j] ** -2.0)) for j in self.codes))
         return Additive(kernel) if self.additive else kernel
