@@ -12,6 +12,7 @@ from cascada.errors import ArgumentError
 from cascada.kernels import OperatorKernel, Separable, Stationary
 from cascada.network.limits import Limit
 from cascada.network.stage import Stage
+from cascada.network.step_groups import Positions, feeders, step_groups
 from cascada.space import Control, Domain
 
 
@@ -163,6 +164,21 @@ class Network:
     def noisy(self) -> bool:
         """Whether the noise of some stage is estimated."""
         return any(stage.noisy for stage in self.stages)
+
+    @property
+    def stepwise(self) -> bool:
+        """Whether some stage can be run by itself, on an output that was kept or at any inputs."""
+        return any(stage.reachable != "run" for stage in self.stages)
+
+    @cached_property
+    def feeders(self) -> tuple[Positions, ...]:
+        """For every node, the positions of the stages that it is run on: its parents, and those behind formulas."""
+        return feeders(self.nodes)
+
+    @cached_property
+    def step_groups(self) -> tuple[Positions, ...]:
+        """The positions of the stages that are run directly after one another, as one step, in groups."""
+        return step_groups(self.nodes)
 
     @cached_property
     def width(self) -> int:
