@@ -51,4 +51,5 @@ def _circle(group: dict[int, int], fed: Sequence[Positions]) -> tuple[int, int] 
     for _ in before:  # until it is transitive
         for above in before.values():
             above |= {far for first in above for far in before[first]}
-    return next(((one, other) for one in before for other in before[one] if other != one and one in before[other]), None)
+    pairs = ((one, other) for one in before for other in before[one] - {one})
+    return next(((one, other) for one, other in pairs if one in before[other]), None)
