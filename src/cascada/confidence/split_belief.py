@@ -94,7 +94,7 @@ class SplitBelief(BeliefBase[Any]):
         inputs = as_points(X, "X", self.posterior.dimension)
         outputs = as_outputs(Y, "Y", len(inputs), self.posterior.output_count)
         parts, numbers = list(self.parts), list(self.numbers)
-        others = self.categories.others(inputs.shape[1])
+        others = self.categories.others
         for i, rows in self.categories.groups(inputs):
             parts[i] = parts[i].append(inputs[rows][:, others], outputs[rows], each=each)
             numbers[i] = np.append(numbers[i], self.received + rows)
@@ -145,7 +145,7 @@ class SplitBelief(BeliefBase[Any]):
 
     def modulus(self, differences: Array) -> Array:
         """The most that every output can change over differences within a category, (…, p), rounded up."""
-        others = self.categories.others(differences.shape[-1])
+        others = self.categories.others
         found: Array = np.max([part.modulus(differences[..., others]) for part in self.parts], axis=0)
         return found
 

@@ -11,20 +11,25 @@ from cascada.arrays import Array, IntArray
 
 @dataclass(frozen=True)
 class Categories:
-    """The inputs that are codes, by position, and the number of values of each; the last code varies fastest."""
+    """The inputs that are codes, by position, and the number of values of each; the last code varies fastest.
+
+    `dimension` is the number of all inputs.
+    """
 
     columns: tuple[int, ...]
     counts: tuple[int, ...]
+    dimension: int
 
     def __len__(self) -> int:
         return int(np.prod(self.counts))
 
-    def others(self, dimension: int) -> list[int]:
+    @cached_property
+    def others(self) -> list[int]:
         """The positions of the inputs that are no such codes; of the first code if there are none.
 
         A code is the same everywhere in a category, so that it can stand for no input at all.
         """
-        return [j for j in range(dimension) if j not in self.columns] or [self.columns[0]]
+        return [j for j in range(self.dimension) if j not in self.columns] or [self.columns[0]]
 
     def of(self, inputs: Array) -> IntArray:
         """The category of each row of inputs (n, d), (n,)."""

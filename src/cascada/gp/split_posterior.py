@@ -25,7 +25,7 @@ class SplitPosterior:
     @property
     def dimension(self) -> int:
         """d: the number of inputs, codes included."""
-        return self.parts[0].dimension + len(self.categories.columns)
+        return self.categories.dimension
 
     @property
     def output_count(self) -> int:
@@ -84,7 +84,7 @@ class SplitPosterior:
 
     @cached_property
     def _others(self) -> list[int]:
-        return self.categories.others(self.dimension)
+        return self.categories.others
 
     def _scalar(self, category: int) -> Posterior:
         part = self.parts[category]

@@ -47,7 +47,7 @@ class StageBelief:
         belief = self.belief
         if not isinstance(belief, SplitBelief):
             return ()
-        kept = belief.categories.others(len(self.node.inputs))
+        kept = belief.categories.others
         span = None if self.span is None else Boxes(self.span.lower[:, kept], self.span.upper[:, kept])
         pairs = zip(self.node.by_category, belief.parts, strict=True)
         return tuple(StageBelief(node, part, span) for node, part in pairs)

@@ -63,7 +63,7 @@ def categories_of(stage: StageBelief, inputs: Array) -> Iterator[tuple[StageBeli
     """The beliefs about the categories in rows of inputs (n, d), with their rows, and the inputs that they keep."""
     categories = stage.node.categories
     assert categories is not None, "only asked of a stage with categories"
-    kept = categories.others(inputs.shape[1])
+    kept = categories.others
     for number, rows in categories.groups(inputs):
         yield stage.categories[number], rows, kept
 

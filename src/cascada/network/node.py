@@ -62,13 +62,14 @@ class Node:
         own = {j: control for j, control in self.choices.items() if control.alike is None}
         if not own or self.category or not self.stage.modelled or self.stage.estimated:
             return None
-        return Categories(tuple(own), tuple(len(control.values) for control in own.values()))
+        counts = tuple(len(control.values) for control in own.values())
+        return Categories(tuple(own), counts, len(self.inputs))
 
     @cached_property
     def by_category(self) -> "tuple[Node, ...]":
         """The node of each category: without the inputs that tell categories apart, and with its own norm bound."""
         assert self.categories is not None, "only asked of a stage with categories"
-        kept = self.categories.others(len(self.inputs))
+        kept = self.categories.others
         names, inputs = tuple(self.input_names[j] for j in kept), tuple(self.inputs[j] for j in kept)
         stage, parts = self.stage, []
         for codes, name in zip(self.categories.codes, self.category_names, strict=True):

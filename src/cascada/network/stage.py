@@ -23,7 +23,9 @@ from cascada.network.error import (
     is_estimate,
     sub_gaussian_part,
 )
-from cascada.network.limits import Interval, as_intervals, in_words
+from cascada.network.limits import Interval, as_intervals
+from cascada.network.stage_options import check_intervals, check_noise, given_constants, norm_bounds_by_value
+from cascada.network.stock import Reachable, check_stock
 from cascada.space import Choice, Control, Integer, Real
 
 
@@ -55,6 +57,9 @@ class Stage:
     * `forwards`: what the next stages are set to: the stage's true "value", or its "reading".
     * `timeout`: seconds after which a call of the function fails; `retries`: how often a failed call is repeated before
       the run fails.
+    * `cost` of one run of the stage; `reachable`: whether it can be run only directly after its parents ("run"), also
+      on outputs of them that were kept ("stock"), or at any inputs ("any"); `portions`: how many runs of each later
+      stage one of its outputs feeds, `math.inf` for a file.
     """
 
     name: str
@@ -77,6 +82,9 @@ class Stage:
     failure: Literal["fail", "infeasible"]
     error: Error | Literal["estimate"] | None
     forwards: Forwards
+    cost: float  #: 0 for a formula
+    reachable: Reachable
+    portions: float
 
     def __init__(
         self,
@@ -99,6 +107,9 @@ class Stage:
         failure: Literal["fail", "infeasible"] = "fail",
         error: Error | ArrayLike | Literal["estimate"] | None = None,
         forwards: Forwards = "value",
+        cost: float = 1.0,
+        reachable: Reachable = "run",
+        portions: float = 1,
     ) -> None:
         def fail(text: str) -> ArgumentError:
             return ArgumentError(f"stage {name!r}: {text}")
@@ -188,7 +199,7 @@ class Stage:
             wanted, possible = as_intervals(limits, "limits", names), as_intervals(ranges, "ranges", names)
         except ArgumentError as mistake:
             raise fail(str(mistake)) from None
-        _check_intervals(fail, wanted, possible, passes)
+        check_intervals(fail, wanted, possible, passes)
         if forwards not in ("value", "reading"):
             raise fail(f"forwards must be 'value' or 'reading'; got {forwards!r}.")
         try:
@@ -207,11 +218,14 @@ class Stage:
             )
         if noisy:
             given = {"kernel": kernel, "norm_bound": norm_bound, "lipschitz": lipschitz}
-            _check_noise(fail, modelled, [word for word, value in given.items() if value is not None])
+            check_noise(fail, modelled, [word for word, value in given.items() if value is not None])
+        price, where, feeds = check_stock(fail, bool(known), cost, reachable, portions)
         by_value: dict[str, Array] | None = None
         if isinstance(norm_bound, Mapping):
-            bounds_by_value = _by_value(fail, controls or {}, norm_bound)
-            by_value = {value: _given(constants(b, f"norm_bound of {value!r}")) for value, b in bounds_by_value.items()}
+            bounds_by_value = norm_bounds_by_value(fail, controls or {}, norm_bound)
+            by_value = {
+                value: given_constants(constants(b, f"norm_bound of {value!r}")) for value, b in bounds_by_value.items()
+            }
             norm_bound = np.max(list(by_value.values()), axis=0)
         single = cast("ArrayLike | None", norm_bound)
         bounds, slopes = constants(single, "norm_bound"), constants(lipschitz, "lipschitz")
@@ -245,6 +259,9 @@ class Stage:
             "failure": failure,
             "error": ESTIMATE if noisy else errors,
             "forwards": forwards,
+            "cost": price,
+            "reachable": where,
+            "portions": feeds,
         }
         for field, value in values.items():
             object.__setattr__(self, field, value)
@@ -357,31 +374,6 @@ class Stage:
         return isinstance(self.kernel, OperatorKernel)
 
 
-def _by_value(
-    fail: Callable[[str], ArgumentError], controls: Mapping[str, Control], norm_bound: Mapping[Any, ArrayLike]
-) -> dict[str, ArrayLike]:
-    """Norm bounds in the order of the values of a stage's only choice without `alike`; `ArgumentError` otherwise."""
-    choices = [control for control in controls.values() if isinstance(control, Choice) and control.alike is None]
-    if len(choices) != 1:
-        raise fail(
-            f"norm_bound by value needs exactly one choice without alike=; the stage has {len(choices)}. Give one "
-            f"norm_bound for all values."
-        )
-    values = choices[0].values
-    if set(norm_bound) != set(values):
-        raise fail(
-            f"norm_bound by value must name every value once, {', '.join(map(repr, values))}; got "
-            f"{', '.join(map(repr, norm_bound))}."
-        )
-    return {value: norm_bound[value] for value in values}
-
-
-def _given(values: Array | None) -> Array:
-    """The constants of one value, which were given."""
-    assert values is not None, "a bound of a value is a number"
-    return values
-
-
 def prior_sds(kernel: Stationary | OperatorKernel) -> Array:
     """The prior sds of the outputs under a kernel, without those that are 0; 1 for a kernel given as a function."""
     if isinstance(kernel, Stationary):
@@ -390,38 +382,6 @@ def prior_sds(kernel: Stationary | OperatorKernel) -> Array:
         return np.ones(1)
     variances = np.ones(1) if kernel.matrix is None else np.diag(np.array(kernel.matrix))
     return np.sqrt(variances[variances > 0]) * np.sqrt(kernel.kernel.variance)
-
-
-def _check_intervals(
-    fail: Callable[[str], ArgumentError],
-    limits: Mapping[str, Interval],
-    ranges: Mapping[str, Interval],
-    passes: Sequence[str],
-) -> None:
-    """Raise `ArgumentError` for ranges of copies, and for limits that no value within its range satisfies."""
-    for output, (low, high) in ranges.items():
-        if output in passes:
-            raise fail(f"ranges: {output!r} is passed on, so its range belongs to the stage or control it comes from.")
-        least, most = limits.get(output, (-np.inf, np.inf))
-        if most < low or least > high:
-            raise fail(
-                f"limits: nothing in the range {in_words(output, (low, high))} satisfies "
-                f"{in_words(output, (least, most))}."
-            )
-
-
-def _check_noise(fail: Callable[[str], ArgumentError], modelled: int, given: Sequence[str]) -> None:
-    """Raise `ArgumentError` if the noise of a stage cannot be estimated: nothing is modelled, or bounds are given."""
-    if not modelled:
-        raise fail(
-            f"error={ESTIMATE!r} is for modelled outputs, and this stage has none (its outputs are a formula's, or "
-            f"copies of its inputs). Leave it out."
-        )
-    if given:
-        raise fail(
-            f"error={ESTIMATE!r} estimates the noise together with the kernel, and nothing is proven then; got "
-            f"{given[0]}= as well. Leave it out, or give the error as a number."
-        )
 
 
 def _number(value: Any) -> bool:
