@@ -81,7 +81,8 @@ class Domain:
             for name, c in self.controls.items()
             if isinstance(c, Choice)
         ]
-        return np.array(list(product(*codes)), dtype=float).reshape(-1, len(codes))
+        every = list(product(*codes))
+        return np.array(every, dtype=float).reshape(len(every), len(codes))
 
     def uniform(self, rng: np.random.Generator, count: int) -> Array:
         """Coordinates (n, d) drawn uniformly from the box; a choice has one of its codes, all of them equally likely.

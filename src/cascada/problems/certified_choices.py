@@ -1,8 +1,8 @@
 """Random processes with choices for which all assumptions are true: each category has exactly the stated norm.
 
-As in `certified_problem`, stages are sums of 30 kernel sections in [−2, 2]^d, scaled to norm B. A choice without `alike`
-has one such function for every value. With `alike` it is one function of the joint kernel, or with `same` one that does
-not depend on the value at all.
+As in `certified_problem`, stages are sums of 30 kernel sections in [−2, 2]^d, scaled to norm B. A choice without
+`alike` has one such function for every value; in the structure "later" each value has a norm bound of its own. With
+`alike` it is one function of the joint kernel, or with `same` one that does not depend on the value at all.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,21 +13,14 @@ from typing import Any
 import numpy as np
 
 from cascada.arrays import Array
-from cascada.kernels import (
-    Coded,
-    Expansion,
-    Separable,
-    SquaredExponential,
-    Stationary,
-    random_expansion,
-    random_operator_expansion,
-)
+from cascada.kernels import Separable, SquaredExponential, Stationary, random_expansion, random_operator_expansion
 from cascada.network import Network, Node, Stage
 from cascada.problems.problem import Problem
 from cascada.space import Choice, Control, Real
 
 _BOX = 2.0
 _TERMS = 30
+_SHARES = (1.0, 0.4, 1.5, 0.7)  # of the norm, for the first values of a choice in the structure "later"
 _WOODS, _GLUES = ("oak", "pine", "steel"), ("hot", "cold")
 
 Function = Callable[[Array], Array]
@@ -66,10 +59,12 @@ def certified_choices(
     alike: float | None = None,
     same: bool = False,
     woods: int = 3,
+    lipschitz: bool = False,
 ) -> Problem:
     """A random process with this structure; `alike` of its choice "wood", which has so many values.
 
-    With `same`, "wood" changes nothing: the norm of such a function f under `alike` is ‖f‖/sqrt(a + (1 − a)/q).
+    With `lipschitz`, stages are given the Lipschitz constant that the kernel implies for every value. With `same`,
+    "wood" changes nothing: the norm of such a function f under `alike` is ‖f‖/sqrt(a + (1 − a)/q).
     """
     kernel = SquaredExponential(1.0) if kernel is None else kernel
     rng, plans = np.random.default_rng(seed), STRUCTURES[structure]
@@ -79,7 +74,17 @@ def certified_choices(
         "x": Real(-_BOX, _BOX),
         "y": Real(-_BOX, _BOX),
     }
-    stages = [_stage(i, plan, plans, controls, kernel, norm, alike, same) for i, plan in enumerate(plans)]
+    options: dict[str, Any] = {"kernel": kernel, "norm_bound": norm}
+    if lipschitz:
+        assert kernel.lipschitz_factor is not None, "the kernel implies a Lipschitz constant"
+        options["lipschitz"] = norm * kernel.lipschitz_factor / kernel.lengthscales(1)[0]
+    values = len(controls["wood"].values)  # type: ignore[union-attr]
+    if same and alike is not None:
+        options["norm_bound"] = norm / np.sqrt(alike + (1 - alike) / values)
+    stages = [_stage(i, plan, controls, options) for i, plan in enumerate(plans)]
+    if structure == "later" and alike is None:
+        bounds = {wood: norm * share for wood, share in zip(controls["wood"].values, _SHARES, strict=False)}  # type: ignore[union-attr]
+        stages[1] = _stage(1, plans[1], controls, options | {"norm_bound": bounds})
     network = Network(stages, objective=f"s{len(plans)}.{stages[-1].outputs[-1]}")
     functions = [_function(node, plan, norm, same, rng) for node, plan in zip(network.nodes, plans, strict=True)]
 
@@ -101,17 +106,10 @@ def _outputs(i: int, plan: _Plan) -> list[str]:
 def _stage(
     i: int,
     plan: _Plan,
-    plans: tuple[_Plan, ...],
     controls: Mapping[str, Control],
-    kernel: Stationary,
-    norm: float,
-    alike: float | None,
-    same: bool,
+    given: Mapping[str, Any],
 ) -> Stage:
-    options: dict[str, Any] = {"kernel": Separable(kernel) if plan.joint else kernel, "norm_bound": norm}
-    if same and alike is not None and "wood" in plan.controls:
-        values = len(controls["wood"].values)  # type: ignore[union-attr]
-        options["norm_bound"] = norm / np.sqrt(alike + (1 - alike) / values)
+    options = {**given, "kernel": Separable(given["kernel"]) if plan.joint else given["kernel"]}
     if plan.known:
         options = {"known": True, "lipschitz": 2.0, "function": _no_function}
     return Stage(
@@ -134,7 +132,11 @@ def _function(node: Node, plan: _Plan, norm: float, same: bool, rng: np.random.G
     codes = [j for j, control in node.choices.items() if control.alike is None and not same]
     others = [j for j in range(len(node.inputs)) if j not in codes]
     counts = [len(node.choices[j].values) for j in codes]
-    parts = {one: _part(node, others, plan, norm, same, rng) for one in product(*map(range, counts))}
+    shares = dict.fromkeys(range(len(_SHARES)), 1.0) if node.stage.norm_bounds is None else dict(enumerate(_SHARES))
+    parts = {
+        one: _part(node, others, plan, norm * (shares[one[0]] if one else 1.0), same, rng)
+        for one in product(*map(range, counts))
+    }
 
     def function(inputs: Array) -> Array:
         found = np.empty((len(inputs), plan.outputs))
@@ -167,9 +169,19 @@ def _part(node: Node, others: list[int], plan: _Plan, norm: float, same: bool, r
     centres[:, numbers] = rng.uniform(-_BOX, _BOX, (_TERMS, len(numbers)))
     for position in coded:
         centres[:, position] = rng.integers(len(node.choices[others[position]].values), size=_TERMS)
-    likeness = tuple(node.choices[others[position]].alike or 0.0 for position in coded)
-    joined = Coded(kernel, tuple(coded), likeness)
-    return Expansion(joined, centres, rng.standard_normal((_TERMS, plan.outputs))).scaled_to(norm)
+    likeness = {position: node.choices[others[position]].alike or 0.0 for position in coded}
+
+    def gram(points: Array) -> Array:
+        shape = (len(points), _TERMS)
+        found = kernel(points[:, numbers], centres[:, numbers]) if numbers else np.full(shape, kernel.variance)
+        for position, a in likeness.items():
+            found = found * np.where(points[:, [position]] == centres[:, position], 1.0, a)
+        return found
+
+    weights = rng.standard_normal((_TERMS, plan.outputs))
+    weights *= norm / np.sqrt(np.einsum("ip,ij,jp->p", weights, gram(centres), weights))
+    # One dot product per value, so that the result at a point does not depend on the batch.
+    return lambda inputs: np.vecdot(gram(inputs)[:, None, :], weights.T)
 
 
 def _called(node: Node, function: Function) -> Callable[..., list[float]]:
