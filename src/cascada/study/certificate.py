@@ -231,7 +231,7 @@ def assumptions(beliefs: Beliefs) -> tuple[str, ...]:
     for stage in beliefs.stages:
         given = stage.node.stage
         if given.known:
-            how = "without bounds" if given.unbounded else f"with L = {_at_most(given.lipschitz)}"
+            how = "without bounds" if given.lipschitz is None else f"with L = {_at_most(given.lipschitz)}"
             how = how if given.interval is None else "with its interval function"
             lines.append(f"{given.name}: a known formula {how}")
         elif given.modelled:
