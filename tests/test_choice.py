@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cascada.errors import ArgumentError
-from cascada.space import Choice, Domain, Grid, Integer, Real, as_candidates, plain_candidates
+from cascada.space import Choice, Control, Domain, Grid, Integer, Real, as_candidates, plain_candidates
 
 WOODS = ("oak", "pine", "steel")
 DOMAIN = Domain({"wood": Choice(WOODS), "x": Real(0, 1)})
@@ -117,7 +117,7 @@ def test_candidates_with_codes_instead_of_values_are_refused(given: Any) -> None
 
 
 def test_the_combinations_of_idle_choices_have_one_value() -> None:
-    controls = {"a": Choice(["p", "q"]), "x": Real(0, 1), "b": Choice(WOODS)}
+    controls: dict[str, Control] = {"a": Choice(["p", "q"]), "x": Real(0, 1), "b": Choice(WOODS)}
     assert len(Domain(controls).combinations) == 6
     assert Domain(controls, frozenset({"b"})).combinations.tolist() == [[0.0, 0.0], [1.0, 0.0]]
     assert Domain({"x": Real(0, 1)}).combinations.shape == (1, 0)

@@ -17,6 +17,7 @@ from cascada.arrays import Array, BoolArray, IntArray, as_points, as_whole_numbe
 from cascada.choice import Choice
 from cascada.controls import Control, ControlValue, Integer, Real
 from cascada.errors import ArgumentError
+from cascada.near_names import did_you_mean
 
 __all__ = ["CandidatesLike", "Choice", "Control", "ControlValue", "Domain", "Grid", "Integer", "Real", "as_candidates"]
 
@@ -171,11 +172,15 @@ class Domain:
         if unknown or missing:
             raise ArgumentError(
                 f"the controls are {', '.join(self.names)}; missing: {', '.join(missing) or 'none'}, "
-                f"unknown: {', '.join(map(repr, unknown)) or 'none'}."
+                f"unknown: {', '.join(f'{name!r}{did_you_mean(name, missing)}' for name in unknown) or 'none'}."
             )
         return self.check(np.array([[control.coded(controls[name], name) for name, control in self.controls.items()]]))[
             0
         ]
+
+    def coded(self, controls: Mapping[str, Any]) -> list[float]:
+        """Named values, which were validated before, as numbers in the order of the columns."""
+        return [control.coded(controls[name], name) for name, control in self.controls.items()]
 
     def check(self, values: ArrayLike) -> Array:
         """Validate points (n, d) in user units; raises `ArgumentError` if one is no value of its control."""

@@ -19,7 +19,7 @@ from cascada.integrations.optuna_constraints import (
     excesses,
     store,
 )
-from cascada.integrations.optuna_objective import StagewiseObjective
+from cascada.integrations.optuna_objective import StagewiseObjective, distribution_of
 from cascada.integrations.optuna_replay import Replay, Snapshot
 from cascada.integrations.optuna_runs import POINT, is_at, read
 from cascada.network import Network
@@ -289,11 +289,4 @@ def _end(study: "optuna.Study") -> NoReturn:
 
 
 def _distributions(domain: Domain) -> dict[str, "BaseDistribution"]:
-    from optuna.distributions import FloatDistribution, IntDistribution
-
-    return {
-        name: IntDistribution(int(control.low), int(control.high), log=control.log)
-        if control.integer
-        else FloatDistribution(control.low, control.high, log=control.log, step=control.step)
-        for name, control in domain.controls.items()
-    }
+    return {name: distribution_of(control) for name, control in domain.controls.items()}

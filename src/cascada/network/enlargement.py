@@ -52,7 +52,7 @@ def raised(network: Network, beliefs: Beliefs) -> tuple[Network, list[str]]:
             evidence = tuple(replace(found, output=stage.modelled.index(output)) for found in evidence)
         for found in evidence:
             of_value = by_value.get(found.category) if found.assumption == "norm_bound" else None
-            own = bounds if of_value is None else {"norm_bound": of_value}
+            own: dict[str, Array | None] = bounds if of_value is None else {"norm_bound": of_value}
             changes.append(_apply(stage, found, own, per_unit[found.assumption]))
             if of_value is not None:
                 by_value[found.category] = _given(own["norm_bound"])

@@ -298,10 +298,7 @@ class Model:
     def _rows(self, trials: Sequence[Trial]) -> Array:
         """What was observed of trials, (n, V)."""
         domain = self._network.domain
-        named = domain.controls.items()
-        controls = np.array(
-            [[c.coded(trial.controls[name], name) for name, c in named] for trial in trials], dtype=float
-        )
+        controls = np.array([domain.coded(trial.controls) for trial in trials], dtype=float)
         return run_values(self._network, controls.reshape(-1, domain.dimension), [trial.outputs for trial in trials])
 
     def _learn(self, trial: Trial) -> bool:
@@ -380,7 +377,7 @@ class Model:
 
     def to_probe(self, pending: Sequence[Trial], best: float) -> Beliefs | None:
         """The estimated bounds, if the next run should probe them and no pending run does; else None."""
-        if self.calibrated is None or not self.probation.probe_is_due:
+        if self.calibrated is None or self._network.unbounded or not self.probation.probe_is_due:
             return None
         d, unfinished = self._network.domain.dimension, self.probation.unfinished
         if any(unfinished.get(trial.number, False) for trial in pending):

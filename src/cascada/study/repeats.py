@@ -111,4 +111,4 @@ class Repeats:
 
     def coded(self, trial: Trial) -> list[float]:
         """The controls of a trial in their order, as numbers; they were validated when the trial began."""
-        return [c.coded(trial.controls[name], name) for name, c in self._network.domain.controls.items()]
+        return self._network.domain.coded(trial.controls)

@@ -24,6 +24,7 @@ from cascada.calibration import Calibration
 from cascada.errors import ArgumentError
 from cascada.gp.rounding import SMALLEST_JITTER
 from cascada.network import Network
+from cascada.network.argument import as_network
 from cascada.network.latent import forwards_error
 from cascada.network.noise import with_noise
 from cascada.network.scatter import CONFIDENCE, as_confidence
@@ -99,6 +100,7 @@ class Settings:
         shared: bool = False,
     ) -> "Settings":
         """From the options of a study; `ArgumentError` names the one that is invalid."""
+        as_network(network)
         _check(on_violation, tolerance, seed, horizon)
         chosen = resolved(algorithm, network)
         _check_combination(network, chosen, on_violation)
@@ -193,6 +195,10 @@ def _check_combination(network: Network, algorithm: Algorithm, on_violation: OnV
 def _check_choices(network: Network, algorithm: Algorithm) -> None:
     """Raise `ArgumentError` if there are choices, and the algorithm models the objective over an ordered box."""
     names = [network.domain.names[j] for j in network.domain.choices]
+    if names and network.read_with_errors:
+        raise ArgumentError(
+            f"the choice {names[0]!r} does not work with error= at a stage with a given norm; leave one of them out."
+        )
     if names and isinstance(algorithm, _WITHOUT_LIMITS):
         raise ArgumentError(
             f"the choice {names[0]!r} does not work with the algorithm {type(algorithm).__name__}, whose bounds need "

@@ -124,6 +124,12 @@ def decision_table(
     network = state.network
     if not network.context:
         raise ArgumentError("a decision table needs controls with context=True; this process has none.")
+    choices = [name for name in network.context if network.domain.controls[name].unordered]
+    if choices:
+        raise ArgumentError(
+            f"a decision table is made of ranges of the context, and the choice {choices[0]!r} has none; use "
+            f"certificate(context={{{choices[0]!r}: …}}) for each of its values."
+        )
     as_whole_number(rows, "rows")
     boxes = _boxes(network, contexts)
     if not state.complete:
