@@ -48,7 +48,7 @@ def of_last_stage_only(nodes: Sequence[Node], _objective: tuple[str, str]) -> fr
     return frozenset(every - set(nodes[-1].input_names))
 
 
-_by_category = Node.by_category.func
+_by_category = vars(Node)["by_category"].func
 
 
 def with_the_next_norm(self: Node) -> tuple[Node, ...]:

@@ -34,7 +34,7 @@ class Leaves:
         codes, combinations = domain.choices, domain.combinations
         inside = (whole.lower[:, codes] <= combinations) & (combinations <= whole.upper[:, codes])
         # Of a choice that matters for nothing, any value stands for all of them.
-        idle = [name in domain.idle for name in domain.names if domain.names.index(name) in codes]
+        idle = np.array([domain.names[j] in domain.idle for j in codes], dtype=bool)
         combinations = combinations[(inside | idle).all(axis=1)]
         lower, upper = (np.repeat(end, len(combinations), axis=0) for end in (whole.lower, whole.upper))
         lower[:, codes] = upper[:, codes] = combinations
