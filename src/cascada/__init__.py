@@ -23,6 +23,7 @@ from cascada.space import Grid, Integer, Real
 from cascada.store.trial import Trial
 from cascada.study import Recommendation, Result, Revision, Study, maximise, minimise
 from cascada.study.certificate import Certificate
+from cascada.study.probable_gap import ProbableGap
 
 if TYPE_CHECKING:
     from cascada.process import Command
@@ -65,6 +66,7 @@ __all__ = [
     "Network",
     "NumericalError",
     "Posterior",
+    "ProbableGap",
     "Real",
     "Recommendation",
     "RefutedError",

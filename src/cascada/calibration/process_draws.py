@@ -28,6 +28,42 @@ class ProcessDraws(NamedTuple):
     widened: float  # the largest factor by which functions are wider than their kernels say
 
 
+def check_probable(network: Network) -> None:
+    """Raise `ArgumentError` if a probable gap is not defined for a process; the error names the feature."""
+    if not network.estimated:
+        raise ArgumentError(
+            "a probable gap is for stages without a kernel or norm_bound; got both for every stage, so that the gap of "
+            "the certificate is more: it is proven. Use certificate(), or stop_on='proven'."
+        )
+    uncertain = {name: network.domain.controls[name].deviation for name in network.uncertain}
+    refused = {
+        "error=": network.noisy or network.read_with_errors,
+        f"context=True, which {', '.join(network.context)} has,": bool(network.context),
+        f"deviation=, which {', '.join(uncertain)} has,": bool(uncertain),
+    }
+    for word, given in refused.items():
+        if given:
+            raise ArgumentError(
+                f"a probable gap is not defined with {word.rstrip(',')}; use the gap of the certificate, or leave it "
+                f"out."
+            )
+    for stage in network.stages:
+        if stage.modelled and stage.kernel is not None and not isinstance(stage.kernel, Stationary):
+            raise ArgumentError(
+                f"a probable gap is not defined for the joint norm of {stage.kernel!r} at stage {stage.name!r}; use a "
+                f"kernel with one norm per output, or leave the kernel out."
+            )
+
+
+def has_probable_gap(network: Network) -> bool:
+    """Whether a probable gap is defined for a process."""
+    try:
+        check_probable(network)
+    except ArgumentError:
+        return False
+    return True
+
+
 def process_draws(
     network: Network, data: Array, fits: Mapping[tuple[str, str], Fit], rng: np.random.Generator
 ) -> ProcessDraws:
@@ -68,11 +104,7 @@ def _with_given_kernel(
     kernel: object, offset: float, inputs: Array, outputs: Array, rng: np.random.Generator
 ) -> list[KernelDraw]:
     """Draws of the variance alone, for a kernel that was given, with the given variance as the prior's."""
-    if not isinstance(kernel, Stationary):
-        raise ArgumentError(
-            f"a probable gap is not defined for the joint norm of {kernel!r}; use a kernel with one norm per output, "
-            f"or leave the kernel out."
-        )
+    assert isinstance(kernel, Stationary), "checked before"
     inverse, rest = inverse_factor(kernel(inputs, inputs)), outputs - offset
     spent = float(np.sum((inverse @ rest) ** 2)) + PRIOR_COUNT
     n = len(outputs) + PRIOR_COUNT

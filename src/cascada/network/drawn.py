@@ -10,8 +10,9 @@ import numpy as np
 
 from cascada.arrays import Array, IntArray
 from cascada.gp.paths import Paths
-from cascada.network.beliefs import StageBelief
+from cascada.network.beliefs import StageBelief, logarithmic_inputs
 from cascada.network.formula import likely_values
+from cascada.network.mean import passed_on
 from cascada.network.network import Network, Node
 
 # The step of difference quotients of formulas, relative to an input of at least 1.
@@ -54,15 +55,16 @@ class DrawnNetwork:
 
     def _drawn(self, node: Node, inputs: Array, path: IntArray, slopes: bool) -> tuple[Array, Array | None]:
         """Outputs (n, p) of a stage at its inputs (n, q), and their gradients (n, p, q)."""
-        stage = node.stage
+        stage, copies = node.stage, passed_on(StageBelief(node, None), inputs)
         values = np.empty((len(inputs), len(stage.outputs)))
         gradients = np.zeros((*values.shape, inputs.shape[1])) if slopes else None
         for j, output in enumerate(stage.outputs):
             if output in stage.passes:
-                position = node.input_names.index(output)
-                values[:, j] = inputs[:, position]
+                values[:, j] = copies[output]
                 if gradients is not None:
-                    gradients[:, j, position] = 1.0
+                    position = node.input_names.index(output)
+                    of_logarithm = position in logarithmic_inputs(node)
+                    gradients[:, j, position] = values[:, j] if of_logarithm else 1.0
                 continue
             values[:, j], slope = self._paths[stage.name, output](inputs, path, slopes)
             if gradients is not None and slope is not None:

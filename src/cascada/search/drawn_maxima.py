@@ -12,6 +12,7 @@ import numpy as np
 from cascada.arrays import Array, IntArray
 from cascada.network.drawn import DrawnNetwork
 from cascada.network.limits import satisfied
+from cascada.search.feasible import tightened
 from cascada.search.penalty import WIDTHS, Penalty
 from cascada.search.quasi_newton import climb
 from cascada.search.starts import best_apart, snapped, starts
@@ -20,6 +21,7 @@ _WIDE, _CLOSE, _ACROSS = 128, 32, 64  # starts: see `starts`
 _REFINED, _STEPS = 3, 12  # of each process so many starts are refined together by so many steps,
 _ALONE = 30  # and then the best one by so many
 _APART = 0.03  # distance of starts that are refined, in sides of the box
+_INSIDE, _STEEP = 1e-3, 10.0  # limits are moved inwards by so many spreads, and their penalty is so steep
 _BLOCK = 20_000  # rows that are evaluated at once
 
 
@@ -56,9 +58,11 @@ def drawn_maxima(
     points, highest = tried[top], values[np.arange(count), top]
     path, begin = search.starts(tried, values)
     refined = search.climbed(begin, path, _STEPS)
+    refined = np.concatenate([begin, snapped(domain, refined)])  # a start may be better than its maximum, snapped
+    path = np.tile(path, 2)
     chosen = _best_of_each(search.values(refined, path), path, count)
     path = path[chosen]
-    refined = snapped(domain, search.climbed(refined[chosen], path, _ALONE))
+    refined = snapped(domain, search.climbed(refined[chosen], path, _ALONE, settle=True))
     found = search.values(refined, path)
     better = found > highest[path]
     highest[path[better]], points[path[better]] = found[better], refined[better]
@@ -96,15 +100,14 @@ class _Search:
             begin += chosen
         return np.array(path), points[begin]
 
-    def climbed(self, begin: Array, path: IntArray, steps: int) -> Array:
-        """Local maxima (k, d) from starts of the processes `path` (k,)."""
-        d = begin.shape[1]
+    def climbed(self, begin: Array, path: IntArray, steps: int, *, settle: bool = False) -> Array:
+        """Local maxima (k, d) from starts of the processes `path` (k,). `settle`: discrete controls stay as they are."""
+        domain, d = self._network.domain, begin.shape[1]
         # The number of the process is a coordinate that does not change: `climb` drops starts that have ended.
         fixed = path[:, None].astype(np.float64)
-        lower, upper = (
-            np.hstack([np.tile(end, (len(begin), 1)), fixed])
-            for end in (self._network.domain.lower, self._network.domain.upper)
-        )
+        lower, upper = (np.hstack([np.tile(end, (len(begin), 1)), fixed]) for end in (domain.lower, domain.upper))
+        if settle:
+            lower[:, domain.discrete] = upper[:, domain.discrete] = begin[:, domain.discrete]
         at = climb(self._ascent, np.hstack([begin, fixed]), lower, upper, self._scale, steps)[0]
         return at[:, :d]
 
@@ -116,7 +119,8 @@ class _Search:
         column, sign = self._network.objective_column, self._network.sign
         found, slope = sign * values[:, column], sign * gradients[:, column]
         if self._network.limits:
-            penalty = Penalty(self._network.limits, self._units, self._scale, width=WIDTHS[-1])
+            limits = tightened(self._network.limits, _INSIDE * self._units)
+            penalty = Penalty(limits, self._units, _STEEP * self._scale, width=WIDTHS[-1])
             lost, steep = penalty.of(lambda j: (values[:, j], gradients[:, j]))
             assert steep is not None, "gradients were given"
             found, slope = found - lost, slope - steep

@@ -28,6 +28,7 @@ from cascada.search.incumbent import Incumbent
 from cascada.search.refined_search import version_of
 from cascada.store.trial import Trial
 from cascada.study.certificate import Certificate, GapKind, refutations
+from cascada.study.probable_gap import ProbableGap
 from cascada.study.readings import Reports, beliefs_from
 from cascada.study.refutation import Refutation
 from cascada.study.selection import Progress, most_runs, selected, selection_size
@@ -74,6 +75,7 @@ class Model:
         # Caches for the present data: the suggestion with nothing pending, and the certificate.
         self.suggestion: Suggestion | None = None
         self.certificate: Certificate | None = None
+        self.probable: dict[tuple[float, int], ProbableGap] = {}  # by level and seed
         # With limits: the best setting that is proven to satisfy them, and whether it is that of the present data.
         self.incumbent: Incumbent | None = None
         self.incumbent_known = False
@@ -264,6 +266,7 @@ class Model:
         if not trials:
             return
         self.suggestion = self.certificate = None
+        self.probable = {}
         self.incumbent_known = False
         if self.read_with_errors:
             self._read(trials)
