@@ -9,6 +9,7 @@ from cascada.calibration import Calibration
 from cascada.errors import ArgumentError, ContradictionError, RefutedError
 from cascada.execution.blas import on_one_thread
 from cascada.gp.rounding import SMALLEST_JITTER
+from cascada.near_names import with_near_names
 from cascada.network import Network
 from cascada.space import CandidatesLike
 from cascada.store.journal import Journal, MemoryJournal, Transaction
@@ -43,6 +44,7 @@ class Study(Writer):
     0.95 without it. `replayable`: points follow from the journal alone, as they do in a store.
     """
 
+    @with_near_names
     def __init__(
         self,
         network: Network,
@@ -100,6 +102,7 @@ class Study(Writer):
         return study
 
     @staticmethod
+    @with_near_names
     def open(
         url: str,
         name: str,
@@ -289,7 +292,7 @@ class Study(Writer):
         """How to go on with a running trial of which some stages were reported, and whether to discard it.
 
         With `apply` it is written down: the new controls of stages that were not run yet, or, if the decision is to
-        discard the batch, that the trial is abandoned and why. `costs` are those of the stages by name, 1 by default.
+        discard the batch, that the trial is abandoned and why. `costs` replace those that the stages declare, by name.
         """
         number = trial_number(trial)
         try:
@@ -315,6 +318,7 @@ class Study(Writer):
         data = {"refuted": str(reason)} | ({"trials": list(trials)} if trials else {})
         self._changed(lambda change: change.append("note", None, data))
 
+    @with_near_names
     def optimise(
         self,
         functions: "Functions | Process" = None,
