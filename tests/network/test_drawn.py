@@ -57,6 +57,7 @@ def test_a_drawn_process_is_composed_stage_by_stage():
 def test_gradients_of_a_drawn_process_are_difference_quotients():
     drawn, _ = process()
     values, gradients = drawn(POINTS, PATH, slopes=True)
+    assert gradients is not None
     inside = np.abs(values[:, 5]) < 0.99  # away from the ends of the range, where the slope jumps
     assert inside.sum() > 5
     assert (np.abs(values[:, 5]) == 1.0).sum() > 5

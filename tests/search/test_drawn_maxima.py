@@ -18,13 +18,18 @@ def process(network) -> DrawnNetwork:
     first = np.sin(5 * RUNS[:, :1]).ravel()
     paths = {
         ("f", "f"): Paths(RUNS[:, :1], first, [Matern(2.5, 0.4)], [0.0], COUNT, rng),
-        ("g", "g"): Paths(np.column_stack([first, RUNS[:, 1]]), first + RUNS[:, 1], [Matern(2.5, 0.5)], [0.0], COUNT, rng),
+        ("g", "g"): Paths(
+            np.column_stack([first, RUNS[:, 1]]), first + RUNS[:, 1], [Matern(2.5, 0.5)], [0.0], COUNT, rng
+        ),
     }
     return DrawnNetwork(network, paths)
 
 
-def network(y=Real(0, 1), limits=None):
-    return chain(Stage("f", {"x": Real(0, 1)}, limits=limits), Stage("g", {"y": y}))
+UNIT = Real(0, 1)
+
+
+def network(y=UNIT, limits=None):
+    return chain(Stage("f", {"x": UNIT}, limits=limits), Stage("g", {"y": y}))
 
 
 def grid_values(drawn: DrawnNetwork, points: np.ndarray) -> np.ndarray:

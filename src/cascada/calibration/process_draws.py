@@ -87,9 +87,7 @@ def process_draws(
     return ProcessDraws(DrawnNetwork(network, paths), widest)
 
 
-def _widened(
-    draws: list[KernelDraw], inputs: Array, outputs: Array, ranges: Array
-) -> tuple[list[KernelDraw], float]:
+def _widened(draws: list[KernelDraw], inputs: Array, outputs: Array, ranges: Array) -> tuple[list[KernelDraw], float]:
     """The draws with the sd that the runs ask for, and the largest factor."""
     blocks, found, widest = neighbourhoods(inputs, ranges), [], 1.0
     for draw in draws:

@@ -42,7 +42,7 @@ def drawn_maxima(
     rng: np.random.Generator,
     candidates: Array | None = None,
 ) -> DrawnMaxima:
-    """The maxima of `count` processes; `best` (d,) is the point of the best run, `runs` (t, d) are those of all runs."""
+    """The maxima of `count` processes; `best` (d,) is the point of the best run, `runs` (t, d) those of all."""
     search = _Search(process, count)
     domain = process.network.domain
     if candidates is not None:
@@ -101,7 +101,7 @@ class _Search:
         return np.array(path), points[begin]
 
     def climbed(self, begin: Array, path: IntArray, steps: int, *, settle: bool = False) -> Array:
-        """Local maxima (k, d) from starts of the processes `path` (k,). `settle`: discrete controls stay as they are."""
+        """Local maxima (k, d) from starts of the processes `path` (k,). `settle`: discrete controls stay fixed."""
         domain, d = self._network.domain, begin.shape[1]
         # The number of the process is a coordinate that does not change: `climb` drops starts that have ended.
         fixed = path[:, None].astype(np.float64)

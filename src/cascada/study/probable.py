@@ -1,4 +1,4 @@
-"""The probable gap: how much better than the best run processes like this one could be, by processes drawn from the runs.
+"""The probable gap: how much better than the best run the process could be, by processes drawn from the runs.
 
 Where kernels or norms are estimated nothing is proven, and the estimated gap is a worst case over all that the bounds
 allow. The probable gap is a quantile instead: each of S processes drawn from the runs is maximised, and the gap is the
