@@ -24,6 +24,7 @@ from cascada.space import Choice, Grid, Integer, Real
 from cascada.store.trial import Trial
 from cascada.study import Recommendation, Result, Revision, Study, maximise, minimise
 from cascada.study.certificate import Certificate
+from cascada.study.probable_gap import ProbableGap
 
 if TYPE_CHECKING:
     from cascada.process import Command
@@ -68,6 +69,7 @@ __all__ = [
     "Network",
     "NumericalError",
     "Posterior",
+    "ProbableGap",
     "Real",
     "Recommendation",
     "RefutedError",
