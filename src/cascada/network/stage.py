@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -70,7 +70,8 @@ class Stage:
     parents: tuple[str, ...] | None
     kernel: Stationary | OperatorKernel | None
     norm_bound: Array | None  #: the largest one, if the values of a choice have different ones
-    norm_bounds: Mapping[str, Array] | None  #: by value of its only choice without `alike`, if they were given so
+    #: By value of its only choice without `alike`, if they were given so.
+    norm_bounds: Mapping[str, Array] | None = field(init=False)
     lipschitz: Array | None
     offset: Array
     passes: tuple[str, ...]
