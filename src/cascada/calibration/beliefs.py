@@ -71,7 +71,7 @@ def calibrate(
     stages with noise tell a second run from another report of the same one; without them every row is a run.
     """
     numbers = np.arange(len(data)) if trials is None else np.array(trials, dtype=np.int64)
-    runs = _Runs(data, numbers)
+    runs = Runs(data, numbers)
     found = _calibrated(network if before is None else before.network, runs, settings, jitter, before)
     changes = list(found.changes)
     while enlarge and found.judging.evidence:
@@ -82,7 +82,7 @@ def calibrate(
 
 
 @dataclass(frozen=True, eq=False)
-class _Runs:
+class Runs:
     """Rows of runs (t, V) and the numbers of their trials (t,): a run that is reported stage by stage has several."""
 
     data: Array
@@ -102,13 +102,13 @@ class _Runs:
 
 
 def _calibrated(
-    network: Network, runs: _Runs, settings: Calibration, jitter: float, before: Calibrated | None
+    network: Network, runs: Runs, settings: Calibration, jitter: float, before: Calibrated | None
 ) -> Calibrated:
     acting: list[StageBelief] = []
     judging: list[StageBelief] = []
     fits: dict[tuple[str, str], Fit] = {}
     for node in network.nodes:
-        for part in _parts(node):
+        for part in parts_of(node):
             known = [] if before is None else _posteriors(before, len(acting))
             inputs, outputs = runs.of(part)
             likely = cautious = part
@@ -117,7 +117,8 @@ def _calibrated(
                 key = node.stage.name, part.stage.outputs[0]
                 last = None if before is None else before.fits.get(key)
                 ranges = _ranges(network, part, runs.data)
-                fit = _fitted(inputs, outputs[:, 0], ranges, settings, last, part.stage.noisy)
+                codes = tuple(part.choices)
+                fit = _fitted(inputs, outputs[:, 0], ranges, settings, last, part.stage.noisy, codes)
                 fits[key] = fit = _without_wrong_sum(fit, part, inputs, outputs, jitter, known)
                 likely, cautious = (
                     replace(part, stage=part.stage.fitted(m.kernel, m.offset)) for m in (fit.likely, fit.cautious)
@@ -151,7 +152,7 @@ def stage_predictions(network: Network, parts: Mapping[str, StagePrediction]) ->
     return result
 
 
-def _parts(node: Node) -> list[Node]:
+def parts_of(node: Node) -> list[Node]:
     """The parts of a stage: one for each output if it has no kernel, else the stage itself."""
     stage = node.stage
     if stage.known or not stage.modelled or stage.kernel is not None:
@@ -178,16 +179,23 @@ def _ranges(network: Network, part: Node, data: Array) -> Array:
 
 
 def _fitted(
-    inputs: Array, outputs: Array, ranges: Array, settings: Calibration, before: Fit | None, noisy: bool
+    inputs: Array,
+    outputs: Array,
+    ranges: Array,
+    settings: Calibration,
+    before: Fit | None,
+    noisy: bool,
+    codes: tuple[int, ...],
 ) -> Fit:
     if before is not None:
         same = 0 < len(inputs) == before.count  # the new observations are of other stages
         if same or _ALWAYS <= len(inputs) < _GROWTH * before.count:
             return before
     if len(inputs) <= MOST_FITTED:
-        return kept_fit(inputs, outputs, ranges, settings, before, noisy)
+        return kept_fit(inputs, outputs, ranges, settings, before, noisy, codes)
     rows = fitted_rows(len(inputs))
-    return replace(kept_fit(inputs[rows], outputs[rows], ranges, settings, before, noisy), count=len(inputs))
+    few = kept_fit(inputs[rows], outputs[rows], ranges, settings, before, noisy, codes)
+    return replace(few, count=len(inputs))
 
 
 def _without_wrong_sum(
