@@ -12,10 +12,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from benchmarks.step_lab import StepLab, Terms, on_terms
+from benchmarks.step_lab import StepLab, Terms, on_terms, outputs
 from cascada.arrays import Array
 from cascada.confidence import Boxes
-from cascada.network import Beliefs, Bounded, Network, Node, Stage, enclose_network, prior_beliefs
+from cascada.network import Beliefs, Bounded, Network, Stage, enclose_network, prior_beliefs
 from cascada.network.limits import satisfied
 from cascada.network.read_beliefs import ReadBeliefs
 from cascada.problems import Problem, certified
@@ -177,14 +177,8 @@ def _observed(network: Network, rng: np.random.Generator) -> tuple[int, Array]:
     position = int(rng.choice([i for i, node in enumerate(network.nodes) if not node.stage.known]))
     node, row = network.nodes[position], np.full(network.width, np.nan)
     row[list(node.inputs)] = rng.uniform(-BOX, BOX, len(node.inputs))
-    row[list(node.columns)] = _outputs(node, row)
+    row[list(node.columns)] = outputs(node, row)
     return position, row
-
-
-def _outputs(node: Node, row: Array) -> Array:
-    assert node.stage.function is not None, "the process has its functions"
-    values = dict(zip(node.input_names, row[list(node.inputs)].tolist(), strict=True))
-    return np.ravel(node.stage.function(**values))
 
 
 # ---- steps that are read with errors
@@ -233,9 +227,9 @@ def _run_on(network: Network, item: tuple[Array, Array] | None, rng: np.random.G
         columns = [*first.inputs, *first.columns]
         truth[columns], read[columns] = item[0][columns], item[1][columns]
     for node in network.nodes[0 if item is None else 1 :]:
-        truth[list(node.columns)] = _outputs(node, truth)
+        truth[list(node.columns)] = outputs(node, truth)
         if node.stage.known:
-            read[list(node.columns)] = _outputs(node, read)
+            read[list(node.columns)] = outputs(node, read)
         else:
             read[list(node.columns)] = truth[list(node.columns)] + _ERROR * rng.choice([-1.0, 1.0], len(node.columns))
     return truth, read
