@@ -71,7 +71,7 @@ def calibrate(
     stages with noise tell a second run from another report of the same one; without them every row is a run.
     """
     numbers = np.arange(len(data)) if trials is None else np.array(trials, dtype=np.int64)
-    runs = _Runs(data, numbers)
+    runs = Runs(data, numbers)
     found = _calibrated(network if before is None else before.network, runs, settings, jitter, before)
     changes = list(found.changes)
     while enlarge and found.judging.evidence:
@@ -82,7 +82,7 @@ def calibrate(
 
 
 @dataclass(frozen=True, eq=False)
-class _Runs:
+class Runs:
     """Rows of runs (t, V) and the numbers of their trials (t,): a run that is reported stage by stage has several."""
 
     data: Array
@@ -102,13 +102,13 @@ class _Runs:
 
 
 def _calibrated(
-    network: Network, runs: _Runs, settings: Calibration, jitter: float, before: Calibrated | None
+    network: Network, runs: Runs, settings: Calibration, jitter: float, before: Calibrated | None
 ) -> Calibrated:
     acting: list[StageBelief] = []
     judging: list[StageBelief] = []
     fits: dict[tuple[str, str], Fit] = {}
     for node in network.nodes:
-        for part in _parts(node):
+        for part in parts_of(node):
             known = [] if before is None else _posteriors(before, len(acting))
             inputs, outputs = runs.of(part)
             likely = cautious = part
@@ -151,7 +151,7 @@ def stage_predictions(network: Network, parts: Mapping[str, StagePrediction]) ->
     return result
 
 
-def _parts(node: Node) -> list[Node]:
+def parts_of(node: Node) -> list[Node]:
     """The parts of a stage: one for each output if it has no kernel, else the stage itself."""
     stage = node.stage
     if stage.known or not stage.modelled or stage.kernel is not None:
@@ -296,6 +296,8 @@ def held_out(posterior: Posterior) -> Array:
 def _spanned(network: Network, stages: list[StageBelief]) -> Beliefs:
     """Beliefs with the range of the possible inputs of each stage."""
     plain = Beliefs(network, tuple(stages))
+    if network.unbounded:  # a formula without bounds: inputs of the stages after it can be anything
+        return plain
     box = Boxes(network.domain.lower[None], network.domain.upper[None])
     try:
         return plain.spanned(enclose_network(plain, box).boxes)

@@ -10,8 +10,13 @@ import numpy as np
 from cascada.arrays import Array
 from cascada.errors import ArgumentError
 from cascada.kernels import OperatorKernel, Separable, Stationary
+from cascada.near_names import did_you_mean
+from cascada.network.drawing import Drawn
 from cascada.network.limits import Limit
+from cascada.network.objective import objective_among
 from cascada.network.stage import Stage
+from cascada.network.step_groups import Positions, feeders, step_groups
+from cascada.network.wiring import parents_first, wires_of
 from cascada.space import Control, Domain
 
 
@@ -43,7 +48,7 @@ class Node:
 
 
 @dataclass(frozen=True, eq=False, init=False)
-class Network:
+class Network(Drawn):
     """A process made of stages, parents before children; see `Stage` and `chain`.
 
     >>> from cascada.kernels import SquaredExponential
@@ -62,8 +67,8 @@ class Network:
     sign: int  #: 1: the objective is maximised, −1: minimised
 
     def __init__(self, stages: Sequence[Stage], objective: str | None = None) -> None:
+        _check_stages(stages)
         ordered = tuple(stages)
-        _check_stages(ordered)
         parents = {stage.name: tuple(stage.parents or ()) for stage in ordered}
         self._build(ordered, parents, objective)
 
@@ -83,8 +88,8 @@ class Network:
     def _build(self, stages: tuple[Stage, ...], parents: Mapping[str, tuple[str, ...]], objective: str | None) -> None:
         _check_stages(stages)
         by_name = {stage.name: stage for stage in stages}
-        wires = {stage.name: _wires(stage, parents[stage.name], by_name) for stage in stages}
-        ordered = _parents_first(stages, wires)
+        wires = {stage.name: wires_of(stage, parents[stage.name], by_name) for stage in stages}
+        ordered = parents_first(stages, wires)
         domain = Domain(_controls(stages))
         columns = {("", name): j for j, name in enumerate(domain.names)}
         nodes = []
@@ -99,10 +104,15 @@ class Network:
             owners = tuple(dict.fromkeys(owner for owner, _ in wire))
             nodes.append(Node(stage, tuple(names), tuple(inputs), outputs, owners))
         object.__setattr__(self, "stages", stages)
-        object.__setattr__(self, "objective", _objective(ordered, wires, objective))
+        object.__setattr__(self, "objective", objective_among(ordered, wires, objective))
         object.__setattr__(self, "domain", domain)
         object.__setattr__(self, "nodes", tuple(nodes))
         object.__setattr__(self, "sign", 1)
+        if self.unbounded and not self.estimated:
+            raise ArgumentError(
+                f"stage {self.unbounded[0]!r}: a known stage needs lipschitz= or interval=, so that its values can be "
+                f"bounded. Only where a kernel or norm_bound is left out it needs neither, and there is no gap then."
+            )
 
     def assuming(self, stages: Mapping[str, Stage]) -> "Network":
         """The same network with some stages, by name, replaced by others of the same wiring (`Stage.assuming`)."""
@@ -149,6 +159,11 @@ class Network:
         """Whether the kernel or the norm of some stage has to be estimated from data."""
         return any(stage.estimated for stage in self.stages)
 
+    @cached_property
+    def unbounded(self) -> tuple[str, ...]:
+        """The stages that are formulas without bounds: with one there is no gap."""
+        return tuple(stage.name for stage in self.stages if stage.unbounded)
+
     @property
     def read_with_errors(self) -> bool:
         """Whether readings of some stage may differ from its values."""
@@ -163,6 +178,21 @@ class Network:
     def noisy(self) -> bool:
         """Whether the noise of some stage is estimated."""
         return any(stage.noisy for stage in self.stages)
+
+    @property
+    def stepwise(self) -> bool:
+        """Whether some stage can be run by itself, on an output that was kept or at any inputs."""
+        return any(stage.reachable != "run" for stage in self.stages)
+
+    @cached_property
+    def feeders(self) -> tuple[Positions, ...]:
+        """For every node, the positions of the stages that it is run on: its parents, and those behind formulas."""
+        return feeders(self.nodes)
+
+    @cached_property
+    def step_groups(self) -> tuple[Positions, ...]:
+        """The positions of the stages that are run directly after one another, as one step, in groups."""
+        return step_groups(self.nodes)
 
     @cached_property
     def width(self) -> int:
@@ -224,8 +254,9 @@ class Network:
         for node in self.nodes:
             if node.stage.name == name:
                 return node
-        known = ", ".join(repr(node.stage.name) for node in self.nodes)
-        raise ArgumentError(f"there is no stage {name!r}; the stages are {known}.")
+        names = [node.stage.name for node in self.nodes]
+        known = ", ".join(map(repr, names))
+        raise ArgumentError(f"there is no stage {name!r}{did_you_mean(name, names)}; the stages are {known}.")
 
 
 def chain(*stages: Stage, objective: str | None = None) -> Network:
@@ -258,57 +289,18 @@ def multi_output_chain(*stages: Stage, objective: str | None = None) -> Network:
 
 
 def _check_stages(stages: Sequence[Stage]) -> None:
+    if not isinstance(stages, Sequence) or isinstance(stages, str):
+        raise ArgumentError(f"a network needs a list of stages, Network([a, b]); got {stages!r:.100}.")
     if not stages:
         raise ArgumentError("a network needs at least one stage; got none.")
     for stage in stages:
         if not isinstance(stage, Stage):
-            raise ArgumentError(f"a network is made of Stage objects; got {stage!r}.")
+            hint = " Give the stages one by one: chain(a, b)." if isinstance(stage, list | tuple) else ""
+            raise ArgumentError(f"a network is made of Stage objects; got {stage!r:.100}.{hint}")
     names = [stage.name for stage in stages]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ArgumentError(f"stage names must differ; {', '.join(map(repr, twice))} is used twice.")
-
-
-def _wires(stage: Stage, parents: Sequence[str], stages: Mapping[str, Stage]) -> list[tuple[str, str]]:
-    """The (stage, output) pairs that enter a stage."""
-    wires: list[tuple[str, str]] = []
-    for parent in parents:
-        owner, _, output = parent.partition(".")
-        if owner not in stages:
-            known = ", ".join(map(repr, stages))
-            raise ArgumentError(f"stage {stage.name!r} has the unknown parent {owner!r}; the stages are {known}.")
-        outputs = stages[owner].outputs
-        if output and output not in outputs:
-            raise ArgumentError(
-                f"stage {stage.name!r} has the parent {parent!r}, but {owner!r} has the outputs {', '.join(outputs)}."
-            )
-        wires += [(owner, o) for o in ([output] if output else outputs)]
-    names = [output for _, output in wires]
-    shared = sorted({name for name in names if names.count(name) > 1})
-    if shared:
-        raise ArgumentError(
-            f"stage {stage.name!r} gets {', '.join(map(repr, shared))} from two parents; rename one of the outputs."
-        )
-    return wires
-
-
-def _parents_first(stages: Sequence[Stage], wires: Mapping[str, list[tuple[str, str]]]) -> list[Stage]:
-    """The stages in an order in which parents come first; raises `ArgumentError` that names a cycle."""
-    ordered: list[Stage] = []
-    placed: set[str] = set()
-    rest = list(stages)
-    while rest:
-        ready = [stage for stage in rest if all(owner in placed for owner, _ in wires[stage.name])]
-        if not ready:
-            trail = [rest[0].name]
-            while trail.count(trail[-1]) < 2:
-                trail.append(next(owner for owner, _ in wires[trail[-1]] if owner not in placed))
-            cycle = trail[trail.index(trail[-1]) :]
-            raise ArgumentError(f"the stages form a cycle: {' ← '.join(cycle)}. A network must not feed back.")
-        ordered += ready
-        placed |= {stage.name for stage in ready}
-        rest = [stage for stage in rest if stage.name not in placed]
-    return ordered
 
 
 def _controls(stages: Sequence[Stage]) -> dict[str, Control]:
@@ -366,26 +358,3 @@ def _check_inputs(stage: Stage, names: list[str]) -> None:
             )
     elif stage.lipschitz is None:
         raise ArgumentError(f"stage {stage.name!r}: a general operator-valued kernel needs lipschitz=.")
-
-
-def _objective(
-    stages: Sequence[Stage], wires: Mapping[str, list[tuple[str, str]]], objective: str | None
-) -> tuple[str, str]:
-    """The stage and output of the objective: as named, else the single output of the only sink."""
-    by_name = {stage.name: stage for stage in stages}
-    if objective is not None and not isinstance(objective, str):
-        raise ArgumentError(f"objective must be a name, 'stage' or 'stage.output'; got {objective!r}.")
-    if objective is not None:
-        owner, _, output = objective.partition(".")
-        if owner in by_name and not output and len(by_name[owner].outputs) == 1:
-            output = by_name[owner].outputs[0]
-        if owner not in by_name or output not in by_name[owner].outputs:
-            choices = ", ".join(f"{stage.name}.{o}" for stage in stages for o in stage.outputs)
-            raise ArgumentError(f"objective must name a stage's output, one of {choices}; got {objective!r}.")
-        return owner, output
-    used = {owner for wire in wires.values() for owner, _ in wire}
-    sinks = [stage for stage in stages if stage.name not in used]
-    ends = [f"{stage.name}.{output}" for stage in sinks for output in stage.outputs]
-    if len(ends) != 1:
-        raise ArgumentError(f"say which output to maximise: objective= one of {', '.join(ends)}.")
-    return sinks[0].name, sinks[0].outputs[0]

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from cascada.arrays import LARGEST_SCALE, MOST_SDS, SMALLEST_SCALE, Array, check_scale
 from cascada.errors import ArgumentError
 from cascada.kernels import OperatorKernel, Separable, Stationary
+from cascada.near_names import with_near_names
 from cascada.network.error import (
     ESTIMATE,
     Bounded,
@@ -24,6 +25,7 @@ from cascada.network.error import (
     sub_gaussian_part,
 )
 from cascada.network.limits import Interval, as_intervals, in_words
+from cascada.network.stock import Reachable, check_stock
 from cascada.space import Control, Integer, Real
 
 
@@ -42,6 +44,7 @@ class Stage:
     * `passes`: outputs that are exact copies of the input of the same name: never modelled.
     * `known`: the function is a cheap formula, evaluated and never modelled; bounds come from its values and
       `lipschitz`, or from `interval`, called with (low, high) pairs and returning such a pair (or a list of pairs).
+      Where kernels or norms are estimated it needs neither; then there is no gap.
     * `limits`: output → (low, high), None for no limit: what a result must satisfy. The best setting is sought among
       those that do.
     * `ranges`: output → (low, high): what is physically possible, an assumption like B. Bounds are intersected with it.
@@ -54,6 +57,9 @@ class Stage:
     * `forwards`: what the next stages are set to: the stage's true "value", or its "reading".
     * `timeout`: seconds after which a call of the function fails; `retries`: how often a failed call is repeated before
       the run fails.
+    * `cost` of one run of the stage; `reachable`: whether it can be run only directly after its parents ("run"), also
+      on outputs of them that were kept ("stock"), or at any inputs ("any"); `portions`: how many runs of each later
+      stage one of its outputs feeds, `math.inf` for a file.
     """
 
     name: str
@@ -75,7 +81,11 @@ class Stage:
     failure: Literal["fail", "infeasible"]
     error: Error | Literal["estimate"] | None
     forwards: Forwards
+    cost: float  #: 0 for a formula
+    reachable: Reachable
+    portions: float
 
+    @with_near_names
     def __init__(
         self,
         name: str,
@@ -97,6 +107,9 @@ class Stage:
         failure: Literal["fail", "infeasible"] = "fail",
         error: Error | ArrayLike | Literal["estimate"] | None = None,
         forwards: Forwards = "value",
+        cost: float = 1.0,
+        reachable: Reachable = "run",
+        portions: float = 1,
     ) -> None:
         def fail(text: str) -> ArgumentError:
             return ArgumentError(f"stage {name!r}: {text}")
@@ -153,10 +166,11 @@ class Stage:
         if known:
             if kernel is not None or norm_bound is not None:
                 raise fail("a known stage is never modelled: give it no kernel and no norm_bound.")
-            if lipschitz is None and interval is None:
-                raise fail("a known stage needs lipschitz= or interval=, so that its values can be bounded.")
         elif interval is not None:
             raise fail("interval= is for known stages; set known=True.")
+        for what, called in (("function", function), ("interval", interval)):
+            if called is not None and not callable(called):
+                raise fail(f"{what} must be a function that is called with the inputs by name; got {called!r:.100}.")
         if kernel is not None and not isinstance(kernel, Stationary | OperatorKernel):
             raise fail(f"kernel must be a kernel such as Matern(2.5); got {kernel!r}.")
         if modelled and kernel is None and norm_bound is not None:
@@ -196,6 +210,7 @@ class Stage:
         if noisy:
             given = {"kernel": kernel, "norm_bound": norm_bound, "lipschitz": lipschitz}
             _check_noise(fail, modelled, [word for word, value in given.items() if value is not None])
+        price, where, feeds = check_stock(fail, bool(known), cost, reachable, portions)
         bounds, slopes = constants(norm_bound, "norm_bound"), constants(lipschitz, "lipschitz")
         check(np.abs(offsets).max(initial=SMALLEST_SCALE), "offset", 0.0, LARGEST_SCALE)
         if slopes is not None:
@@ -225,6 +240,9 @@ class Stage:
             "failure": failure,
             "error": ESTIMATE if noisy else errors,
             "forwards": forwards,
+            "cost": price,
+            "reachable": where,
+            "portions": feeds,
         }
         for field, value in values.items():
             object.__setattr__(self, field, value)
@@ -271,6 +289,11 @@ class Stage:
     def estimated(self) -> bool:
         """Whether its kernel or its norm bound has to be estimated from data."""
         return bool(self.modelled) and (self.kernel is None or self.norm_bound is None)
+
+    @property
+    def unbounded(self) -> bool:
+        """Whether it is a formula of which nothing bounds the values."""
+        return self.known and self.lipschitz is None and self.interval is None
 
     @property
     def noisy(self) -> bool:

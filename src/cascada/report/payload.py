@@ -24,6 +24,7 @@ def payload(study: Reader, name: str, command: str | None = None) -> dict[str, A
     """Return all data that `page.js` shows."""
     contributions = gap_contributions(study)
     judged = judgement(study, contributions)
+    judged["words"] += probable_words(study)  # a live page, which is computed again and again, has none
     return judged | {
         "name": name,
         "facts": facts_of_runs(study.network, study.trials) + judged["facts"],
@@ -32,6 +33,12 @@ def payload(study: Reader, name: str, command: str | None = None) -> dict[str, A
         "versions": versions(),
         "command": command,
     }
+
+
+def probable_words(study: Reader) -> list[str]:
+    """Return the statement of the probable gap as a paragraph; nothing where there is none."""
+    probable = study.probable_gap_if_defined()
+    return [] if probable is None or probable.gap is None else [str(probable)]
 
 
 def versions() -> dict[str, str]:
@@ -73,7 +80,7 @@ def figures(study: Reader, bounds: Sequence[BoundAfter], contributions: Mapping[
         found.append(("contributions", caption_of_contributions(contributions), bars))
     if complete:
         where = plot_acquisition(study)
-        if where.data or not study.network.limits:  # it is empty if no setting that is drawn satisfies the limits
+        if where.data:  # it is empty if nothing bounds the objective, or no setting that is drawn satisfies the limits
             found.append(("acquisition", caption_of_acquisition(study), where))
         text = (
             "All complete runs as lines through controls and outputs, each from its smallest to its largest value; "

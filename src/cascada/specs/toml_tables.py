@@ -7,12 +7,12 @@ in our own words: `stage[1].controls.T1.low (stage 'grind') must be a number; go
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AllowInfNan, BaseModel, ConfigDict, Field, ValidationError
 
 from cascada.errors import ArgumentError
+from cascada.near_names import did_you_mean
 
 _NAMES = "a name or a list of names"
 _PER_OUTPUT = "a number, or a list with one for every output"
@@ -59,6 +59,9 @@ class StageTable(Table):
         description='a number, a list with one for every output, a table such as { bounded = 0.01 }, or "estimate"',
     )
     forwards: Literal["value", "reading"] = Field("value", description='"value" or "reading"')
+    cost: float = Field(1.0, description="a number above 0")
+    reachable: Literal["run", "stock", "any"] = Field("run", description='"run", "stock" or "any"')
+    portions: int | Annotated[float, AllowInfNan(True)] = Field(1, description="a whole number, 1 or more, or inf")
 
 
 class IntervalTable(Table):
@@ -157,8 +160,7 @@ def _hint(key: str, model: type[Table]) -> str:
         return ": it stands at the top of the file, above the first [[stage]]"
     if model is FileTable and key in StageTable.model_fields:
         return ": it belongs to a stage, below its [[stage]]"
-    near = get_close_matches(key, model.model_fields, n=1)
-    return f" (did you mean {near[0]}?)" if near else f"; the keys here are {', '.join(model.model_fields)}"
+    return did_you_mean(key, model.model_fields) or f"; the keys here are {', '.join(model.model_fields)}"
 
 
 def as_key(key: str) -> str:

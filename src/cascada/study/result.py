@@ -5,6 +5,7 @@ from typing import Literal
 
 from cascada.store.trial import Trial
 from cascada.study.certificate import Certificate, GapKind
+from cascada.study.probable_gap import ProbableGap
 from cascada.study.recommendation import Recommendation
 
 Status = Literal[
@@ -55,6 +56,8 @@ class Result:
     #: Why it ended.
     status: Status
     recommendation: Recommendation | None = None
+    #: A second statement beside the certificate where norms are estimated; None where it is not defined.
+    probable: ProbableGap | None = None
 
     @property
     def gap(self) -> float | None:
@@ -65,6 +68,15 @@ class Result:
     def gap_kind(self) -> GapKind | None:
         """What the gap is worth: proven, estimated, or refuted; None while there is no gap."""
         return None if self.gap is None and self.certificate.kind != "refuted" else self.certificate.kind
+
+    def __repr__(self) -> str:
+        best = "no best run" if self.best is None else f"best {self.best!r}"
+        return f"Result({self.status}: {best}; {self.certificate!r}; {len(self.trials)} trials)"
+
+    def _repr_html_(self) -> str:
+        from cascada.study.cards import result_card  # imported where notebooks show it
+
+        return result_card(self)
 
     def __str__(self) -> str:
         failed = [trial for trial in self.trials if trial.state == "failed"]
@@ -81,6 +93,8 @@ class Result:
         value = f"{self.best.value:.6g}" if shown is None or other else shown.best
         noisy = self.certificate.best_reading is not None
         lines += [f"Best {'reading' if noisy else 'value'} {value} at {settings}.", str(self.certificate)]
+        if self.probable is not None and self.probable.gap is not None:
+            lines.append(str(self.probable))
         # With noise or errors the certificate says the same of the recommended setting, unless there is no gap yet.
         if self.recommendation is not None and (shown is None or not noisy):
             lines.append(self.recommendation.summary)

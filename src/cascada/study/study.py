@@ -9,6 +9,7 @@ from cascada.calibration import Calibration
 from cascada.errors import ArgumentError, ContradictionError, RefutedError
 from cascada.execution.blas import on_one_thread
 from cascada.gp.rounding import SMALLEST_JITTER
+from cascada.near_names import with_near_names
 from cascada.network import Network
 from cascada.space import CandidatesLike
 from cascada.store.journal import Journal, MemoryJournal, Transaction
@@ -21,7 +22,7 @@ from cascada.study.reader import Reader
 from cascada.study.readings import nominal_inputs, warn_of_errors
 from cascada.study.revision import Revision
 from cascada.study.safety import check_proven, nothing_safe_left
-from cascada.study.settings import OnViolation, Settings
+from cascada.study.settings import OnViolation, Settings, StopOn
 from cascada.study.slice import Slice
 from cascada.study.state import State
 from cascada.study.validation import stage_name
@@ -43,6 +44,7 @@ class Study(Writer):
     0.95 without it. `replayable`: points follow from the journal alone, as they do in a store.
     """
 
+    @with_near_names
     def __init__(
         self,
         network: Network,
@@ -51,6 +53,7 @@ class Study(Writer):
         candidates: CandidatesLike | None = None,
         tolerance: float | None = None,
         seed: int = 0,
+        stop_on: StopOn | None = None,
         stop_on_estimated: bool = False,
         on_violation: OnViolation = "stop",
         jitter: float = SMALLEST_JITTER,
@@ -66,6 +69,7 @@ class Study(Writer):
             candidates=candidates,
             tolerance=tolerance,
             seed=seed,
+            stop_on=stop_on,
             stop_on_estimated=stop_on_estimated,
             on_violation=on_violation,
             jitter=jitter,
@@ -98,6 +102,7 @@ class Study(Writer):
         return study
 
     @staticmethod
+    @with_near_names
     def open(
         url: str,
         name: str,
@@ -110,6 +115,7 @@ class Study(Writer):
         calibration: Calibration | None = None,
         horizon: int | None = None,
         tolerance: float | None = None,
+        stop_on: StopOn | None = None,
         stop_on_estimated: bool = False,
         safe: bool | None = None,
         confidence: float | None = None,
@@ -130,6 +136,7 @@ class Study(Writer):
             calibration=calibration,
             horizon=horizon,
             tolerance=tolerance,
+            stop_on=stop_on,
             stop_on_estimated=stop_on_estimated,
             safe=safe,
             confidence=confidence,
@@ -285,7 +292,7 @@ class Study(Writer):
         """How to go on with a running trial of which some stages were reported, and whether to discard it.
 
         With `apply` it is written down: the new controls of stages that were not run yet, or, if the decision is to
-        discard the batch, that the trial is abandoned and why. `costs` are those of the stages by name, 1 by default.
+        discard the batch, that the trial is abandoned and why. `costs` replace those that the stages declare, by name.
         """
         number = trial_number(trial)
         try:
@@ -311,6 +318,7 @@ class Study(Writer):
         data = {"refuted": str(reason)} | ({"trials": list(trials)} if trials else {})
         self._changed(lambda change: change.append("note", None, data))
 
+    @with_near_names
     def optimise(
         self,
         functions: "Functions | Process" = None,
