@@ -110,7 +110,7 @@ def _formula_error(stage: StageBelief, mean: Array, errors: Array) -> Array:
 
     def most(rows: IntArray) -> Array:
         over = enclose_stage(stage, Boxes(lower[rows], upper[rows]), None)[0]
-        at = mean[np.ix_(rows, columns)]
+        at = mean[rows][:, columns]
         return np.maximum(np.maximum(over.upper - at, at - over.lower), 0.0)
 
     try:
