@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from benchmarks.step_lab import StepLab, Terms, on_terms, outputs
+from cascada.algorithms.steps import Step
 from cascada.arrays import Array
 from cascada.confidence import Boxes
 from cascada.network import Beliefs, Bounded, Network, Stage, enclose_network, prior_beliefs
@@ -122,12 +123,18 @@ def check_rule(ledger: Ledger, name: str, problem: Problem, steps: int, rng: np.
             ledger["bound and gap"].add(margin / NORM, np.array([lab.gap]) / NORM, note)
         if step is None:
             return
-        if ledger["running it"].attempt(lambda one=step: lab.run(one) or True, note) is None:  # type: ignore[misc]
+        if ledger["running it"].attempt(lambda one=step: ran(lab, one), note) is None:  # type: ignore[misc]
             return
         if len(lab.data):
             same = np.abs(problem.values(lab.data[-1:, : points.shape[1]]) - lab.data[-1]).max() <= 1e-9
             ledger["a run is what the process gives there"].verdict(bool(same), note)
         check_beliefs(ledger, "after steps of the rule", problem, lab.beliefs, rng, note)
+
+
+def ran(lab: StepLab, step: Step) -> int:
+    """Run a step; the number of steps so far."""
+    lab.run(step)
+    return lab.steps
 
 
 def _reached(problem: Problem, points: Array) -> Array:
