@@ -268,8 +268,8 @@ class Stage:
             "reachable": where,
             "portions": feeds,
         }
-        for field, value in values.items():
-            object.__setattr__(self, field, value)
+        for attribute, value in values.items():
+            object.__setattr__(self, attribute, value)
 
     def assuming(
         self, norm_bound: Array | None, lipschitz: Array | None, norm_bounds: Mapping[str, Array] | None = None
@@ -299,8 +299,8 @@ class Stage:
             "ranges": {o: interval for o, interval in self.ranges.items() if o == output},
             "error": None if j is None else ESTIMATE if isinstance(self.error, str) else error_of_output(self.error, j),
         }
-        for field, value in values.items():
-            object.__setattr__(stage, field, value)
+        for attribute, value in values.items():
+            object.__setattr__(stage, attribute, value)
         return stage
 
     def fitted(self, kernel: Stationary, offset: float) -> "Stage":
