@@ -18,6 +18,7 @@ from cascada.store.trial import Trial
 from cascada.study.advisor import situation
 from cascada.study.certificate import Certificate
 from cascada.study.judge import certify
+from cascada.study.measurement import Measurement
 from cascada.study.model import Model
 from cascada.study.recommendation import Recommendation, recommend, recommended
 from cascada.study.settings import Settings
@@ -92,6 +93,16 @@ class Reader:
         """Whether runs are not exact: a stage has an error or noise that is estimated, or two runs show that it has."""
         state = self.state
         return state.network.noisy or state.network.read_with_errors or state.scatter is not None
+
+    @property
+    def measurements(self) -> tuple[Measurement, ...]:
+        """What single stages gave at inputs of their own, told without a trial; those with outputs None do not count."""
+        return self.state.measurements
+
+    @property
+    def spent(self) -> float:
+        """What was spent on all trials: every try of every stage, at the cost that was declared then."""
+        return self.state.spent
 
     def trials_dataframe(self) -> Any:
         """All trials as a pandas DataFrame."""

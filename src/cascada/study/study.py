@@ -13,8 +13,9 @@ from cascada.network import Network
 from cascada.space import CandidatesLike
 from cascada.store.journal import Journal, MemoryJournal, Transaction
 from cascada.store.lease import LONGEST_LEASE, checked_lease
-from cascada.store.trial import Trial, trial_number
+from cascada.store.trial import Step, Trial, trial_number
 from cascada.study.change import Change
+from cascada.study.cost import Cost
 from cascada.study.decision import revision_of
 from cascada.study.next_trials import NextTrials
 from cascada.study.reader import Reader
@@ -25,7 +26,7 @@ from cascada.study.settings import OnViolation, Settings
 from cascada.study.slice import Slice
 from cascada.study.state import State
 from cascada.study.validation import stage_name
-from cascada.study.writer import Writer
+from cascada.study.stepper import Stepper
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from cascada.study.result import Result
 
 
-class Study(Writer):
+class Study(Stepper):
     """Trials of a network, in memory or in a store (`Study.open`), and the points that an algorithm suggests.
 
     Every event is in the journal before a method returns. Reported results are always kept; the certificate says what
@@ -159,7 +160,7 @@ class Study(Writer):
         self,
         *,
         lease: float | None = None,
-        limit: int | None = None,
+        limit: int | Cost | None = None,
         fixed: Mapping[str, Any] | None = None,
         context: Mapping[str, Any] | None = None,
     ) -> Trial | None: ...
@@ -170,7 +171,7 @@ class Study(Writer):
         n: int,
         *,
         lease: float | None = None,
-        limit: int | None = None,
+        limit: int | Cost | None = None,
         fixed: Mapping[str, Any] | None = None,
         context: Mapping[str, Any] | None = None,
     ) -> list[Trial]: ...
@@ -180,7 +181,7 @@ class Study(Writer):
         n: int | None = None,
         *,
         lease: float | None = None,
-        limit: int | None = None,
+        limit: int | Cost | None = None,
         fixed: Mapping[str, Any] | None = None,
         context: Mapping[str, Any] | None = None,
     ) -> Trial | list[Trial] | None:
@@ -188,7 +189,8 @@ class Study(Writer):
 
         Trials that wait come first: enqueued ones, and ones whose `lease` ran out. With a lease in seconds the worker
         has to give a sign of life (`beat`) in time; without one a run may take any time. With `n`, a list of up to so
-        many trials, all of them written or none. `limit`: no new trial if the study has so many.
+        many trials, all of them written or none. `limit`: no new trial if the study has so many, or if it would cost
+        more than this.
 
         `fixed`: values of some controls, for this ask only; None is returned if no such setting can be better than the
         best. `context`: what was measured of the controls with `context=True`; the trial is one that may be best there.
@@ -237,22 +239,44 @@ class Study(Writer):
 
         return self._changed(add)
 
-    def tell(self, trial: Trial | int, outputs: Mapping[str, Any]) -> Trial:
+    def tell(
+        self, trial: Trial | Step | int, outputs: Mapping[str, Any], *, tries: Mapping[str, int] | None = None
+    ) -> Trial:
         """Tell the outputs of every stage, or of those that were observed; with the objective the trial is complete.
 
-        Telling the same again changes nothing. Other outputs than before are refused: see `correct`.
+        Telling the same again changes nothing. Other outputs than before are refused: see `correct`. `tries`: how often
+        stages had to be run, by stage, if more than once; every try is charged.
         """
-        return self._changed(lambda change: self._observed(change, trial_number(trial), outputs))
+        return self._changed(lambda change: self._observed(change, trial_number(trial), outputs, tries))
 
-    def tell_stage(self, trial: Trial | int, stage: str, outputs: Any) -> Trial:
-        """Tell the outputs of one stage as they come in."""
-        return self.tell(trial, {stage_name(stage): outputs})
+    @overload
+    def tell_stage(self, trial: Step, stage: Any) -> Trial: ...
 
-    def fail(self, trial: Trial | int, reason: str) -> Trial:
-        """Mark a trial as failed; the stages that were observed are kept and used."""
-        return self._changed(lambda change: change.end(trial_number(trial), "failed", str(reason)))
+    @overload
+    def tell_stage(self, trial: Trial | int, stage: str, outputs: Any) -> Trial: ...
 
-    def abandon(self, trial: Trial | int, reason: str = "abandoned") -> Trial:
+    def tell_stage(self, trial: Trial | Step | int, stage: Any, *outputs: Any) -> Trial:
+        """Tell the outputs of one stage as they come in: `tell_stage(trial, stage, outputs)`.
+
+        Those of a step need no stage: `tell_stage(step, outputs)`.
+        """
+        if isinstance(trial, Step) and not outputs:
+            return self.tell(trial, {trial.stage: stage})
+        if len(outputs) != 1:
+            raise ArgumentError(
+                "tell_stage takes a trial, a stage and its outputs; or a step and its outputs: study.tell_stage(3, "
+                "'mix', 2.812)."
+            )
+        return self.tell(trial, {stage_name(stage): outputs[0]})
+
+    def fail(self, trial: Trial | Step | int, reason: str, *, tries: Mapping[str, int] | None = None) -> Trial:
+        """Mark a trial as failed; the stages that were observed are kept and used.
+
+        The stage at which it failed is charged: the first that was not told, or that of `tries`, so many times.
+        """
+        return self._changed(lambda change: change.end(trial_number(trial), "failed", str(reason), tries))
+
+    def abandon(self, trial: Trial | Step | int, reason: str = "abandoned") -> Trial:
         """Mark a trial as one that will not be run; the stages that were observed are kept and used."""
         return self._changed(lambda change: change.end(trial_number(trial), "abandoned", str(reason)))
 
@@ -315,7 +339,7 @@ class Study(Writer):
         self,
         functions: "Functions | Process" = None,
         *,
-        budget: int,
+        budget: int | Cost,
         jobs: int | None = None,
         executor: "Executor | None" = None,
         callbacks: "Iterable[Callback]" = (),
@@ -323,7 +347,7 @@ class Study(Writer):
         lease: float | None = None,
         revise: bool = False,
     ) -> "Result":
-        """Run the process until the study has `budget` trials: see `cascada.study.loop.optimise`."""
+        """Run the process until the study has `budget` trials, or cost so much: see `cascada.study.loop.optimise`."""
         from cascada.study.loop import optimise  # which is made of ask and tell
 
         return optimise(
@@ -348,18 +372,20 @@ class Study(Writer):
 
     @on_one_thread
     def _asked(
-        self, change: Change, wanted: int, lease: float | None, limit: int | None, part: Slice | None
+        self, change: Change, wanted: int, lease: float | None, limit: int | Cost | None, part: Slice | None
     ) -> list[Trial]:
         next_trials = NextTrials(change, self._learned, self._settings, self._journal.shared, part)
+        self.budget_reached = isinstance(limit, Cost) and next_trials.exceeds(limit)
         return next_trials.trials(wanted, limit, self.worker, lease, lasting=self._lasting)
 
     @on_one_thread
-    def _observed(self, change: Change, number: int, outputs: Any) -> Trial:
+    def _observed(self, change: Change, number: int, outputs: Any, tries: Mapping[str, int] | None) -> Trial:
         if not self.network.scattered:
-            return change.observe(number, outputs)
+            return change.observe(number, outputs, tries=tries)
         # Chosen before the readings are learned; the log keeps them.
         model, after = self._learned(change.state), change.observed(number, outputs)
-        return change.observe(number, outputs, nominal_inputs(model.judging, model.pending([after])[0], number))
+        nominal = nominal_inputs(model.judging, model.pending([after])[0], number)
+        return change.observe(number, outputs, nominal, tries=tries)
 
     @on_one_thread
     def _begun(
