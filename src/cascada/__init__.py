@@ -20,8 +20,8 @@ from cascada.network import (
     multi_output_chain,
 )
 from cascada.space import Grid, Integer, Real
-from cascada.store.trial import Trial
-from cascada.study import Recommendation, Result, Revision, Study, maximise, minimise
+from cascada.store.trial import Step, Trial
+from cascada.study import Cost, Measurement, Recommendation, Result, Revision, Study, maximise, minimise
 from cascada.study.certificate import Certificate
 
 if TYPE_CHECKING:
@@ -59,9 +59,11 @@ __all__ = [
     "Certificate",
     "Command",
     "ContradictionError",
+    "Cost",
     "Grid",
     "Integer",
     "Matern",
+    "Measurement",
     "Network",
     "NumericalError",
     "Posterior",
@@ -74,6 +76,7 @@ __all__ = [
     "SquaredExponential",
     "Stage",
     "StageError",
+    "Step",
     "StoreError",
     "Study",
     "SubGaussian",

@@ -29,7 +29,9 @@ class NextTrials:
     shared: bool  #: whether others can continue the study, so that the log says what points rest on
     part: Slice | None = None  #: where the trials must be; None for the whole box
 
-    def trials(self, wanted: int, limit: int | Cost | None, worker: str, lease: float | None, *, lasting: bool) -> list[Trial]:
+    def trials(
+        self, wanted: int, limit: int | Cost | None, worker: str, lease: float | None, *, lasting: bool
+    ) -> list[Trial]:
         """Up to `wanted` trials for a worker; no new one if the study has `limit` trials."""
         self.change.expire()
         found: list[Trial] = []

@@ -4,11 +4,12 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from cascada.study.cost import Cost
 from cascada.study.reader import Reader
 
 
 @contextmanager
-def progress_bar(wanted: bool, budget: int) -> Iterator[Callable[[Reader], None]]:
+def progress_bar(wanted: bool, budget: int | Cost) -> Iterator[Callable[[Reader], None]]:
     """A function to call after every run; it does nothing if no bar is wanted or standard error is not a terminal."""
     if not wanted or not sys.stderr.isatty():
         yield lambda _: None
@@ -18,7 +19,8 @@ def progress_bar(wanted: bool, budget: int) -> Iterator[Callable[[Reader], None]
 
     columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[state]}"), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True)) as bar:
-        task = bar.add_task("", total=budget, state="")
+        money = isinstance(budget, Cost)
+        task = bar.add_task("", total=budget.amount if isinstance(budget, Cost) else budget, state="")
 
         def show(study: Reader) -> None:
             best = study.best_trial
@@ -35,6 +37,6 @@ def progress_bar(wanted: bool, budget: int) -> Iterator[Callable[[Reader], None]
                 gap = none if shown is None else f"{shown.gap} ({certificate.kind})"
                 value = value if shown is None else shown.best
             ended = sum(trial.state != "running" for trial in study.trials)  # an executor may have more under way
-            bar.update(task, completed=ended, state=f"best {value}  gap {gap}")
+            bar.update(task, completed=study.spent if money else ended, state=f"best {value}  gap {gap}")
 
         yield show

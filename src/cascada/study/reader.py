@@ -114,6 +114,11 @@ class Reader:
         return self._settings.algorithm
 
     @property
+    def settings(self) -> Settings:
+        """The settings of the study."""
+        return self._settings
+
+    @property
     def adaptive(self) -> bool:
         """Whether the algorithm uses observations; if not, all its points are known in advance."""
         return self._settings.adaptive

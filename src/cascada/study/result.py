@@ -55,6 +55,7 @@ class Result:
     #: Why it ended.
     status: Status
     recommendation: Recommendation | None = None
+    cost: float = 0.0  #: what was spent on all trials: see `Study.spent`
 
     @property
     def gap(self) -> float | None:

@@ -1,7 +1,4 @@
-"""The part of a study that runs stages one at a time: steps that are asked for, and measurements of single stages."""
-
-from collections.abc import Mapping
-from typing import Any
+"""The part of a study that asks for single stages to run."""
 
 from cascada.errors import ArgumentError, RefutedError
 from cascada.execution.blas import on_one_thread
@@ -9,14 +6,13 @@ from cascada.store.lease import checked_lease
 from cascada.store.trial import Step
 from cascada.study.change import Change
 from cascada.study.cost import Cost
-from cascada.study.measurement import Measurement
 from cascada.study.next_step import NextStep
 from cascada.study.step_choice import check_steps
-from cascada.study.writer import Writer
+from cascada.study.teller import Teller
 
 
-class Stepper(Writer):
-    """A study of which single stages can be run, and measured. Every event is in the journal before a method returns."""
+class Stepper(Teller):
+    """A study of which single stages can be run."""
 
     _lasting: bool
     #: Whether the last step or run was not asked for because it would have cost more than the limit.
@@ -42,23 +38,6 @@ class Stepper(Writer):
             raise
         self.budget_reached = found == "budget"
         return found if isinstance(found, Step) else None
-
-    def measure(self, stage: str, inputs: Mapping[str, Any], outputs: Any) -> Measurement:
-        """Tell what a stage gave at inputs of its own choice: data of this stage, and no run.
-
-        `inputs` are all inputs of the stage by name: outputs of the stages before it, and its controls.
-        """
-        return self._changed(lambda change: change.measure({"stage": stage, "inputs": inputs, "outputs": outputs}))
-
-    def correct_measurement(self, number: int, outputs: Any, reason: str = "") -> Measurement:
-        """Replace the outputs of a measurement; None withdraws it."""
-        measured = self.measurements
-        whole = isinstance(number, int) and not isinstance(number, bool)
-        if not whole or not 0 <= number < len(measured):
-            raise ArgumentError(f"there is no measurement {number!r:.100}; {len(measured)} were told.")
-        before = measured[number]
-        data = {"stage": before.stage, "inputs": before.inputs, "outputs": outputs}
-        return self._changed(lambda change: change.measure({**data, "measurement": number, "reason": str(reason)}))
 
     @on_one_thread
     def _step(self, change: Change, limit: Cost | None, lease: float | None) -> Step | str:

@@ -29,6 +29,8 @@ def stock_of(network: Network, trials: Sequence[Trial], prices: Mapping[str, flo
 def portions_left(network: Network, trials: Sequence[Trial]) -> dict[tuple[int, str], dict[str, float]]:
     """The outputs that were kept, by trial and stage → how many runs of each later stage they can still feed."""
     used, names = _used(network, trials), [node.stage.name for node in network.nodes]
+    # A stage that takes any input is set to the value, and uses nothing up.
+    free = {node.stage.name for node in network.nodes if node.stage.reachable == "any"}
     children = {
         names[i]: [names[j] for j, fed in enumerate(network.feeders) if i in fed and not network.nodes[j].stage.known]
         for i in range(len(names))
@@ -38,8 +40,8 @@ def portions_left(network: Network, trials: Sequence[Trial]) -> dict[tuple[int, 
         for name in own_stages(network, trial):
             if name in trial.outputs and children[name]:
                 portions = network.node(name).stage.portions
-                left = {c: max(portions - used[trial.number, name, c], 0.0) for c in children[name]}
-                found[trial.number, name] = left
+                left = {c: portions - (0 if c in free else used[trial.number, name, c]) for c in children[name]}
+                found[trial.number, name] = {c: math.inf if c in free else max(n, 0.0) for c, n in left.items()}
     return found
 
 

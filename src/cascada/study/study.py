@@ -13,19 +13,18 @@ from cascada.network import Network
 from cascada.space import CandidatesLike
 from cascada.store.journal import Journal, MemoryJournal, Transaction
 from cascada.store.lease import LONGEST_LEASE, checked_lease
-from cascada.store.trial import Step, Trial, trial_number
+from cascada.store.trial import Trial, trial_number
 from cascada.study.change import Change
 from cascada.study.cost import Cost
 from cascada.study.decision import revision_of
 from cascada.study.next_trials import NextTrials
 from cascada.study.reader import Reader
-from cascada.study.readings import nominal_inputs, warn_of_errors
+from cascada.study.readings import warn_of_errors
 from cascada.study.revision import Revision
 from cascada.study.safety import check_proven, nothing_safe_left
 from cascada.study.settings import OnViolation, Settings
 from cascada.study.slice import Slice
 from cascada.study.state import State
-from cascada.study.validation import stage_name
 from cascada.study.stepper import Stepper
 
 if TYPE_CHECKING:
@@ -239,47 +238,6 @@ class Study(Stepper):
 
         return self._changed(add)
 
-    def tell(
-        self, trial: Trial | Step | int, outputs: Mapping[str, Any], *, tries: Mapping[str, int] | None = None
-    ) -> Trial:
-        """Tell the outputs of every stage, or of those that were observed; with the objective the trial is complete.
-
-        Telling the same again changes nothing. Other outputs than before are refused: see `correct`. `tries`: how often
-        stages had to be run, by stage, if more than once; every try is charged.
-        """
-        return self._changed(lambda change: self._observed(change, trial_number(trial), outputs, tries))
-
-    @overload
-    def tell_stage(self, trial: Step, stage: Any) -> Trial: ...
-
-    @overload
-    def tell_stage(self, trial: Trial | int, stage: str, outputs: Any) -> Trial: ...
-
-    def tell_stage(self, trial: Trial | Step | int, stage: Any, *outputs: Any) -> Trial:
-        """Tell the outputs of one stage as they come in: `tell_stage(trial, stage, outputs)`.
-
-        Those of a step need no stage: `tell_stage(step, outputs)`.
-        """
-        if isinstance(trial, Step) and not outputs:
-            return self.tell(trial, {trial.stage: stage})
-        if len(outputs) != 1:
-            raise ArgumentError(
-                "tell_stage takes a trial, a stage and its outputs; or a step and its outputs: study.tell_stage(3, "
-                "'mix', 2.812)."
-            )
-        return self.tell(trial, {stage_name(stage): outputs[0]})
-
-    def fail(self, trial: Trial | Step | int, reason: str, *, tries: Mapping[str, int] | None = None) -> Trial:
-        """Mark a trial as failed; the stages that were observed are kept and used.
-
-        The stage at which it failed is charged: the first that was not told, or that of `tries`, so many times.
-        """
-        return self._changed(lambda change: change.end(trial_number(trial), "failed", str(reason), tries))
-
-    def abandon(self, trial: Trial | Step | int, reason: str = "abandoned") -> Trial:
-        """Mark a trial as one that will not be run; the stages that were observed are kept and used."""
-        return self._changed(lambda change: change.end(trial_number(trial), "abandoned", str(reason)))
-
     def correct(
         self,
         trial: Trial | int,
@@ -377,15 +335,6 @@ class Study(Stepper):
         next_trials = NextTrials(change, self._learned, self._settings, self._journal.shared, part)
         self.budget_reached = isinstance(limit, Cost) and next_trials.exceeds(limit)
         return next_trials.trials(wanted, limit, self.worker, lease, lasting=self._lasting)
-
-    @on_one_thread
-    def _observed(self, change: Change, number: int, outputs: Any, tries: Mapping[str, int] | None) -> Trial:
-        if not self.network.scattered:
-            return change.observe(number, outputs, tries=tries)
-        # Chosen before the readings are learned; the log keeps them.
-        model, after = self._learned(change.state), change.observed(number, outputs)
-        nominal = nominal_inputs(model.judging, model.pending([after])[0], number)
-        return change.observe(number, outputs, nominal, tries=tries)
 
     @on_one_thread
     def _begun(
