@@ -55,7 +55,7 @@ def _numbers(values: Iterable[float]) -> str:
 
 def check_origin(network: Network, trial: Trial, trials: Sequence[Trial], data: Mapping[str, Any]) -> None:
     """Raise `ArgumentError` for a correction of what was taken from another trial, or of controls that others took."""
-    stage, number = data.get("stage"), trial.number
+    stage, number = str(data.get("stage")), trial.number
     if stage in trial.taken:
         raise ArgumentError(
             f"trial {number} took the outputs of stage {stage!r} from trial {trial.taken[stage]}; correct or retract "

@@ -60,8 +60,8 @@ def revision_of(
         )
     if trial.steps:
         raise ArgumentError(
-            f"trial {number} is a step of {', '.join(map(repr, trial.steps))}, and revise is for whole runs. Ask for the "
-            f"next step instead (study.ask_step, `cascada next`)."
+            f"trial {number} is a step of {', '.join(map(repr, trial.steps))}, and revise is for whole runs. Ask for "
+            f"the next step instead (study.ask_step, `cascada next`)."
         )
     forwarding = next((stage.name for stage in state.network.stages if forwards_error(stage)), None)
     if forwarding is not None:

@@ -21,9 +21,9 @@ _BEST_RUNS, _NEAREST_RUNS, _LATEST_STEPS = 8, 4, 20  # whose points the search s
 def incumbent(model: Model, state: State, settings: Settings) -> Incumbent | None:
     """The proven incumbent for the present data, computed once; None if there is none.
 
-    There is none without limits if runs are exact and complete, where norms are estimated, and where bounds were refuted
-    and enlarged. With uncertain controls it is the setting with the largest proven worst case, whatever the norms rest on;
-    a run does not count. Raises `RefutedError` if the data refute an assumption.
+    There is none without limits if runs are exact and complete, where norms are estimated, and where bounds were
+    refuted and enlarged. With uncertain controls it is the setting with the largest proven worst case, whatever the
+    norms rest on; a run does not count. Raises `RefutedError` if the data refute an assumption.
     """
     if state.network.uncertain:
         return _robust(model, settings)

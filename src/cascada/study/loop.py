@@ -158,7 +158,7 @@ def _run(
     # result. Other processes of a store tell theirs at any time.
     in_order = not study.adaptive and not study.shared
     ask: Callable[[], Trial | None] = partial(study.ask, limit=budget)
-    if in_steps(study, budget):
+    if isinstance(budget, Cost) and in_steps(study, budget):
         ask = partial(_asked_step, study, budget)
     try:
         return run_trials(study, ask, budget, workers, callbacks, show, untold, in_order=in_order)

@@ -96,7 +96,7 @@ class Reader:
 
     @property
     def measurements(self) -> tuple[Measurement, ...]:
-        """What single stages gave at inputs of their own, told without a trial; those with outputs None do not count."""
+        """What single stages gave at inputs of their own, told without a trial; outputs None do not count."""
         return self.state.measurements
 
     @property

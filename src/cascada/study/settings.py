@@ -330,8 +330,8 @@ def _check_steps(network: Network, candidates: CandidatesLike | None, safe: bool
     for word, given in refused.items():
         if given:
             raise ArgumentError(
-                f"reachable={stage.reachable!r}, which stage {stage.name!r} has, does not work with {word}; leave one of "
-                f"them out."
+                f"reachable={stage.reachable!r}, which stage {stage.name!r} has, does not work with {word}; leave one "
+                f"of them out."
             )
 
 

@@ -21,9 +21,9 @@ class Stepper(Teller):
     def ask_step(self, *, lease: float | None = None, limit: Cost | None = None) -> Step | None:
         """The stage to run next, with its inputs, its cost and the reason; None when no step is worth its cost.
 
-        Its outputs are told with `tell_stage(step, outputs)`. Steps that wait come first: enqueued runs, and steps whose
-        `lease` ran out. With a lease in seconds the worker has to give a sign of life (`beat`) in time. `limit`: no step
-        that would make the study cost more, all that is under way included.
+        Its outputs are told with `tell_stage(step, outputs)`. Steps that wait come first: enqueued runs, and steps
+        whose `lease` ran out. With a lease in seconds the worker has to give a sign of life (`beat`) in time. `limit`:
+        no step that would make the study cost more, all that is under way included.
         """
         check_steps(self._state, self._settings)
         lease = self._lease if lease is None else checked_lease(lease)

@@ -12,6 +12,8 @@ from cascada.study.readings import nominal_inputs
 from cascada.study.validation import stage_name
 from cascada.study.writer import Writer
 
+_NOTHING: Any = object()  # stands for an argument that was not given
+
 
 class Teller(Writer):
     """A study that is told what came of its trials. Every event is in the journal before a method returns."""
@@ -32,19 +34,19 @@ class Teller(Writer):
     @overload
     def tell_stage(self, trial: Trial | int, stage: str, outputs: Any) -> Trial: ...
 
-    def tell_stage(self, trial: Trial | Step | int, stage: Any, *outputs: Any) -> Trial:
+    def tell_stage(self, trial: Trial | Step | int, stage: Any, outputs: Any = _NOTHING) -> Trial:
         """Tell the outputs of one stage as they come in: `tell_stage(trial, stage, outputs)`.
 
         Those of a step need no stage: `tell_stage(step, outputs)`.
         """
-        if isinstance(trial, Step) and not outputs:
+        if isinstance(trial, Step) and outputs is _NOTHING:
             return self.tell(trial, {trial.stage: stage})
-        if len(outputs) != 1:
+        if outputs is _NOTHING:
             raise ArgumentError(
-                "tell_stage takes a trial, a stage and its outputs; or a step and its outputs: study.tell_stage(3, "
-                "'mix', 2.812)."
+                "tell_stage takes a trial, a stage and its outputs, or a step and its outputs; got no outputs. For "
+                "example: study.tell_stage(3, 'mix', 2.812)."
             )
-        return self.tell(trial, {stage_name(stage): outputs[0]})
+        return self.tell(trial, {stage_name(stage): outputs})
 
     def fail(self, trial: Trial | Step | int, reason: str, *, tries: Mapping[str, int] | None = None) -> Trial:
         """Mark a trial as failed; the stages that were observed are kept and used.
