@@ -54,8 +54,8 @@ def optimise(
 ) -> Result:
     """Run the process until the study has `budget` trials, or ends for another reason.
 
-    With `budget=Cost(500)` it ends when the next run would cost more than is left of 500. Single stages are run, if some
-    can be run by themselves, and whole runs otherwise.
+    With `budget=Cost(500)` it ends when the next run would cost more than is left of 500. Single stages are run, if
+    some can be run by themselves, and whole runs otherwise.
 
     In a store the budget counts the trials of earlier days and of other workers, open trials are finished first, and
     every stage is told as soon as it has ended, except with an executor. A worker that has nothing left to do waits for
