@@ -81,6 +81,7 @@ class StepLab:
             trial=self.steps,
             tolerance=self._tolerance,
             cache=None if self.next is None else self.next.suggestion.cache,
+            alone=len(self.items),
         )
         stock = Stock(tuple(self.items), tuple(self._begun.values()), (), self.spent, self.spent_on_runs)
         rng = np.random.default_rng([self._seed, self.steps])

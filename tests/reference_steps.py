@@ -75,9 +75,9 @@ def plans(
                     now[column] = there[0].row[column]
                     source[i] = there[0].source
                     continue
-                belief = beliefs.stages[i].belief
+                belief = beliefs.stages[i].per_output
                 assert belief is not None, "every stage is modelled"
-                now[column] = same[0].row[column] if same else belief.posterior.mean(inputs[None])[0, 0]  # type: ignore[call-overload]
+                now[column] = same[0].row[column] if same else belief.posterior.mean(inputs[None])[0, 0]
                 if not same:
                     imagined.append((i, now.copy()))
                 price += node.stage.cost

@@ -88,7 +88,7 @@ class GPNUCB:
             found = search_readings(situation, beliefs, ObjectiveBounds, leaves, self._cells(situation))
             return suggest_from_box(situation, found)
         budget = SearchBudget(tolerance=situation.tolerance, cells=self._cells(situation))
-        version = len(situation.data) + len(situation.pending)
+        version = situation.version
         bounds = ObjectiveBounds(beliefs, situation.exact_run)  # imagined outputs refute nothing
         outcome = search(bounds, leaves, situation.best, version, budget, taken=situation.is_taken)
         if len(situation.pending):  # bounds from imagined outputs prove nothing: the tree is not kept

@@ -74,7 +74,7 @@ def suggest_step(situation: Situation, stock: Stock, rng: np.random.Generator, *
     situation = replace(situation, taken=_run_points(situation))
     if stock.pending and not len(situation.pending):  # imagined outputs prove nothing: no tree of theirs is kept
         width = situation.beliefs.network.width
-        situation = replace(situation, pending=np.full((1, width), np.nan))
+        situation = replace(situation, pending=np.full((len(stock.pending), width), np.nan))
     suggestion = GPNUCB(cells=_CELLS).suggest_from(situation, beliefs, rng)
     for _ in range(_POINTS):
         x = suggestion.point

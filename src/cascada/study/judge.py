@@ -62,7 +62,8 @@ def _certified(model: Model, state: State, settings: Settings, budget: SearchBud
     # With steps a setting can be proven to give something before any run is complete.
     known = state.complete or state.stepped
     nothing = model.kind == "refuted" or not known or _untested(model, state, settings)
-    if nothing or state.network.context:  # nothing can be said for all contexts at once: see `context` and `table`
+    # Nothing can be said for all contexts at once: see `context` and `table`.
+    if nothing or state.network.context or state.network.unbounded:
         return without_bound(model, state, settings)
     try:
         best = _reached(model, state, settings)
@@ -299,6 +300,7 @@ def _certificate(
         floor=floor,
         confidence=settings.confidence if model.kind == "confident" else None,
         depends_on=state.network.context,
+        unbounded=state.network.unbounded,
         deviations={name: state.network.domain.controls[name].deviation for name in state.network.uncertain},
     )
 

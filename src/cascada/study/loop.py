@@ -22,10 +22,10 @@ from cascada.store.trial import Trial
 from cascada.study.certificate import Certificate
 from cascada.study.cost import Cost
 from cascada.study.loop_options import check_money, check_run, in_steps
-from cascada.study.progress import progress_bar
+from cascada.study.progress import LOGGER, progress_bar
 from cascada.study.recommendation import Recommendation
 from cascada.study.rescue import rescued, told
-from cascada.study.result import Result, Status
+from cascada.study.result import SENTENCES, Result, Status
 from cascada.study.study import Callback, Study
 
 LEASE = 60.0  # seconds without a sign of life after which another worker may take a trial
@@ -64,7 +64,7 @@ def optimise(
     With `revise`, the controls of the stages that are left are chosen anew after every stage, and a run that is not
     worth to be completed is abandoned, with the reason (`Study.revise`). It counts as a run.
     """
-    check_run(budget, jobs, executor, revise)
+    check_run(budget, jobs, executor, revise, callbacks)
     if study.network.context:
         raise ArgumentError(
             f"context=True, which {', '.join(study.network.context)} has, does not work with maximise, optimise, "
@@ -96,6 +96,7 @@ def optimise(
         if failure is not None:
             raise failure
         result = _concluded(study, status)
+        LOGGER.info("%s %r", SENTENCES[result.status], result.certificate)
         study.verify()
     except StoreError as error:
         raise rescued(study, untold, error) from error
@@ -265,6 +266,7 @@ def _tell(study: Study, run: EndedRun) -> bool:
     if run.failure is not None and trial.state not in ("complete", "partial"):
         with suppress(ContradictionError):  # another worker has completed it in the meantime
             study.fail(trial, run.failure, tries=_failed_tries(run))
+            LOGGER.warning("%s", one_line(f"trial {trial.number} failed: {run.failure}"))
     return False
 
 

@@ -1,5 +1,6 @@
 """Validation of the options of a loop: budget, jobs, executor, revise."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from cascada.algorithms import NonAdaptive
@@ -11,14 +12,20 @@ from cascada.study.step_choice import check_steps
 from cascada.study.study import Study
 
 
-def check_run(budget: Any, jobs: Any, executor: Any, revise: Any = False) -> None:
-    """Raise `ArgumentError` if budget, jobs, executor or revise is invalid, or they do not work together."""
+def check_run(budget: Any, jobs: Any, executor: Any, revise: Any = False, callbacks: Any = ()) -> None:
+    """Raise `ArgumentError` if budget, jobs, executor, revise or callbacks is invalid, or they do not work together."""
     if not isinstance(budget, Cost):
         as_whole_number(budget, "budget")
     if jobs is not None:
         as_whole_number(jobs, "jobs")
     if executor is not None and not callable(getattr(executor, "submit", None)):
         raise ArgumentError(f"executor must be a concurrent.futures.Executor, or None; got {executor!r}.")
+    listed = isinstance(callbacks, Iterable) and not isinstance(callbacks, str)
+    if callable(callbacks) or not listed:
+        raise ArgumentError(
+            f"callbacks must be a list of functions that are called with the study; got {callbacks!r:.100}. "
+            f"Write callbacks=[function]."
+        )
     if not isinstance(revise, bool):
         raise ArgumentError(f"revise must be True or False; got {revise!r:.100}.")
     if revise and executor is not None:

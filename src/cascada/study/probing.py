@@ -44,7 +44,7 @@ def tested(model: "Model", trial: Trial, values: Array, refuted: bool) -> Probat
 
 def beliefs_to_probe(model: "Model", pending: Sequence[Trial], best: float) -> Beliefs | None:
     """The estimated bounds, if the next run should probe them and no pending run does; else None."""
-    if model.calibrated is None or not model.probation.probe_is_due:
+    if model.calibrated is None or model.network.unbounded or not model.probation.probe_is_due:
         return None
     d, unfinished = model.network.domain.dimension, model.probation.unfinished
     if any(unfinished.get(trial.number, False) for trial in pending):
