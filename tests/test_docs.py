@@ -25,6 +25,7 @@ RUN = (
     "errors",
     "contexts",
     "robust",
+    "costs",
     "stopping",
     "labs",
     "studies",

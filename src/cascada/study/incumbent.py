@@ -81,7 +81,7 @@ def _found(model: Model, state: State, settings: Settings) -> Incumbent | None:
     beliefs, data = model.judging, model.data
     if settings.candidates is not None:
         return best_proven(beliefs, settings.candidates)
-    if not model.version:
+    if not len(data) and not len(model.singles):
         return None  # without data, bounds rarely exclude anything
     rng = np.random.default_rng([_STREAM, settings.seed, model.version if state.stepped else len(data)])
     starts = _planned(state)

@@ -113,8 +113,9 @@ def _workers(
     """The executor if one is given, a pool of processes for several jobs, else this thread."""
     if executor is not None:
         # An executor has its own queue: points that need no results to be chosen are submitted at once.
-        most = capacity_of(executor) if study.adaptive or isinstance(budget, Cost) else budget
-        return OnExecutor(process, executor, jobs or most)
+        if jobs is None:
+            jobs = capacity_of(executor) if study.adaptive or isinstance(budget, Cost) else budget
+        return OnExecutor(process, executor, jobs)
 
     def tell_stage(trial: Trial, stage: str, outputs: tuple[float, ...]) -> Trial:
         with suppress(CascadaError):  # it is told again with the whole run, and an error is reported then

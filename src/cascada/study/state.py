@@ -326,16 +326,18 @@ class Draft:
 
         Trials that took its outputs change as well.
         """
-        self.rules.check_repeats(after, self.trials)
         before = self.trials[after.number]
         stage = event.data.get("stage")
-        taken = [] if stage is None else list(copies(self.rules, self.trials, after, stage))
-        for trial in (after, *taken):
+        changed = [after, *(() if stage is None else copies(self.rules, self.trials, after, stage))]
+        new = {trial.number: trial for trial in changed}
+        for trial in changed:
+            self.rules.check_repeats(trial, [new.get(other.number, other) for other in self.trials])
+        for trial in changed:
             self._replace(trial)
         self._moved |= after.controls != before.controls
         self._note(before, event)
-        changed = (after,) if self._scatter is None else self.trials
-        found = (self.rules.scatter(trial, self.trials) for trial in changed)
+        shown = changed if self._scatter is None else self.trials
+        found = (self.rules.scatter(trial, self.trials) for trial in shown)
         self._scatter = next((scatter for scatter in found if scatter is not None), None)
         self._revision += 1
 
