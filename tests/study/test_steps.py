@@ -513,9 +513,9 @@ def test_an_impossible_step_in_a_log_is_refused(data: dict[str, Any]) -> None:
     study = stepped(Study(process()), 1)
     with pytest.raises((StoreError, ArgumentError)):
         study._changed(lambda change: change.begin("asked", study.trials[0].controls, **data))
+    elsewhere = {**study.trials[0].controls, "x": 1.9}
     with pytest.raises(StoreError, match="was run at x"):
-        controls = {**study.trials[0].controls, "x": 1.9}
-        study._changed(lambda change: change.begin("asked", controls, steps=["g"], **{"from": {"f": 0}}))
+        study._changed(lambda change: change.begin("asked", elsewhere, steps=["g"], **{"from": {"f": 0}}))
     assert len(study.trials) == 1
 
 
