@@ -107,9 +107,9 @@ def test_nothing_that_is_proven_in_steps_is_wrong(opened: Open) -> None:
         certificate = study.certificate()
         if certificate.gap is not None and certificate.bound is not None and certificate.reached is not None:
             assert certificate.bound >= truth
-            controls = (
-                study.best_trial.controls if certificate.recommended is None else certificate.recommended.controls
-            )  # type: ignore[union-attr]
+            found = certificate.recommended or study.best_trial
+            assert found is not None
+            controls = found.controls
             value = FUNCTIONS["g"](FUNCTIONS["f"](controls["x"]), controls["y"])
             assert value >= certificate.reached - 1e-9
     assert study.within_tolerance

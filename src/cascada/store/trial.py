@@ -52,6 +52,18 @@ class Trial:
         """Whether all its outputs are of one run at its controls."""
         return self.set_outputs is None
 
+    def __repr__(self) -> str:
+        value = "" if self.value is None else f"; value {self.value:.6g}"
+        return f"Trial({self.number}, {self.state}: {in_short(self.controls)}{value})"
+
+    def _repr_html_(self) -> str:
+        rows = [("settings", in_short(self.controls))]
+        rows += [(stage, ", ".join(f"{value:.6g}" for value in values)) for stage, values in self.outputs.items()]
+        rows += [] if self.value is None else [("value", f"{self.value:.6g}")]
+        rows += [] if self.feasible is None else [("limits", "satisfied" if self.feasible else "broken")]
+        rows += [("reason", self.reason)] if self.reason else []
+        return card(f"Trial {self.number}, {self.state}", rows)
+
 
 @dataclass(frozen=True)
 class Step:
@@ -64,18 +76,6 @@ class Step:
     cost: float  #: of this step
     reason: str  #: why it was chosen
     then: tuple[str, ...] = ()  #: stages that have to be run directly after it, in the same trial
-
-    def __repr__(self) -> str:
-        value = "" if self.value is None else f"; value {self.value:.6g}"
-        return f"Trial({self.number}, {self.state}: {in_short(self.controls)}{value})"
-
-    def _repr_html_(self) -> str:
-        rows = [("settings", in_short(self.controls))]
-        rows += [(stage, ", ".join(f"{value:.6g}" for value in values)) for stage, values in self.outputs.items()]
-        rows += [] if self.value is None else [("value", f"{self.value:.6g}")]
-        rows += [] if self.feasible is None else [("limits", "satisfied" if self.feasible else "broken")]
-        rows += [("reason", self.reason)] if self.reason else []
-        return card(f"Trial {self.number}, {self.state}", rows)
 
 
 def trial_number(trial: Any) -> int:
