@@ -24,6 +24,7 @@ from cascada.space import Grid, Integer, Real
 from cascada.store.trial import Step, Trial
 from cascada.study import Cost, Measurement, Recommendation, Result, Revision, Study, maximise, minimise
 from cascada.study.certificate import Certificate
+from cascada.study.probable_gap import ProbableGap
 
 if TYPE_CHECKING:
     from cascada.process import Command
@@ -69,6 +70,7 @@ __all__ = [
     "Network",
     "NumericalError",
     "Posterior",
+    "ProbableGap",
     "Real",
     "Recommendation",
     "RefutedError",

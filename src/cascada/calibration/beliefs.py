@@ -73,7 +73,7 @@ def calibrate(
     stages with noise tell a second run from another report of the same one; without them every row is a run.
     """
     numbers = np.arange(len(data)) if trials is None else np.array(trials, dtype=np.int64)
-    runs = _Runs(data, numbers, tuple(alone))
+    runs = Runs(data, numbers, tuple(alone))
     found = _calibrated(network if before is None else before.network, runs, settings, jitter, before)
     changes = list(found.changes)
     while enlarge and found.judging.evidence:
@@ -84,20 +84,20 @@ def calibrate(
 
 
 @dataclass(frozen=True, eq=False)
-class _Runs:
+class Runs:
     """Rows of runs (t, V) and the numbers of their trials (t,): a run that is reported stage by stage has several."""
 
     data: Array
     trials: IntArray
     alone: tuple[tuple[int, Array], ...] = ()  # of single stages by their position
 
-    def of(self, part: Node, position: int) -> tuple[Array, Array]:
+    def of(self, part: Node, position: int | None = None) -> tuple[Array, Array]:
         """The inputs (n, d) and modelled outputs (n, p) of the runs in which all of them were observed, each once.
 
         Without noise, a second run with the same inputs and outputs is left out as well. Observations of the stage by
         itself, at its position, come last.
         """
-        own = self.alone_of(position)
+        own = self.data[:0] if position is None else self.alone_of(position)
         data, trials = np.concatenate([self.data, own]), np.append(self.trials, -1 - np.arange(len(own)))
         X, Y = data[:, list(part.inputs)], data[:, part.modelled_columns]
         seen = np.isfinite(X).all(axis=1) & np.isfinite(Y).all(axis=1)
@@ -112,13 +112,13 @@ class _Runs:
 
 
 def _calibrated(
-    network: Network, runs: _Runs, settings: Calibration, jitter: float, before: Calibrated | None
+    network: Network, runs: Runs, settings: Calibration, jitter: float, before: Calibrated | None
 ) -> Calibrated:
     acting: list[StageBelief] = []
     judging: list[StageBelief] = []
     fits: dict[tuple[str, str], Fit] = {}
     for position, node in enumerate(network.nodes):
-        for part in _parts(node):
+        for part in parts_of(node):
             known = [] if before is None else _posteriors(before, len(acting))
             inputs, outputs = runs.of(part, position)
             likely = cautious = part
@@ -162,7 +162,7 @@ def stage_predictions(network: Network, parts: Mapping[str, StagePrediction]) ->
     return result
 
 
-def _parts(node: Node) -> list[Node]:
+def parts_of(node: Node) -> list[Node]:
     """The parts of a stage: one for each output if it has no kernel, else the stage itself."""
     stage = node.stage
     if stage.known or not stage.modelled or stage.kernel is not None:

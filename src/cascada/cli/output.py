@@ -14,6 +14,7 @@ from cascada.network import Network
 from cascada.outwards import as_percent
 from cascada.study import Result, Trial
 from cascada.study.certificate import Certificate
+from cascada.study.probable_gap import ProbableGap
 from cascada.study.result import SENTENCES
 
 _LONGEST_CELL = 1000  # characters
@@ -47,6 +48,8 @@ def summary(result: Result) -> str:
     if shown is not None:
         lines += [f"gap         {shown.gap} ({result.gap_kind})"]
     lines += ["", str(certificate)]
+    if result.probable is not None and result.probable.gap is not None:
+        lines += ["", str(result.probable)]
     if result.recommendation is not None and (shown is None or not noisy):
         lines += ["", result.recommendation.summary]
     return "\n".join(lines)
@@ -73,6 +76,11 @@ def certificate_json(certificate: Certificate) -> dict[str, Any]:
     return asdict(certificate) | {"answer": certificate.answer}
 
 
+def probable_json(probable: ProbableGap | None) -> dict[str, Any] | None:
+    """Return a probable gap as the content of a JSON object; None where it is not defined."""
+    return None if probable is None else asdict(probable) | {"text": str(probable)}
+
+
 def as_json(result: Result) -> dict[str, Any]:
     """Return a whole result as the content of a JSON object."""
     return {
@@ -84,6 +92,7 @@ def as_json(result: Result) -> dict[str, Any]:
         "gap_kind": result.gap_kind,
         "certificate": certificate_json(result.certificate),
         "cost": result.cost,
+        "probable": probable_json(result.probable),
         "trials": [trial_json(trial) for trial in result.trials],
     }
 

@@ -9,8 +9,8 @@ from cascada.report.theme import BLUE, figure, number, plotly_objects
 from cascada.study.reader import Reader
 
 CAPTION_OF_COST = (
-    "The gap between the bound and the best complete run, over all that was spent until then. The last point is the gap "
-    "of the certificate, which may be that of a setting that was not run."
+    "The gap between the bound and the best complete run, over all that was spent until then. The last point is the "
+    "gap of the certificate, which may be that of a setting that was not run."
 )
 
 

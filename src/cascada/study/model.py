@@ -28,6 +28,7 @@ from cascada.store.trial import Trial
 from cascada.study.certificate import Certificate, GapKind, refutations
 from cascada.study.correction import Lesson
 from cascada.study.measurement import Measurement
+from cascada.study.probable_gap import ProbableGap
 from cascada.study.probing import ruled_out, tested
 from cascada.study.readings import Reports, beliefs_from
 from cascada.study.refutation import Refutation
@@ -79,6 +80,7 @@ class Model:
         self.suggestion: Suggestion | None = None
         self.step: NextStep | None = None
         self.certificate: Certificate | None = None
+        self.probable: dict[tuple[float, int], ProbableGap] = {}  # by level and seed
         # With limits: the best setting that is proven to satisfy them, and whether it is that of the present data.
         self.incumbent: Incumbent | None = None
         self.incumbent_known = False
@@ -175,7 +177,8 @@ class Model:
         """Everything that speaks against the assumptions, in words."""
         beliefs, rows = self.judging, (self.data, self._trials)
         formulas = [text for stage in beliefs.stages for text in formula_evidence(stage, *rows)]
-        boxes = boxes_of_readings(beliefs, self.data) if self.read_with_errors and _has_ranges(self.network) else None
+        ranged = self.read_with_errors and any(stage.ranges for stage in self.network.stages)
+        boxes = boxes_of_readings(beliefs, self.data) if ranged else None
         formulas += range_evidence(self.network, *rows, boxes)
         formulas += range_evidence(self.network, *self.singles.table(), self.singles.boxes(beliefs))
         last = self.calibrated is not None  # where single observations are among those that were learned
@@ -302,6 +305,7 @@ class Model:
     def _forget(self) -> None:
         """Drop what was computed from fewer data."""
         self.suggestion = self.step = self.certificate = None
+        self.probable = {}
         self.incumbent_known = False
 
     def _learn_single(self, lesson: Trial | Measurement) -> None:
@@ -377,10 +381,6 @@ class Model:
     def pending(self, trials: Sequence[Trial]) -> Array:
         """Rows (n, V) of trials under way, as far as they were observed."""
         return self._rows(trials)
-
-
-def _has_ranges(network: Network) -> bool:
-    return any(stage.ranges for stage in network.stages)
 
 
 def _trials(lessons: Sequence[Lesson]) -> list[Trial]:

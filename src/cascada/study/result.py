@@ -5,6 +5,7 @@ from typing import Literal
 
 from cascada.store.trial import Trial
 from cascada.study.certificate import Certificate, GapKind
+from cascada.study.probable_gap import ProbableGap
 from cascada.study.recommendation import Recommendation
 
 Status = Literal[
@@ -55,6 +56,8 @@ class Result:
     #: Why it ended.
     status: Status
     recommendation: Recommendation | None = None
+    #: A second statement beside the certificate where norms are estimated; None where it is not defined.
+    probable: ProbableGap | None = None
     cost: float = 0.0  #: what was spent on all trials: see `Study.spent`
 
     @property
@@ -91,6 +94,8 @@ class Result:
         value = f"{self.best.value:.6g}" if shown is None or other else shown.best
         noisy = self.certificate.best_reading is not None
         lines += [f"Best {'reading' if noisy else 'value'} {value} at {settings}.", str(self.certificate)]
+        if self.probable is not None and self.probable.gap is not None:
+            lines.append(str(self.probable))
         # With noise or errors the certificate says the same of the recommended setting, unless there is no gap yet.
         if self.recommendation is not None and (shown is None or not noisy):
             lines.append(self.recommendation.summary)
