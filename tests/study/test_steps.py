@@ -189,6 +189,15 @@ def test_stages_that_need_their_parents_are_run_in_one_step() -> None:
     assert (after.stage, after.takes) == ("h", {"g": 0})
 
 
+def test_who_goes_on_without_asking_pays_for_it_and_uses_up_material() -> None:
+    study = Study(process({"portions": 1}))
+    step = study.ask_step()
+    assert step is not None
+    trial = study.tell(step, {"f": 0.3, "g": 0.5})
+    assert (trial.state, trial.costs) == ("complete", {"f": 10.0, "g": 1.0})
+    assert portions_left(study.network, study.trials) == {(0, "f"): {"g": 0}}
+
+
 def test_enqueued_runs_come_first_as_whole_runs(opened: Open) -> None:
     study = opened(process())
     study.enqueue_trial({"x": 0.5, "y": 0.5})

@@ -82,10 +82,12 @@ def _check_controls(node: Node, source: Trial, trial: Trial) -> None:
 
 
 def own_stages(network: Network, trial: Trial) -> list[str]:
-    """The stages that are run in a trial: its steps, or all that were not taken from others; without formulas."""
-    if trial.steps:
-        return list(trial.steps)
-    return [node.stage.name for node in network.nodes if not node.stage.known and node.stage.name not in trial.taken]
+    """The stages that are run in a trial: its steps, and what was told besides them; all stages of a run.
+
+    What was taken from other trials is left out, and so are formulas.
+    """
+    names = [node.stage.name for node in network.nodes if not node.stage.known and node.stage.name not in trial.taken]
+    return [name for name in names if not trial.steps or name in trial.steps or name in trial.outputs]
 
 
 def after_step(trial: Trial) -> Trial:
