@@ -96,7 +96,7 @@ class Process:
             inputs = {name: values[j] for name, j in zip(node.input_names, node.inputs, strict=True)}
             if done is not None and name in done:
                 outputs[name] = tuple(done[name])
-            elif only and name not in only and not (node.stage.known and all(map(math.isfinite, inputs.values()))):
+            elif only and name not in only and not (node.stage.known and _are_known(inputs.values())):
                 values += (math.nan,) * len(node.columns)  # neither known nor needed
                 continue
             else:
@@ -166,6 +166,11 @@ class Process:
             except UnusableResult as error:
                 raise StageError(node.stage.name, controls, failure_text(error), outputs) from error
         return outputs
+
+
+def _are_known(inputs: Collection[Any]) -> bool:
+    """Whether no input of a stage is NaN, which stands for what is not known."""
+    return not any(isinstance(value, float) and math.isnan(value) for value in inputs)
 
 
 def _check_signature(node: Node, function: Callable[..., Any]) -> None:

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from cascada.card import card, in_short
 from cascada.errors import ArgumentError
+from cascada.space import ControlValue
 
 #: *partial*: a step whose stages were run; what they gave is data, and later steps may go on from it.
 TrialState = Literal["waiting", "running", "partial", "complete", "failed", "abandoned"]
@@ -17,7 +18,7 @@ class Trial:
     """A run: its number, controls in user units, the outputs observed so far, and the objective once it is known."""
 
     number: int
-    controls: Mapping[str, float | int]
+    controls: Mapping[str, ControlValue]
     #: The observed outputs, by stage.
     outputs: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     state: TrialState = "running"
@@ -70,7 +71,7 @@ class Step:
     """A stage to run next, by itself."""
 
     stage: str
-    inputs: Mapping[str, float | int]  #: what it is run with: outputs of earlier stages, and controls in user units
+    inputs: Mapping[str, ControlValue]  #: what it is run with: outputs of earlier stages, and controls in user units
     trial: int  #: the trial under which its outputs are told
     takes: Mapping[str, int]  #: the stages on whose outputs it is run, if these were kept → the trials that gave them
     cost: float  #: of this step

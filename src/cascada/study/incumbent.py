@@ -96,7 +96,7 @@ def _planned(state: State) -> Array:
     """The points (n, d) that the latest steps led to, which need not have been run; none without steps."""
     domain = state.network.domain
     latest = [trial for trial in state.trials if trial.steps][-_LATEST_STEPS:]
-    rows = [[float(trial.controls[name]) for name in domain.names] for trial in latest]
+    rows = [domain.coded(trial.controls) for trial in latest]
     if state.stepped and not rows:  # nothing but measurements
         return 0.5 * (domain.lower + domain.upper)[None]
     return domain.encode(np.array(rows).reshape(-1, domain.dimension))

@@ -9,6 +9,7 @@ import numpy as np
 from cascada.errors import ArgumentError
 from cascada.network import Network
 from cascada.network.outputs import UnusableResult, as_outputs_of
+from cascada.space import ControlValue
 
 _LARGEST = 1e100  # of an input, as of an output
 
@@ -19,8 +20,17 @@ class Measurement:
 
     number: int
     stage: str
-    inputs: Mapping[str, float]  #: by the names of the stage's inputs, controls in user units
+    inputs: Mapping[str, ControlValue]  #: by the names of the stage's inputs, controls in user units
     outputs: tuple[float, ...] | None  #: None after they were withdrawn
+
+
+def coded(network: Network, measurement: Measurement) -> dict[str, float]:
+    """The inputs of a measurement as numbers."""
+    controls = network.node(measurement.stage).stage.controls
+    return {
+        name: controls[name].coded(value, name) if name in controls else float(value)
+        for name, value in measurement.inputs.items()
+    }
 
 
 def measured(network: Network, number: int, data: Mapping[str, Any]) -> Measurement:
@@ -41,10 +51,13 @@ def measured(network: Network, number: int, data: Mapping[str, Any]) -> Measurem
             f"{inputs!r:.200}."
         )
     for name, value in inputs.items():
+        control = stage.controls.get(name)
+        if control is not None and control.unordered:
+            control.coded(value, name)  # raises if it is no value of the choice
+            continue
         is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
         if not is_number or not abs(value) <= _LARGEST:
             raise ArgumentError(f"stage {stage.name!r}: {name} must be a finite number; got {value!r:.100}.")
-        control = stage.controls.get(name)
         if control is not None and not (control.low <= value <= control.high):
             raise ArgumentError(
                 f"stage {stage.name!r}: {name} must lie in its range, from {control.low!r} to {control.high!r}, as "
@@ -52,7 +65,8 @@ def measured(network: Network, number: int, data: Mapping[str, Any]) -> Measurem
             )
     if again is not None and not 0 <= again < number:
         raise ArgumentError(f"there is no measurement {again}; {number} were told.")
-    given = {name: float(inputs[name]) for name in node.input_names}
+    choices = [name for name, control in stage.controls.items() if control.unordered]
+    given = {name: inputs[name] if name in choices else float(inputs[name]) for name in node.input_names}
     if data["outputs"] is None:
         return Measurement(number if again is None else again, stage.name, given, None)
     try:

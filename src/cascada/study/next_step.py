@@ -8,6 +8,7 @@ from typing import Any
 from cascada.algorithms.steps import Step as Suggested
 from cascada.errors import RefutedError
 from cascada.network import Network
+from cascada.space import ControlValue
 from cascada.store.description import described_fits
 from cascada.store.trial import Step, Trial
 from cascada.study import advisor
@@ -18,7 +19,7 @@ from cascada.study.model import Model
 from cascada.study.settings import Settings
 from cascada.study.state import State
 from cascada.study.step_choice import suggested_step
-from cascada.study.step_trial import inputs_of, own_stages, upstream
+from cascada.study.step_trial import named_inputs, own_stages, upstream
 from cascada.study.stock import reserved
 
 
@@ -113,8 +114,8 @@ def logged(state: State, settings: Settings, step: Suggested) -> dict[str, Any]:
 
 
 def _controls(
-    state: State, planned: Mapping[str, float | int], taken: Mapping[str, int], run: int | None
-) -> dict[str, float | int]:
+    state: State, planned: Mapping[str, ControlValue], taken: Mapping[str, int], run: int | None
+) -> dict[str, ControlValue]:
     """The planned controls, with those of a run that was begun and of what is taken exactly as they were set.
 
     The logarithm of a control is rounded, so that a planned value may be the float next to it.
@@ -142,14 +143,11 @@ def step_of(state: State, trial: Trial) -> Step:
     network = state.network
     missing = [name for name in own_stages(network, trial) if name not in trial.outputs]
     first = missing[0]
-    node = network.node(first)
-    inputs: dict[str, float | int] = dict(inputs_of(network, trial, first))
-    inputs |= {name: trial.controls[name] for name in node.stage.controls}
     names = [n.stage.name for n in network.nodes]
     feeding = [names[i] for i in network.feeders[names.index(first)]]
     return Step(
         stage=first,
-        inputs=inputs,
+        inputs=named_inputs(network, trial, first),
         trial=trial.number,
         takes={name: trial.taken[name] for name in feeding if name in trial.taken},
         cost=math.fsum(state.prices[name] for name in missing),

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from cascada.errors import RefutedError
+from cascada.space import ControlValue
 from cascada.store.description import described_fits
 from cascada.store.trial import Trial
 from cascada.study import advisor
@@ -68,7 +69,7 @@ class NextTrials:
             change.log.lease(number, worker, lease, lasting=lasting)
         return change.trials[number]
 
-    def _suggested(self, limit: int | Cost | None) -> Mapping[str, float | int] | None:
+    def _suggested(self, limit: int | Cost | None) -> Mapping[str, ControlValue] | None:
         """The controls of a new trial; None when no point is worth a run."""
         if isinstance(limit, Cost):
             if self.exceeds(limit):

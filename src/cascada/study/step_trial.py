@@ -10,8 +10,9 @@ import numpy as np
 from cascada.arrays import Array
 from cascada.errors import ArgumentError, ContradictionError, StoreError
 from cascada.network import Network, Node
+from cascada.space import ControlValue
 from cascada.store.trial import Trial, trial_at
-from cascada.study.measurement import Measurement
+from cascada.study.measurement import Measurement, coded
 
 if TYPE_CHECKING:
     from cascada.study.validation import Rules
@@ -132,14 +133,19 @@ def _check_copies(node: Node, trial: Trial, network: Network) -> None:
 
 
 def inputs_of(network: Network, trial: Trial, stage: str) -> dict[str, float]:
-    """What a stage of a trial is run with, by the names of its inputs; NaN where that is not known yet."""
-    values = dict(zip(network.controls, (float(trial.controls[name]) for name in network.controls), strict=True))
-    columns = dict(enumerate(values.values()))
+    """What a stage of a trial is run with as numbers, by the names of its inputs; NaN where that is not known yet."""
+    columns = dict(enumerate(network.domain.coded(trial.controls)))
     known = {**(trial.set_outputs or {}), **trial.outputs}
     for node in network.nodes:
         columns |= dict(zip(node.columns, known.get(node.stage.name, (math.nan,) * len(node.columns)), strict=True))
     node = network.node(stage)
     return {name: columns[column] for name, column in zip(node.input_names, node.inputs, strict=True)}
+
+
+def named_inputs(network: Network, trial: Trial, stage: str) -> dict[str, ControlValue]:
+    """The same with controls as users give them."""
+    controls = network.node(stage).stage.controls
+    return {**inputs_of(network, trial, stage), **{name: trial.controls[name] for name in controls}}
 
 
 def row_of(network: Network, stage: str, inputs: Mapping[str, float], outputs: Sequence[float] | None) -> Array:
@@ -161,7 +167,7 @@ def single_rows(network: Network, lesson: Trial | Measurement) -> Iterator[tuple
     """The observations of single stages in a lesson: the position of the stage, and a row (V,)."""
     if isinstance(lesson, Measurement):
         if lesson.outputs is not None:
-            yield position(network, lesson.stage), row_of(network, lesson.stage, lesson.inputs, lesson.outputs)
+            yield position(network, lesson.stage), row_of(network, lesson.stage, coded(network, lesson), lesson.outputs)
         return
     for name in lesson.steps:
         if name in lesson.outputs:

@@ -106,7 +106,7 @@ def _own_row(network: Network, trial: Trial, name: str) -> Array:
 def _closed_row(network: Network, trial: Trial, name: str) -> Array:
     """The row (V,) of a stage and all that it came from."""
     before = upstream(network, [name])
-    controls = np.array([[float(trial.controls[control]) for control in network.controls]])
+    controls = np.array([network.domain.coded(trial.controls)])
     row = run_values(network, controls, [{stage: v for stage, v in trial.outputs.items() if stage in before}])[0]
     fixed = {control for stage in before for control in network.node(stage).stage.controls}
     row[[j for j, control in enumerate(network.controls) if control not in fixed]] = np.nan
@@ -122,7 +122,7 @@ def _begun(network: Network, trials: Sequence[Trial]) -> list[Begun]:
     found = []
     for label, steps in runs.items():
         if all(trial.state == "partial" for trial in steps):
-            controls = np.array([[float(steps[0].controls[name]) for name in network.controls]])
+            controls = np.array([network.domain.coded(steps[0].controls)])
             outputs = {name: values for trial in steps for name, values in trial.outputs.items()}
             row = run_values(network, controls, [outputs])[0]
             found.append(Begun(label, row[: network.domain.dimension], row))
