@@ -557,3 +557,19 @@ def _inputs(study: Study, step: cd.Step, name: str) -> dict[str, Any]:
         return dict(step.inputs)
     trial = study.trials[step.trial]
     return {"f": trial.outputs["f"][0], "y": trial.controls["y"]}
+
+
+def test_steps_and_measurements_take_unordered_controls() -> None:
+    choice = {"x": cd.Real(-2, 2), "m": cd.Choice(["A", "B"])}
+    study = Study(process({"controls": choice}, {"reachable": "any"}))
+    values = {"A": 0.5, "B": 0.3}
+    for _ in range(5):
+        step = study.ask_step()
+        assert step is not None
+        given = dict(step.inputs)
+        study.tell_stage(step, values[given["m"]] if step.stage == "f" else FUNCTIONS["g"](**given))
+    measured = study.measure("f", {"x": 0.1, "m": "B"}, 0.3)
+    assert measured.inputs == {"x": 0.1, "m": "B"}
+    assert study.certificate().kind == "proven"
+    with pytest.raises(ArgumentError, match="control 'm' must be one of 'A', 'B'; got 'C'"):
+        study.measure("f", {"x": 0.1, "m": "C"}, 0.3)

@@ -32,6 +32,7 @@ from cascada.network.scatter import CONFIDENCE, as_confidence
 from cascada.search.robust import MOST_UNCERTAIN
 from cascada.space import CandidatesLike, Domain, as_candidates
 from cascada.study.certificate import Certificate
+from cascada.study.step_options import check_step_options
 
 OnViolation = Literal["stop", "enlarge"]
 #: The kind of gap that ends a study at its tolerance; a proven one always does.
@@ -114,7 +115,7 @@ class Settings:
         _check_safe(network, safe, on_violation)
         _check_errors(network, chosen, on_violation)
         _check_scatter(network, safe, confidence)
-        _check_steps(network, candidates, safe)
+        check_step_options(network, candidates=candidates is not None, safe=safe)
         with_noise(network)  # raises if the noise of a stage cannot be estimated
         return cls(
             algorithm=chosen,
@@ -358,29 +359,6 @@ def _check_errors(network: Network, algorithm: Algorithm, on_violation: OnViolat
             raise ArgumentError(
                 f"stage {read.name!r} has error=, which does not work with {word}, which {', '.join(names)} "
                 f"has; leave one of them out."
-            )
-
-
-def _check_steps(network: Network, candidates: CandidatesLike | None, safe: bool) -> None:
-    """Raise `ArgumentError` if single stages can be run, and something is given for which steps are not defined."""
-    stage = next((stage for stage in network.stages if stage.reachable != "run"), None)
-    if stage is None:
-        return
-    forwarding = [s.name for s in network.stages if forwards_error(s)]
-    refused = {
-        "candidates=": candidates is not None,
-        f"deviation=, which {', '.join(network.uncertain)} has": bool(network.uncertain),
-        f"context=True, which {', '.join(network.context)} has": bool(network.context),
-        "error=SubGaussian(...)": network.scattered,
-        "error='estimate'": network.noisy,
-        f"forwards='reading' at stage {', '.join(map(repr, forwarding))}": bool(forwarding),
-        "safe=True": safe,
-    }
-    for word, given in refused.items():
-        if given:
-            raise ArgumentError(
-                f"reachable={stage.reachable!r}, which stage {stage.name!r} has, does not work with {word}; leave one "
-                f"of them out."
             )
 
 
