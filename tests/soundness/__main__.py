@@ -29,12 +29,14 @@ from tests.soundness import (
     robust,
     safe,
     scales,
+    steps,
     subsets,
 )
 from tests.soundness.broken import BROKEN, Broken, table
 from tests.soundness.broken_choices import BROKEN_CHOICES
 from tests.soundness.broken_read_studies import BROKEN_READ_STUDIES
 from tests.soundness.broken_readings import BROKEN_READINGS
+from tests.soundness.broken_steps import BROKEN_STEPS
 from tests.soundness.harness import Ledger, Tally
 
 TEXT = """# Soundness
@@ -168,6 +170,15 @@ the bounds of stages are checked as well.
 
 {ranges}
 
+## Steps
+
+Stages that are run one at a time, on outputs that are used up, kept, or set freely, as the rule says and at random:
+after every step of the rule the bound is compared with many settings, the gap with the true regret, and the setting
+that is proven to be best with what it gives; after random steps, with and without errors, all bounds of values over
+points and cells are compared with the values. Some processes are minimised, some have a limit on the first stage.
+
+{steps}
+
 ## Readings with errors
 
 Every structure, one with a nearly singular joint norm, and one with copies, offsets and a logarithmic control. Errors
@@ -207,11 +218,12 @@ PARTS: dict[str, tuple[Callable[[int], Ledger], int]] = {
     "contexts": (lambda seed: contexts.run(15, seed), 10),
     "choices": (lambda seed: choices.run(600, seed, 12), 8),
     "ranges": (lambda seed: ranges.run(20, seed), 10),
+    "steps": (lambda seed: steps.run(24, seed), 6),
     "readings": (lambda seed: readings.run(40, seed), 20),
     "read_studies": (read_studies.run, 4),
 }
 
-EVERY_BROKEN = (*BROKEN, *BROKEN_CHOICES, *BROKEN_READINGS, *BROKEN_READ_STUDIES)
+EVERY_BROKEN = (*BROKEN, *BROKEN_CHOICES, *BROKEN_STEPS, *BROKEN_READINGS, *BROKEN_READ_STUDIES)
 
 # Rounds between two counts of the checks; the result must not depend on the number of processes.
 _CHUNK = 2
