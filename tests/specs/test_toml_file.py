@@ -605,4 +605,5 @@ x = { low = 0, high = 1 }
     stage = load_toml(path).stages[0]
     assert stage.controls["wood"] == cd.Choice(["oak", "pine"])
     assert stage.controls["glue"] == cd.Choice(["hot", "cold"], alike=0.5, context=True)
+    assert stage.norm_bounds is not None
     assert {name: bound.item() for name, bound in stage.norm_bounds.items()} == {"oak": 2.0, "pine": 1.5}
