@@ -573,3 +573,23 @@ def test_steps_and_measurements_take_unordered_controls() -> None:
     assert study.certificate().kind == "proven"
     with pytest.raises(ArgumentError, match="control 'm' must be one of 'A', 'B'; got 'C'"):
         study.measure("f", {"x": 0.1, "m": "C"}, 0.3)
+
+
+@pytest.mark.parametrize("tries", [{"f": 0}, {"f": 1.5}, {"f": True}, 3])
+def test_tries_are_whole_numbers(tries: Any) -> None:
+    study = Study(process())
+    step = study.ask_step()
+    assert step is not None
+    with pytest.raises(ArgumentError, match="tries"):
+        study.tell(step, {"f": 0.1}, tries=tries)
+    with pytest.raises(ArgumentError, match="tries"):
+        study.fail(step, "no", tries=tries)
+    assert study.spent == 0.0
+
+
+def test_optuna_runs_no_steps() -> None:
+    pytest.importorskip("optuna")
+    from cascada.integrations.optuna import CascadaSampler
+
+    with pytest.raises(ArgumentError, match="do not work with Optuna, whose trials are whole runs"):
+        CascadaSampler(process())
