@@ -104,9 +104,12 @@ class Change:
         reason: str,
         tries: Mapping[str, int] | None = None,
     ) -> Trial:
-        """End a trial that will not be complete. `tries`: how often the stage was run at which it failed."""
+        """End a trial that will not be complete; abandoned outputs are not in stock any more.
+
+        `tries`: how often the stage was run at which it failed.
+        """
         before = trial_at(self.trials, number)
-        if before.state in ("complete", "partial"):
+        if before.state == "complete" or (before.state == "partial" and kind == "failed"):
             done = "is complete" if before.state == "complete" else "has given its outputs"
             raise ContradictionError(f"trial {number} {done}: it cannot be {kind} any more.")
         if before.state != kind or before.reason != reason:

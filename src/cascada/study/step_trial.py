@@ -93,7 +93,7 @@ def own_stages(network: Network, trial: Trial) -> list[str]:
 
 def after_step(trial: Trial) -> Trial:
     """The trial, *partial* if all stages of its step gave their outputs, and running again if they did before."""
-    if not trial.steps or trial.state == "complete":
+    if not trial.steps or trial.state in ("complete", "abandoned"):
         return trial
     if all(name in trial.outputs for name in trial.steps):
         return replace(trial, state="partial", reason=None)
