@@ -59,6 +59,7 @@ class Result:
     recommendation: Recommendation | None = None
     #: A second statement beside the certificate where norms are estimated; None where it is not defined.
     probable: ProbableGap | None = None
+    cost: float = 0.0  #: what was spent on all trials: see `Study.spent`
 
     @property
     def gap(self) -> float | None:
