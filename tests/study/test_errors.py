@@ -120,6 +120,19 @@ def test_a_tolerance_below_what_the_errors_allow_is_warned_of() -> None:
         Study(process(0.05, 0.05), tolerance=0.1)
 
 
+def test_the_floor_is_shown_before_the_first_run() -> None:
+    study = Study(process(0.05, 0.05))
+    for _ in range(2):  # a run that was begun tells nothing
+        found = study.certificate()
+        assert found.gap is None
+        assert found.floor is not None
+        assert not found.floor.reached
+        sentence = "The errors of the readings allow a gap of about 0.4 at best, mostly because of stage 'f'."
+        assert f"So there is no gap. {sentence} It would rest on:" in str(found)
+        study.ask()
+    assert Study(process(None, None)).certificate().floor is None
+
+
 def test_a_study_without_errors_is_not_changed_by_an_error_of_zero() -> None:
     def points(network: Network) -> list[Any]:
         study = Study(network, replayable=True)
@@ -293,7 +306,25 @@ def test_a_reading_outside_its_range_by_more_than_its_error_refutes_it() -> None
     assert said in found.evidence[0]
 
 
-# ---- candidates, whole numbers, batches
+# ---- joint norms, candidates, whole numbers, batches
+
+
+def test_outputs_with_a_joint_norm_have_errors_of_their_own() -> None:
+    joint = cd.Separable(SE, ((1.0, 0.9), (0.9, 1.0)))
+    f = cd.Stage("f", controls=BOX, outputs=["u", "v"], kernel=joint, norm_bound=4.0, error=[0.01, 0.1])
+    study = Study(cd.chain(f, cd.Stage("g", kernel=SquaredExponential((1.0, 1.0)), norm_bound=3.0)))
+    for _ in range(4):
+        trial = study.ask()
+        assert trial is not None
+        u = math.sin(trial.controls["x"])
+        study.tell(trial, {"f": [u - 0.01, u + 0.1], "g": math.cos(2 * u)})
+        found = study.certificate()
+        assert found.kind == "proven"
+        assert found.bound is not None
+        assert found.bound >= 1.0
+        assert found.recommended is not None
+        assert found.recommended.at_least <= math.cos(2 * math.sin(found.recommended.controls["x"]))
+    assert "f is read to ±(0.01, 0.1), g is read exactly" in str(found)
 
 
 @pytest.mark.parametrize("algorithm", ["gpn_mixed", "gpn_ucb", "random_search"])
@@ -354,6 +385,20 @@ def test_a_batch_is_judged_by_the_interval_of_what_was_read() -> None:
 def test_options_that_do_not_work_with_errors_are_refused_by_name(options: Any, message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         Study(NETWORK, **options)
+
+
+@pytest.mark.parametrize("error", [0.1, cd.SubGaussian(0.1)])
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ({"context": True}, "stage 'f' has error=, which does not work with context=True, which x has"),
+        ({"deviation": 0.1}, "deviation=, which x has, does not work with error="),
+    ],
+)
+def test_contexts_and_uncertain_controls_are_refused(error: Any, option: dict[str, Any], message: str) -> None:
+    controls = {"x": cd.Real(-2, 2, **option), "y": cd.Real(-2, 2)}
+    with pytest.raises(ArgumentError, match=message):
+        Study(cd.chain(cd.Stage("f", controls=controls, kernel=SE, norm_bound=3.0, error=error)))
 
 
 def test_bounded_errors_need_norms_at_every_stage() -> None:

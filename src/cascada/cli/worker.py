@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from cascada.cli.execution import Dask, Jobs, Revise, execution_options, print_result
-from cascada.cli.stored import Algorithm, Json, Storage, StudyName, process_of, store_at
+from cascada.cli.stored import Algorithm, Confidence, Json, Storage, StudyName, process_of, store_at
 from cascada.study.catalogue import open_study
 
 _BUDGET = 100  # the default of `cascada run`
@@ -26,6 +26,7 @@ def worker(
         ),
     ] = None,
     algorithm: Algorithm = None,
+    confidence: Confidence = None,
     jobs: Jobs = None,
     dask: Dask = None,
     revise: Revise = False,
@@ -53,6 +54,7 @@ def worker(
         study,
         process.network,
         algorithm=algorithm,
+        confidence=confidence,
         worker=name or f"{socket.gethostname()}:{os.getpid()}",
         any_sense=True,
         planned=budget or _BUDGET,
