@@ -206,7 +206,7 @@ PARTS: dict[str, tuple[Callable[[int], Ledger], int]] = {
     "robust": (lambda seed: robust.run(15, seed), 10),
     "contexts": (lambda seed: contexts.run(15, seed), 10),
     "ranges": (lambda seed: ranges.run(20, seed), 10),
-    "readings": (lambda seed: readings.run(40, seed), 20),
+    "readings": (lambda seed: readings.run(200, seed), 5),
     "read_studies": (read_studies.run, 4),
 }
 
