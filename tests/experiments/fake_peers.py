@@ -26,8 +26,8 @@ class Tensor:
 class Distribution:
     """A range of Optuna."""
 
-    def __init__(self, low: float, high: float, log: bool = False) -> None:
-        self.low, self.high, self.log = low, high, log
+    def __init__(self, low: float, high: float, log: bool = False, step: float | None = None) -> None:
+        self.low, self.high, self.log, self.step = low, high, log, step
 
 
 class IntDistribution(Distribution):

@@ -81,6 +81,8 @@ def test_a_file_is_loaded_as_the_network_that_it_describes(write: Write) -> None
         limits = { heat = { max = 3.0 }, flow = { min = 1, max = 2 } }
         ranges = { heat = { min = 0 } }
         failure = "infeasible"
+        cost = 2
+        portions = inf
         [stage.controls]
         T1 = { low = 350, high = 500 }
         t1 = { low = 0.3, high = 30, log = true }
@@ -93,6 +95,9 @@ def test_a_file_is_loaded_as_the_network_that_it_describes(write: Write) -> None
         command = ["./plant", "--fast"]
         kernel = { type = "squared-exponential" }
         norm_bound = 4
+        cost = 0.5
+        reachable = "stock"
+        portions = 3
         [stage.controls]
         n = { low = 1, high = 9, type = "integer" }
         """
@@ -111,6 +116,8 @@ def test_a_file_is_loaded_as_the_network_that_it_describes(write: Write) -> None
                 limits={"heat": (None, 3.0), "flow": (1, 2)},
                 ranges={"heat": (0, None)},
                 failure="infeasible",
+                cost=2.0,
+                portions=math.inf,
             ),
             cd.Stage(
                 "plant",
@@ -120,6 +127,9 @@ def test_a_file_is_loaded_as_the_network_that_it_describes(write: Write) -> None
                 passes=["flow"],
                 kernel=cd.SquaredExponential(),
                 norm_bound=4.0,
+                cost=0.5,
+                reachable="stock",
+                portions=3,
             ),
         ],
         objective="plant.revenue",
@@ -262,6 +272,10 @@ def test_a_byte_order_mark_and_windows_line_ends_are_accepted(write: Write) -> N
             ["stage[0].limits.melt.maximum", "did you mean max?"],
         ),
         ('name = "melt"', 'name = "melt"\nranges = { melt = { max = "3" } }', ["stage[0].ranges.melt.max", 'got "3"']),
+        ('name = "melt"', 'name = "melt"\ncost = "2"', ["stage[0].cost", "must be a number above 0", 'got "2"']),
+        ('name = "melt"', 'name = "melt"\ncost = 0', ["stage[0]", "cost must be a finite number above 0; got 0"]),
+        ('name = "melt"', 'name = "melt"\nreachable = "bin"', ["stage[0].reachable", '"run", "stock" or "any"']),
+        ('name = "melt"', 'name = "melt"\nportions = 1.5', ["stage[0]", "portions must be a whole number", "got 1.5"]),
         ('name = "melt"', 'name = "melt"\nranges = { melt = { max = inf } }', ["stage[0].ranges.melt.max", "got inf"]),
         ('name = "melt"', 'name = "melt"\nlimits = { x = { max = 3 } }', ["stage[0] (stage 'melt')", "name outputs"]),
         ('name = "melt"', 'name = "melt"\nlimits = { melt = {} }', ["stage[0] (stage 'melt')", "one finite end"]),

@@ -78,6 +78,7 @@ def test_a_description_contains_the_whole_study_and_omits_defaults() -> None:
     g["kernel"] = {"type": "Matern", "nu": 2.5, "lengthscale": [1.0, 2.0, 3.0], "variance": 1.0}
     g["controls"] = {"t": {"type": "real", "low": 1.0, "high": 8.0, "log": True}}
     rest: dict[str, Any] = {"limits": {}, "ranges": {}, "failure": "fail", "error": None, "forwards": "value"}
+    rest |= {"cost": 1.0, "reachable": "run", "portions": 1}
     expected = {
         "objective": {"stage": "g", "output": "g", "sense": "minimise"},
         "stages": [
@@ -424,6 +425,9 @@ AMENDMENTS = {
     f"{AGE}.offset: stored 0.0, given 0.5": two(g={"offset": 0.5}),
     "stages.f.limits.u: not stored, given [null, 3.0]": two({"limits": {"u": (None, 3)}}),
     "stages.f.ranges.v: not stored, given [0.0, 100.0]": two({"ranges": {"v": (0, 100)}}),
+    "stages.f.cost: stored 1.0, given 2.5": two({"cost": 2.5}),
+    "stages.f.portions: stored 1, given 3": two({"portions": 3}),
+    "stages.f.portions: stored 1, given none": two({"portions": np.inf}),
     f"{AGE}.kernel.nu: stored 2.5, given 1.5": two(g={"kernel": Matern(1.5)}),
     f"{AGE}.kernel.lengthscale: stored 1.0, given 2.0": two(g={"kernel": Matern(2.5, 2.0)}),
     f"{AGE}.kernel.lengthscale: stored 1.0, given [1.0, 1.0, 2.0]": two(g={"kernel": Matern(2.5, (1, 1, 2))}),
@@ -450,6 +454,7 @@ OTHER_STUDIES = {
     f"""stages.f.controls.y: stored {CONTROL}, not given
         stages.f.control_order: stored ["x", "y"], given ["x"]""": two({"controls": X}),
     'stages.f.failure: stored "fail", given "infeasible"': two({"failure": "infeasible"}),
+    f'{AGE}.reachable: stored "run", given "stock"': two(g={"reachable": "stock"}),
     'stages.f.control_order: stored ["x", "y"], given ["y", "x"]': two({"controls": Y | X}),
     f"""stages.f.outputs: stored ["u", "v"], given ["v", "u"]
         {AGE}.parents: stored ["f.u", "f.v"], given ["f.v", "f.u"]""": two({"outputs": ["v", "u"]}),
@@ -499,7 +504,8 @@ def test_a_change_of_any_value_is_named_by_its_path(network: Network) -> None:
         assert named.count(".") >= min(len(path) - 1, 2 if path[0] == "stages" else 1)
         assert amendable(original, other) == (
             path[0] == "stages"
-            and path[2] in ("kernel", "norm_bound", "lipschitz", "offset", "limits", "ranges", "error")
+            and path[2]
+            in ("kernel", "norm_bound", "lipschitz", "offset", "limits", "ranges", "error", "cost", "portions")
         )
 
 

@@ -199,7 +199,7 @@ def test_other_limits_are_refused_unless_they_are_amended(url: str, other: Netwo
     filled(Study.open(url, "alloy", network(CUT)))
     with pytest.raises(ArgumentError, match=difference) as error:
         Study.open(url, "alloy", other)
-    assert "open it with amend=True (`cascada run --amend`)" in str(error.value)
+    assert "open it with amend=True (--amend of `cascada run` and `cascada ask`)" in str(error.value)
     amended = Study.open(url, "alloy", other, amend=True)
     assert amended.network.limits == other.limits
     assert amended.certificate().limits == tuple(map(str, other.limits))

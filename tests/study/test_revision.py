@@ -486,3 +486,21 @@ def test_a_safe_study_revises_to_settings_that_are_proven_to_be_safe() -> None:
         if revised.revision.decision == "continue":
             assert process(revised.revision.controls)["g"][0] >= 0.0
     assert all(trial.outputs["g"][0] >= 0.0 for trial in study.trials if "g" in trial.outputs)
+
+
+def test_a_revision_uses_the_costs_that_the_stages_declare() -> None:
+    found = []
+    for costs in (None, {"f": 1e9, "g": 1.0}):
+        k = SquaredExponential(1.0)
+        network = chain(
+            Stage("f", controls={"x": Real(-2, 2)}, kernel=k, norm_bound=2.0, cost=1e9 if costs is None else 1.0),
+            Stage("g", controls={"y": Real(-2, 2)}, kernel=k, norm_bound=2.0),
+        )
+        study = Study(network, tolerance=0.1)
+        for x in (-1.0, 1.0):
+            study.add_trial({"x": x, "y": 0.0}, {"f": 0.5 * x, "g": 0.2 * x})
+        trial = study.begin_trial({"x": 0.0, "y": 1.0})
+        study.tell_stage(trial, "f", 0.0)
+        found.append(study.revise(trial, costs=costs).reason)
+    assert found[0] == found[1]
+    assert "for a cost of" in found[0]

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from cascada.arrays import Array
+from cascada.confidence import Boxes
 from cascada.network import Beliefs, Network
 from cascada.network.feasibility import enclose_feasible
 from cascada.network.given import given_outputs
@@ -98,7 +99,8 @@ def _is_completion(network: Network, row: Array, trial: Any) -> bool:
 
 
 def test_a_wrong_constant_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    def wrong(beliefs: Beliefs, outputs: dict[str, tuple[float, ...]]) -> Beliefs:
+    def wrong(beliefs: Beliefs, outputs: dict[str, tuple[float, ...]], boxes: Boxes | None) -> Beliefs:
+        assert boxes is None, "its runs are exact"
         return given_outputs(beliefs, {name: tuple(v + 0.7 for v in values) for name, values in outputs.items()})
 
     monkeypatch.setattr(batch, "given_outputs", wrong)

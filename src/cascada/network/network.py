@@ -12,6 +12,8 @@ from cascada.errors import ArgumentError
 from cascada.kernels import OperatorKernel, Separable, Stationary
 from cascada.network.limits import Limit
 from cascada.network.stage import Stage
+from cascada.network.step_groups import Positions, feeders, step_groups
+from cascada.network.wiring import parents_first, wires_of
 from cascada.space import Control, Domain
 
 
@@ -83,8 +85,8 @@ class Network:
     def _build(self, stages: tuple[Stage, ...], parents: Mapping[str, tuple[str, ...]], objective: str | None) -> None:
         _check_stages(stages)
         by_name = {stage.name: stage for stage in stages}
-        wires = {stage.name: _wires(stage, parents[stage.name], by_name) for stage in stages}
-        ordered = _parents_first(stages, wires)
+        wires = {stage.name: wires_of(stage, parents[stage.name], by_name) for stage in stages}
+        ordered = parents_first(stages, wires)
         domain = Domain(_controls(stages))
         columns = {("", name): j for j, name in enumerate(domain.names)}
         nodes = []
@@ -163,6 +165,21 @@ class Network:
     def noisy(self) -> bool:
         """Whether the noise of some stage is estimated."""
         return any(stage.noisy for stage in self.stages)
+
+    @property
+    def stepwise(self) -> bool:
+        """Whether some stage can be run by itself, on an output that was kept or at any inputs."""
+        return any(stage.reachable != "run" for stage in self.stages)
+
+    @cached_property
+    def feeders(self) -> tuple[Positions, ...]:
+        """For every node, the positions of the stages that it is run on: its parents, and those behind formulas."""
+        return feeders(self.nodes)
+
+    @cached_property
+    def step_groups(self) -> tuple[Positions, ...]:
+        """The positions of the stages that are run directly after one another, as one step, in groups."""
+        return step_groups(self.nodes)
 
     @cached_property
     def width(self) -> int:
@@ -267,48 +284,6 @@ def _check_stages(stages: Sequence[Stage]) -> None:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ArgumentError(f"stage names must differ; {', '.join(map(repr, twice))} is used twice.")
-
-
-def _wires(stage: Stage, parents: Sequence[str], stages: Mapping[str, Stage]) -> list[tuple[str, str]]:
-    """The (stage, output) pairs that enter a stage."""
-    wires: list[tuple[str, str]] = []
-    for parent in parents:
-        owner, _, output = parent.partition(".")
-        if owner not in stages:
-            known = ", ".join(map(repr, stages))
-            raise ArgumentError(f"stage {stage.name!r} has the unknown parent {owner!r}; the stages are {known}.")
-        outputs = stages[owner].outputs
-        if output and output not in outputs:
-            raise ArgumentError(
-                f"stage {stage.name!r} has the parent {parent!r}, but {owner!r} has the outputs {', '.join(outputs)}."
-            )
-        wires += [(owner, o) for o in ([output] if output else outputs)]
-    names = [output for _, output in wires]
-    shared = sorted({name for name in names if names.count(name) > 1})
-    if shared:
-        raise ArgumentError(
-            f"stage {stage.name!r} gets {', '.join(map(repr, shared))} from two parents; rename one of the outputs."
-        )
-    return wires
-
-
-def _parents_first(stages: Sequence[Stage], wires: Mapping[str, list[tuple[str, str]]]) -> list[Stage]:
-    """The stages in an order in which parents come first; raises `ArgumentError` that names a cycle."""
-    ordered: list[Stage] = []
-    placed: set[str] = set()
-    rest = list(stages)
-    while rest:
-        ready = [stage for stage in rest if all(owner in placed for owner, _ in wires[stage.name])]
-        if not ready:
-            trail = [rest[0].name]
-            while trail.count(trail[-1]) < 2:
-                trail.append(next(owner for owner, _ in wires[trail[-1]] if owner not in placed))
-            cycle = trail[trail.index(trail[-1]) :]
-            raise ArgumentError(f"the stages form a cycle: {' ← '.join(cycle)}. A network must not feed back.")
-        ordered += ready
-        placed |= {stage.name for stage in ready}
-        rest = [stage for stage in rest if stage.name not in placed]
-    return ordered
 
 
 def _controls(stages: Sequence[Stage]) -> dict[str, Control]:

@@ -24,6 +24,7 @@ from cascada.network.error import (
     sub_gaussian_part,
 )
 from cascada.network.limits import Interval, as_intervals, in_words
+from cascada.network.stock import Reachable, check_stock
 from cascada.space import Control, Integer, Real
 
 
@@ -54,6 +55,9 @@ class Stage:
     * `forwards`: what the next stages are set to: the stage's true "value", or its "reading".
     * `timeout`: seconds after which a call of the function fails; `retries`: how often a failed call is repeated before
       the run fails.
+    * `cost` of one run of the stage; `reachable`: whether it can be run only directly after its parents ("run"), also
+      on outputs of them that were kept ("stock"), or at any inputs ("any"); `portions`: how many runs of each later
+      stage one of its outputs feeds, `math.inf` for a file.
     """
 
     name: str
@@ -75,6 +79,9 @@ class Stage:
     failure: Literal["fail", "infeasible"]
     error: Error | Literal["estimate"] | None
     forwards: Forwards
+    cost: float  #: 0 for a formula
+    reachable: Reachable
+    portions: float
 
     def __init__(
         self,
@@ -97,6 +104,9 @@ class Stage:
         failure: Literal["fail", "infeasible"] = "fail",
         error: Error | ArrayLike | Literal["estimate"] | None = None,
         forwards: Forwards = "value",
+        cost: float = 1.0,
+        reachable: Reachable = "run",
+        portions: float = 1,
     ) -> None:
         def fail(text: str) -> ArgumentError:
             return ArgumentError(f"stage {name!r}: {text}")
@@ -196,6 +206,7 @@ class Stage:
         if noisy:
             given = {"kernel": kernel, "norm_bound": norm_bound, "lipschitz": lipschitz}
             _check_noise(fail, modelled, [word for word, value in given.items() if value is not None])
+        price, where, feeds = check_stock(fail, bool(known), cost, reachable, portions)
         bounds, slopes = constants(norm_bound, "norm_bound"), constants(lipschitz, "lipschitz")
         check(np.abs(offsets).max(initial=SMALLEST_SCALE), "offset", 0.0, LARGEST_SCALE)
         if slopes is not None:
@@ -225,6 +236,9 @@ class Stage:
             "failure": failure,
             "error": ESTIMATE if noisy else errors,
             "forwards": forwards,
+            "cost": price,
+            "reachable": where,
+            "portions": feeds,
         }
         for field, value in values.items():
             object.__setattr__(self, field, value)

@@ -84,6 +84,9 @@ def _stage(content: Any, path: str, folder: Path, problems: Problems) -> Stage |
             failure=table.failure,
             error=error,
             forwards=table.forwards,
+            cost=table.cost,
+            reachable=table.reachable,
+            portions=table.portions,
         )
     except ArgumentError as error:
         problems.add(path, f"is wrong: {str(error).removeprefix(f'stage {table.name!r}: ')}")

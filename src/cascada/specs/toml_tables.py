@@ -8,9 +8,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AllowInfNan, BaseModel, ConfigDict, Field, ValidationError
 
 from cascada.errors import ArgumentError
 
@@ -59,6 +59,9 @@ class StageTable(Table):
         description='a number, a list with one for every output, a table such as { bounded = 0.01 }, or "estimate"',
     )
     forwards: Literal["value", "reading"] = Field("value", description='"value" or "reading"')
+    cost: float = Field(1.0, description="a number above 0")
+    reachable: Literal["run", "stock", "any"] = Field("run", description='"run", "stock" or "any"')
+    portions: int | Annotated[float, AllowInfNan(True)] = Field(1, description="a whole number, 1 or more, or inf")
 
 
 class IntervalTable(Table):

@@ -32,7 +32,7 @@ from cascada.network.error import ESTIMATE, error_of_parts
 from cascada.store.control_description import completed_control, control_from, describe_control
 
 #: Fields of a stage that may change in a stored study.
-AMENDABLE = ("kernel", "norm_bound", "lipschitz", "offset", "limits", "ranges", "error")
+AMENDABLE = ("kernel", "norm_bound", "lipschitz", "offset", "limits", "ranges", "error", "cost", "portions")
 #: Defaults of a study's settings.
 SETTINGS: Mapping[str, Any] = {
     "algorithm": "auto",
@@ -59,6 +59,9 @@ _STAGE: Mapping[str, Any] = {
     "failure": "fail",
     "error": None,
     "forwards": "value",
+    "cost": 1.0,
+    "reachable": "run",
+    "portions": 1,
 }
 _OBJECTIVE: Mapping[str, Any] = {"sense": "maximise"}
 
@@ -254,6 +257,9 @@ def _stage(stage: Stage, parents: list[str]) -> dict[str, Any]:
         "failure": stage.failure,
         "error": ESTIMATE if stage.noisy else _error(stage),
         "forwards": stage.forwards,
+        "cost": _STAGE["cost"] if stage.known else stage.cost,
+        "reachable": stage.reachable,
+        "portions": int(stage.portions) if math.isfinite(stage.portions) else None,
     }
 
 
@@ -350,6 +356,9 @@ def _stage_from(stage: Mapping[str, Any]) -> Stage:
         failure=stage["failure"],
         error=ESTIMATE if stage["error"] == ESTIMATE else error_of_parts(**(stage["error"] or {})),
         forwards=stage["forwards"],
+        cost=stage["cost"],
+        reachable=stage["reachable"],
+        portions=math.inf if stage["portions"] is None else stage["portions"],
     )
 
 

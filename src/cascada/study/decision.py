@@ -47,7 +47,7 @@ _Decision = tuple[Literal["continue", "discard"], str]
 def revision_of(
     model: Model, state: State, settings: Settings, number: int, costs: Mapping[str, float] | None = None
 ) -> Revision:
-    """The revision of a running trial. `costs` are those of stages by name; a stage that is not named costs 1.
+    """The revision of a running trial. `costs` replace the costs of stages, by name.
 
     Raises `ArgumentError` if the trial is not running, and `RefutedError` if the data refute an assumption.
     """
@@ -135,9 +135,11 @@ def _may_discard(certificate: Certificate, settings: Settings) -> bool:
 
 
 def _prices(batch: Batch, costs: Mapping[str, float] | None) -> dict[str, float]:
-    """The given costs of stages by name; `ArgumentError` if they are invalid."""
+    """The costs of stages by name, empty if all are 1; `ArgumentError` if given ones are invalid."""
+    declared = {stage.name: stage.cost for stage in batch.state.network.stages if not stage.known}
+    declared = {} if set(declared.values()) == {1.0} else declared
     if costs is None:
-        return {}
+        return declared
     if not isinstance(costs, Mapping):
         raise ArgumentError(f"costs must be a dict such as {{'dryer': 10}}; got {costs!r:.100}.")
     strange = [name for name in costs if name not in batch.stages]
@@ -146,7 +148,7 @@ def _prices(batch: Batch, costs: Mapping[str, float] | None) -> dict[str, float]
             f"costs must name stages that have to be run, which are {', '.join(map(repr, batch.stages))}; got "
             f"{strange[0]!r:.100}."
         )
-    return {name: as_positive(cost, f"the cost of stage {name!r}") for name, cost in costs.items()}
+    return declared | {name: as_positive(cost, f"the cost of stage {name!r}") for name, cost in costs.items()}
 
 
 @dataclass(frozen=True)

@@ -285,7 +285,7 @@ class Study(Writer):
         """How to go on with a running trial of which some stages were reported, and whether to discard it.
 
         With `apply` it is written down: the new controls of stages that were not run yet, or, if the decision is to
-        discard the batch, that the trial is abandoned and why. `costs` are those of the stages by name, 1 by default.
+        discard the batch, that the trial is abandoned and why. `costs` replace those that the stages declare, by name.
         """
         number = trial_number(trial)
         try:
