@@ -1,6 +1,6 @@
 """Number of runs that studies need for a *proven* gap when every stage is read with a bounded error.
 
-    python -m benchmarks.errors [--seeds 10] [--write docs/performance.md]
+    python -m benchmarks.errors [--seeds 10] [--records errors.jsonl] [--write docs/performance.md]
 
 Processes of stages of exact norm B = 2, squared exponential kernel of lengthscale 1, controls in [−2, 2]: chains with
 two controls at the first stage, a feed-forward network, and one control at each of three stages. Every reading is too
@@ -9,23 +9,22 @@ large by the whole error δ: a constant offset is the hardest case. The gap is t
 
 import time
 import warnings
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
 from benchmarks import read_search
-from benchmarks.command import print_or_write_seeds
 from benchmarks.environment import description
 from benchmarks.markdown import NONE, table
+from benchmarks.proof_records import Records, print_or_write_proofs
 from benchmarks.read_search import BUDGET, GAPS, Proof
 from cascada.network import Network, Stage
 from cascada.problems import Problem, certified
 from cascada.study import Study
 
 NAME = "benchmarks.errors"
-LONG = 80
+LONG, SEEDS_OF_FLOORS = 80, 4
 
 
 @dataclass(frozen=True)
@@ -37,6 +36,10 @@ class Case:
     most_runs: float | None = None  # to a gap of 0.1
     largest_gap: float | None = None  # after all runs
     budget: int = BUDGET
+    tolerance: float = min(GAPS)
+
+    def __str__(self) -> str:
+        return f"{self.process}, error {self.error:g}, {self.budget} runs, tolerance {self.tolerance:g}"
 
 
 CASES = (
@@ -50,7 +53,10 @@ CASES = (
     Case("controls", 0.01),
 )
 # What remains after many runs, in units of the error: no tolerance ends these.
-FLOORS = (Case("chain 2", 0.01, budget=LONG), Case("chain 2", 0.05, budget=LONG), Case("chain 3", 0.05, budget=LONG))
+FLOORS = tuple(
+    Case(process, error, budget=LONG, tolerance=0.0)
+    for process, error in (("chain 2", 0.01), ("chain 2", 0.05), ("chain 3", 0.05))
+)
 
 
 def problem_of(case: Case, seed: int) -> Problem:
@@ -70,12 +76,12 @@ def read_network(problem: Problem, error: float) -> Network:
     )
 
 
-def prove(case: Case, tolerance: float, seed: int) -> Proof:
+def prove(case: Case, seed: int) -> Proof:
     """Optimise one process until the tolerance is reached, or the budget is used up."""
     warnings.simplefilter("ignore", RuntimeWarning)  # of a tolerance that the errors hardly allow
     problem, started = problem_of(case, seed), time.process_time()
     network = read_network(problem, case.error)
-    study, names = Study(network, tolerance=tolerance), network.domain.names
+    study, names = Study(network, tolerance=case.tolerance), network.domain.names
     gaps: list[float] = []
     regret = np.inf
     while len(gaps) < case.budget and (trial := study.ask()) is not None:
@@ -93,8 +99,7 @@ def prove(case: Case, tolerance: float, seed: int) -> Proof:
     return Proof(tuple(gaps), regret, time.process_time() - started)
 
 
-def row(case: Case, seeds: int, pool: ProcessPoolExecutor) -> list[str]:
-    proofs = list(pool.map(partial(prove, case, min(GAPS)), range(seeds)))
+def row(case: Case, proofs: Sequence[Proof]) -> list[str]:
     needed = [[proof.runs_to(gap) for proof in proofs] for gap in GAPS]
     median = float(np.median([np.inf if runs is None else runs for runs in needed[-1]]))
     last = float(np.median([proof.gaps[-1] for proof in proofs]))
@@ -125,17 +130,16 @@ HEADER = (
 )
 
 
-def floor_row(case: Case, seeds: int, pool: ProcessPoolExecutor) -> list[str]:
-    proofs = list(pool.map(partial(prove, case, 0.0), range(seeds)))
+def floor_row(case: Case, proofs: Sequence[Proof]) -> list[str]:
     last = [proof.gaps[-1] / case.error for proof in proofs]
     return [case.process, f"{case.error:g}", ", ".join(f"{gap:.1f}" for gap in last), f"{np.median(last):.1f}"]
 
 
-def report(command: str, seeds: int) -> str:
+def report(command: str, seeds: int, records: Records) -> str:
     """The section for docs/performance.md."""
-    with ProcessPoolExecutor(2) as pool:
-        rows = [row(case, seeds, pool) for case in CASES]
-        floors = [floor_row(case, min(seeds, 4), pool) for case in FLOORS]
+    rows = [row(case, proofs) for case, proofs in zip(CASES, records.proofs(CASES, seeds, prove), strict=True)]
+    long = records.proofs(FLOORS, min(seeds, SEEDS_OF_FLOORS), prove)
+    floors = [floor_row(case, proofs) for case, proofs in zip(FLOORS, long, strict=True)]
     return "\n".join(
         [
             "## Runs to a proven gap from readings with errors",
@@ -157,4 +161,4 @@ def report(command: str, seeds: int) -> str:
 
 
 if __name__ == "__main__":
-    print_or_write_seeds(NAME, __doc__, report, 10)
+    print_or_write_proofs(NAME, __doc__, report, 10)

@@ -176,9 +176,9 @@ setting, which gives what it is said to give and satisfies the limits.
 
 ## Readings with scatter
 
-Bounds hold with a probability, so a process counts as broken if any bound is ever violated. One stage with a risk of one
-half, of which the input is chosen where the fit is worst, and true inputs differ from nominal ones on the side that
-raises the function; 60 readings. Then whole networks with a risk of 0.05.
+Bounds hold with a probability, so a process counts as broken if any bound is ever violated. First one stage with a risk
+of one half, 60 readings, inputs that are chosen where the fit is worst, and true inputs that differ from the nominal
+ones on the side that raises the function. Then whole networks with a risk of 0.05.
 
 {scatter}
 

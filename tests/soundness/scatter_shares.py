@@ -56,7 +56,7 @@ def _mean_without_bias(_self: AveragedFit, points: Array, slopes: bool) -> Array
     return np.zeros((1 + points.shape[1] if slopes else 1, len(points)))
 
 
-def _as_if_errors_were_free(output: Any, rows: ScatteredRows) -> Any:
+def _free_errors(output: Any, rows: ScatteredRows) -> Any:
     """ρ² from which the whole yᵀ(K + λI)⁻¹y is taken, although the errors use up a part of it."""
     fits = _fits(output, rows)
     spent = float(fits[0].belief.posterior.spent[0])
@@ -70,7 +70,7 @@ VERSIONS: tuple[Version, ...] = (
     Version("nominal inputs are chosen after the reading", CASES[0], placed_afterwards),
     Version("the radius leaves out the bias", CASES[-1], patches=((ScatteredRows, "merged", _without_bias),)),
     Version("the mean leaves out the bias", CASES[-1], patches=((AveragedFit, "_moved", _mean_without_bias),)),
-    Version("the radius leaves out the errors", CASES[0], patches=((scatter, "averaged_fits", _as_if_errors_were_free),)),
+    Version("the radius leaves out the errors", CASES[0], patches=((scatter, "averaged_fits", _free_errors),)),
 )
 
 

@@ -17,6 +17,7 @@ from tests.thorough import THOROUGH
 
 PROCESSES = 150 if THOROUGH else 12
 
+
 @pytest.mark.parametrize("version", VERSIONS, ids=lambda version: version.name)
 def test_as_many_processes_are_broken_as_must_be(version: Version) -> None:
     """No more than the risk allows, and by a wrong version more: a missing bias, a reading that counts twice, …"""

@@ -87,6 +87,9 @@ def test_the_certificate_says_what_was_read_and_how_exactly() -> None:
     run = Study(NETWORK, candidates=np.array([[best.controls["x"]]]))
     run.add_trial(best.controls, best.outputs)
     assert "(its reading was 1.02" in str(run.certificate()) or "± 0.02)" in str(run.certificate())
+    exact = Study(process(ERROR, None), candidates=np.array([[0.0]]))
+    exact.add_trial({"x": 0.0}, {"f": 0.02, "g": 1.0})
+    assert "(its reading was 1), which" in str(exact.certificate())
 
 
 def test_a_run_proves_at_least_its_reading_minus_the_error() -> None:
@@ -227,6 +230,20 @@ def test_evidence_names_both_ways_out_and_the_trials() -> None:
     assert "The norm_bound is given as 1 and the error as 0.01" in found.evidence[0]
     assert "or with errors of more than" in found.evidence[0]
     assert "trials 0 and 1 are possible only with" in found.evidence[0]
+
+
+def test_noise_in_exact_readings_is_named_as_a_way_out() -> None:
+    f = cd.Stage("f", controls=BOX, kernel=SE, norm_bound=3.0)
+    study = Study(cd.chain(f))
+    for x, error in ((0.0, 0.001), (0.001, -0.001), (0.002, 0.001), (0.003, -0.001)):
+        study.add_trial({"x": x}, {"f": math.sin(x) + error})
+    (found,) = study.certificate().evidence
+    assert "or check those trials. Or the readings are not exact: then say how far they may be off with error=" in found
+    with pytest.raises(cd.ContradictionError, match=r"say how far they may be off with error= at the stage"):
+        study.add_trial({"x": 0.0}, {"f": 0.002})
+    slightly = Study(cd.chain(cd.Stage("f", controls=BOX, kernel=SE, norm_bound=1.0)))
+    slightly.add_trial({"x": 0.0}, {"f": 1.1})
+    assert "not exact" not in slightly.certificate().evidence[0]
 
 
 def test_a_formula_of_readings_is_never_taken_as_exact() -> None:

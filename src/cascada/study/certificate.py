@@ -175,7 +175,7 @@ class Certificate:
         """The reading of the recommended setting, in parentheses; empty if it was not read."""
         if self.recommended is None or self.recommended.reading is None:
             return ""
-        error = "" if self.recommended.error is None else f" ± {as_given(self.recommended.error)}"
+        error = f" ± {as_given(self.recommended.error)}" if self.recommended.error else ""
         return f" (its reading was {self.recommended.reading:.6g}{error})"
 
     @property
