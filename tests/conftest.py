@@ -23,6 +23,7 @@ _ALLOCATIONS = 20_000
 SLOW = (
     "algorithms/test_baselines_metamorphic.py",
     "algorithms/test_conformance.py",
+    "algorithms/test_steps.py",
     "calibration/test_believed_sums.py",
     "calibration/test_likelihood.py",
     "calibration/test_noise.py",

@@ -9,6 +9,7 @@ from cascada.confidence import Belief, Boxes
 from cascada.errors import ArgumentError, CascadaError, ContradictionError, NumericalError, RefutedError, StoreError
 from cascada.gp import Posterior
 from cascada.kernels import Additive, BlockKernel, Matern, Separable, SquaredExponential
+from cascada.near_names import did_you_mean
 from cascada.network import (
     Bounded,
     Network,
@@ -44,7 +45,8 @@ _LATER = {
 def __getattr__(name: str) -> Any:
     if name in _LATER:
         return getattr(import_module(_LATER[name]), name)
-    raise AttributeError(f"module 'cascada' has no attribute {name!r}")
+    hint = "" if name.startswith("_") else did_you_mean(name, __all__)
+    raise AttributeError(f"module 'cascada' has no attribute {name!r}{hint}")
 
 
 __all__ = [

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from cascada.arrays import Array, BoolArray, IntArray, as_points, as_whole_number
 from cascada.controls import Control, Integer, Real
 from cascada.errors import ArgumentError
+from cascada.near_names import did_you_mean
 
 __all__ = ["CandidatesLike", "Control", "Domain", "Grid", "Integer", "Real", "as_candidates"]
 
@@ -135,7 +136,7 @@ class Domain:
         if unknown or missing:
             raise ArgumentError(
                 f"the controls are {', '.join(self.names)}; missing: {', '.join(missing) or 'none'}, "
-                f"unknown: {', '.join(map(repr, unknown)) or 'none'}."
+                f"unknown: {', '.join(f'{name!r}{did_you_mean(name, missing)}' for name in unknown) or 'none'}."
             )
         return self.check(np.array([[_as_number(controls[name], name) for name in self.names]]))[0]
 

@@ -226,7 +226,7 @@ STAGE_ERRORS: dict[str, tuple[Callable[[], Any], str]] = {
     "an output passed twice": (lambda: _wide(passes=["u", "u"]), "passes"),
     "known with a kernel": (lambda: _known(kernel=SE), "stage 'k': a known stage is never modelled"),
     "known with a norm": (lambda: _known(norm_bound=1.0), "give it no kernel and no norm_bound"),
-    "known without bounds": (lambda: _known(lipschitz=None), "needs lipschitz= or interval="),
+    "known without bounds": (lambda: Network([_known(lipschitz=None)]), "needs lipschitz= or interval="),
     "interval of an unknown stage": (lambda: stage("f", interval=lambda x: x), "interval= is for known stages"),
 }
 NETWORK_ERRORS: dict[str, tuple[Callable[[], Any], str]] = {

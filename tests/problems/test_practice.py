@@ -20,8 +20,12 @@ NAMES = sorted(PRACTICE)
 # log₂ of the sample size, number of local searches, evaluations of each. A call of the alloy model takes milliseconds;
 # two problems have many local maxima.
 EFFORT = {
+    "ackmat": (13, 2, 600),
+    "ackmat-1-49": (13, 2, 600),
     "ageing": (10, 3, 250) if THOROUGH else (9, 2, 150),
     "alpine2": (13, 40, 1000),
+    "epidemic": (9, 2, 1000),
+    "manufacturing": (10, 2, 150),
     "sample-path-cascade-5": (13, 16, 1000),
 }
 

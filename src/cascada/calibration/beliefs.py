@@ -322,6 +322,8 @@ def held_out(posterior: Posterior) -> Array:
 def _spanned(network: Network, stages: list[StageBelief]) -> Beliefs:
     """Beliefs with the range of the possible inputs of each stage."""
     plain = Beliefs(network, tuple(stages))
+    if network.unbounded:  # a formula without bounds: inputs of the stages after it can be anything
+        return plain
     box = Boxes(network.domain.lower[None], network.domain.upper[None])
     try:
         return plain.spanned(enclose_network(plain, box).boxes)

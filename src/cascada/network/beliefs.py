@@ -89,6 +89,16 @@ class Beliefs:
         """
         return Beliefs(self.network, tuple(stage.append(values, each=each) for stage in self.stages))
 
+    def append_to(self, position: int, values: Array) -> "Beliefs":
+        """The beliefs after observations of one stage by itself: rows (n, V) with its inputs and modelled outputs.
+
+        No other stage learns from them. In such a row the outputs of a parent are values that were set, or come from
+        another run than the rest, and need not be what the parent gives at the controls in the row.
+        """
+        stages = list(self.stages)
+        stages[position] = stages[position].append(values)
+        return replace(self, stages=tuple(stages))
+
     def predict(self, controls: Mapping[str, Any]) -> "dict[str, StagePrediction]":
         """Mean, sd, lower and upper bound of every stage's outputs at named controls in user units."""
         from cascada.network.mean import predict  # mean.py imports this module

@@ -56,6 +56,8 @@ class Enclosure:
 
 def enclose_network(beliefs: Beliefs, cells: Boxes, form: Form = "union") -> Enclosure:
     """The enclosure of every value over every cell of controls (coordinates, (n, d))."""
+    if beliefs.network.unbounded:
+        return Enclosure(_as_far_as_bounded(beliefs, cells), None)
     enclosure = Enclosure(cells, Affine.of_cells(cells) if form == "union" else None)
     near = beliefs.from_runs(cells) if form == "union" else None
     for stage in beliefs.stages:
@@ -66,6 +68,25 @@ def enclose_network(beliefs: Beliefs, cells: Boxes, form: Form = "union") -> Enc
             _check_possible(stage, boxes)
         enclosure = enclosure.joined(boxes, affine)
     return enclosure
+
+
+def _as_far_as_bounded(beliefs: Beliefs, cells: Boxes) -> Boxes:
+    """Boxes (n, V) in a network with formulas without bounds: infinite for them and for what follows from them.
+
+    The bounds of such a formula are its value where its inputs are known exactly.
+    """
+    found = cells
+    for stage in beliefs.stages:
+        columns = list(stage.node.inputs)
+        inputs = Boxes(found.lower[:, columns], found.upper[:, columns])
+        unknown = np.full((len(cells.lower), len(stage.node.columns)), np.inf)
+        outputs = Boxes(-unknown, unknown)
+        rows = np.flatnonzero((np.isfinite(inputs.lower) & np.isfinite(inputs.upper)).all(axis=1))
+        if len(rows):
+            boxes = enclose_stage(stage, Boxes(inputs.lower[rows], inputs.upper[rows]), None)[0]
+            outputs.lower[rows], outputs.upper[rows] = boxes.lower, boxes.upper
+        found = found.product(outputs)
+    return found
 
 
 def objective_above(network: Network, enclosure: Enclosure) -> Array:

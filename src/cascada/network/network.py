@@ -10,7 +10,10 @@ import numpy as np
 from cascada.arrays import Array
 from cascada.errors import ArgumentError
 from cascada.kernels import OperatorKernel, Separable, Stationary
+from cascada.near_names import did_you_mean
+from cascada.network.drawing import Drawn
 from cascada.network.limits import Limit
+from cascada.network.objective import objective_among
 from cascada.network.stage import Stage
 from cascada.network.step_groups import Positions, feeders, step_groups
 from cascada.network.wiring import parents_first, wires_of
@@ -45,7 +48,7 @@ class Node:
 
 
 @dataclass(frozen=True, eq=False, init=False)
-class Network:
+class Network(Drawn):
     """A process made of stages, parents before children; see `Stage` and `chain`.
 
     >>> from cascada.kernels import SquaredExponential
@@ -64,8 +67,8 @@ class Network:
     sign: int  #: 1: the objective is maximised, −1: minimised
 
     def __init__(self, stages: Sequence[Stage], objective: str | None = None) -> None:
+        _check_stages(stages)
         ordered = tuple(stages)
-        _check_stages(ordered)
         parents = {stage.name: tuple(stage.parents or ()) for stage in ordered}
         self._build(ordered, parents, objective)
 
@@ -101,10 +104,15 @@ class Network:
             owners = tuple(dict.fromkeys(owner for owner, _ in wire))
             nodes.append(Node(stage, tuple(names), tuple(inputs), outputs, owners))
         object.__setattr__(self, "stages", stages)
-        object.__setattr__(self, "objective", _objective(ordered, wires, objective))
+        object.__setattr__(self, "objective", objective_among(ordered, wires, objective))
         object.__setattr__(self, "domain", domain)
         object.__setattr__(self, "nodes", tuple(nodes))
         object.__setattr__(self, "sign", 1)
+        if self.unbounded and not self.estimated:
+            raise ArgumentError(
+                f"stage {self.unbounded[0]!r}: a known stage needs lipschitz= or interval=, so that its values can be "
+                f"bounded. Only where a kernel or norm_bound is left out it needs neither, and there is no gap then."
+            )
 
     def assuming(self, stages: Mapping[str, Stage]) -> "Network":
         """The same network with some stages, by name, replaced by others of the same wiring (`Stage.assuming`)."""
@@ -150,6 +158,11 @@ class Network:
     def estimated(self) -> bool:
         """Whether the kernel or the norm of some stage has to be estimated from data."""
         return any(stage.estimated for stage in self.stages)
+
+    @cached_property
+    def unbounded(self) -> tuple[str, ...]:
+        """The stages that are formulas without bounds: with one there is no gap."""
+        return tuple(stage.name for stage in self.stages if stage.unbounded)
 
     @property
     def read_with_errors(self) -> bool:
@@ -241,8 +254,9 @@ class Network:
         for node in self.nodes:
             if node.stage.name == name:
                 return node
-        known = ", ".join(repr(node.stage.name) for node in self.nodes)
-        raise ArgumentError(f"there is no stage {name!r}; the stages are {known}.")
+        names = [node.stage.name for node in self.nodes]
+        known = ", ".join(map(repr, names))
+        raise ArgumentError(f"there is no stage {name!r}{did_you_mean(name, names)}; the stages are {known}.")
 
 
 def chain(*stages: Stage, objective: str | None = None) -> Network:
@@ -275,11 +289,14 @@ def multi_output_chain(*stages: Stage, objective: str | None = None) -> Network:
 
 
 def _check_stages(stages: Sequence[Stage]) -> None:
+    if not isinstance(stages, Sequence) or isinstance(stages, str):
+        raise ArgumentError(f"a network needs a list of stages, Network([a, b]); got {stages!r:.100}.")
     if not stages:
         raise ArgumentError("a network needs at least one stage; got none.")
     for stage in stages:
         if not isinstance(stage, Stage):
-            raise ArgumentError(f"a network is made of Stage objects; got {stage!r}.")
+            hint = " Give the stages one by one: chain(a, b)." if isinstance(stage, list | tuple) else ""
+            raise ArgumentError(f"a network is made of Stage objects; got {stage!r:.100}.{hint}")
     names = [stage.name for stage in stages]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
@@ -341,26 +358,3 @@ def _check_inputs(stage: Stage, names: list[str]) -> None:
             )
     elif stage.lipschitz is None:
         raise ArgumentError(f"stage {stage.name!r}: a general operator-valued kernel needs lipschitz=.")
-
-
-def _objective(
-    stages: Sequence[Stage], wires: Mapping[str, list[tuple[str, str]]], objective: str | None
-) -> tuple[str, str]:
-    """The stage and output of the objective: as named, else the single output of the only sink."""
-    by_name = {stage.name: stage for stage in stages}
-    if objective is not None and not isinstance(objective, str):
-        raise ArgumentError(f"objective must be a name, 'stage' or 'stage.output'; got {objective!r}.")
-    if objective is not None:
-        owner, _, output = objective.partition(".")
-        if owner in by_name and not output and len(by_name[owner].outputs) == 1:
-            output = by_name[owner].outputs[0]
-        if owner not in by_name or output not in by_name[owner].outputs:
-            choices = ", ".join(f"{stage.name}.{o}" for stage in stages for o in stage.outputs)
-            raise ArgumentError(f"objective must name a stage's output, one of {choices}; got {objective!r}.")
-        return owner, output
-    used = {owner for wire in wires.values() for owner, _ in wire}
-    sinks = [stage for stage in stages if stage.name not in used]
-    ends = [f"{stage.name}.{output}" for stage in sinks for output in stage.outputs]
-    if len(ends) != 1:
-        raise ArgumentError(f"say which output to maximise: objective= one of {', '.join(ends)}.")
-    return sinks[0].name, sinks[0].outputs[0]

@@ -73,6 +73,8 @@ def _formula_slack(stage: StageBelief, inputs: Boxes) -> Array:
 
     Inputs move within their possible range: a formula need not be defined outside of it.
     """
+    if stage.node.stage.unbounded:
+        return np.zeros(len(stage.node.columns))
     user = in_user_units(stage, inputs)
     pad = _ROUNDINGS * np.maximum(np.abs(user.lower), np.abs(user.upper))
     lower, upper = user.lower - pad, user.upper + pad

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from cascada.arrays import LARGEST_SCALE, MOST_SDS, SMALLEST_SCALE, Array, check_scale
 from cascada.errors import ArgumentError
 from cascada.kernels import OperatorKernel, Separable, Stationary
+from cascada.near_names import with_near_names
 from cascada.network.error import (
     ESTIMATE,
     Bounded,
@@ -43,6 +44,7 @@ class Stage:
     * `passes`: outputs that are exact copies of the input of the same name: never modelled.
     * `known`: the function is a cheap formula, evaluated and never modelled; bounds come from its values and
       `lipschitz`, or from `interval`, called with (low, high) pairs and returning such a pair (or a list of pairs).
+      Where kernels or norms are estimated it needs neither; then there is no gap.
     * `limits`: output → (low, high), None for no limit: what a result must satisfy. The best setting is sought among
       those that do.
     * `ranges`: output → (low, high): what is physically possible, an assumption like B. Bounds are intersected with it.
@@ -83,6 +85,7 @@ class Stage:
     reachable: Reachable
     portions: float
 
+    @with_near_names
     def __init__(
         self,
         name: str,
@@ -163,10 +166,11 @@ class Stage:
         if known:
             if kernel is not None or norm_bound is not None:
                 raise fail("a known stage is never modelled: give it no kernel and no norm_bound.")
-            if lipschitz is None and interval is None:
-                raise fail("a known stage needs lipschitz= or interval=, so that its values can be bounded.")
         elif interval is not None:
             raise fail("interval= is for known stages; set known=True.")
+        for what, called in (("function", function), ("interval", interval)):
+            if called is not None and not callable(called):
+                raise fail(f"{what} must be a function that is called with the inputs by name; got {called!r:.100}.")
         if kernel is not None and not isinstance(kernel, Stationary | OperatorKernel):
             raise fail(f"kernel must be a kernel such as Matern(2.5); got {kernel!r}.")
         if modelled and kernel is None and norm_bound is not None:
@@ -285,6 +289,11 @@ class Stage:
     def estimated(self) -> bool:
         """Whether its kernel or its norm bound has to be estimated from data."""
         return bool(self.modelled) and (self.kernel is None or self.norm_bound is None)
+
+    @property
+    def unbounded(self) -> bool:
+        """Whether it is a formula of which nothing bounds the values."""
+        return self.known and self.lipschitz is None and self.interval is None
 
     @property
     def noisy(self) -> bool:

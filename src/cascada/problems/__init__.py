@@ -4,11 +4,14 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from cascada.errors import ArgumentError
+from cascada.near_names import did_you_mean
 from cascada.problems.cascades import matyas_cascade, rosenbrock_cascade, sphere_cascade
 from cascada.problems.certified_problem import STRUCTURES, certified
 from cascada.problems.deceptive import half_rough, narrow_peak
+from cascada.problems.epidemic import epidemic
 from cascada.problems.function_networks import ackley, alpine2, drop_wave, rosenbrock
 from cascada.problems.hard import hard_problem, hard_problems
+from cascada.problems.priced_networks import ackmat, manufacturing, tablet
 from cascada.problems.problem import Optimum, Problem
 from cascada.problems.sample_paths import sample_path_cascade
 from cascada.problems.sampled_chain import PAPER_GRID, sampled_chain
@@ -28,6 +31,11 @@ PRACTICE: Mapping[str, Callable[..., Problem]] = {
     "matyas-cascade-3": matyas_cascade,
     "sample-path-cascade-3": partial(sample_path_cascade, 3),
     "sample-path-cascade-5": partial(sample_path_cascade, 5),
+    "ackmat": ackmat,
+    "ackmat-1-49": partial(ackmat, (1.0, 49.0)),
+    "tablet": tablet,
+    "manufacturing": manufacturing,
+    "epidemic": epidemic,
     "narrow-peak": narrow_peak,
     "half-rough": half_rough,
     "ageing": ageing,
@@ -44,7 +52,9 @@ PROBLEMS: Mapping[str, Callable[[], Problem]] = {
 def by_name(name: str) -> Problem:
     """Return a built-in problem; raise `ArgumentError` if the name is unknown."""
     if name not in PROBLEMS:
-        raise ArgumentError(f"there is no problem {name!r}; the built-in ones are {', '.join(PROBLEMS)}.")
+        raise ArgumentError(
+            f"there is no problem {name!r}{did_you_mean(name, PROBLEMS)}; the built-in ones are {', '.join(PROBLEMS)}."
+        )
     return PROBLEMS[name]()
 
 
@@ -56,14 +66,17 @@ __all__ = [
     "Optimum",
     "Problem",
     "ackley",
+    "ackmat",
     "ageing",
     "alpine2",
     "by_name",
     "certified",
     "drop_wave",
+    "epidemic",
     "half_rough",
     "hard_problem",
     "hard_problems",
+    "manufacturing",
     "matyas_cascade",
     "narrow_peak",
     "pv_plant",
@@ -72,4 +85,5 @@ __all__ = [
     "sample_path_cascade",
     "sampled_chain",
     "sphere_cascade",
+    "tablet",
 ]

@@ -73,7 +73,7 @@ def figures(study: Reader, bounds: Sequence[BoundAfter], contributions: Mapping[
         found.append(("contributions", caption_of_contributions(contributions), bars))
     if complete:
         where = plot_acquisition(study)
-        if where.data or not study.network.limits:  # it is empty if no setting that is drawn satisfies the limits
+        if where.data:  # it is empty if nothing bounds the objective, or no setting that is drawn satisfies the limits
             found.append(("acquisition", caption_of_acquisition(study), where))
         text = (
             "All complete runs as lines through controls and outputs, each from its smallest to its largest value; "

@@ -57,6 +57,12 @@ def _gap(study: Reader, certificate: Certificate) -> str:
     if certificate.kind == "refuted":
         return f"The data refute an assumption, so nothing is proven. {' '.join(certificate.evidence)}"
     shown = certificate.shown
+    if shown is None and certificate.unbounded:
+        names = " and ".join(map(repr, certificate.unbounded))
+        return (
+            f"Nothing bounds the formula of {names}, so how far that is from the best possible cannot be said; "
+            f"interval= or lipschitz= would bound it."
+        )
     if shown is None:
         why = f": too few runs to trust an estimated bound; {certificate.missing}" if certificate.missing else ""
         return f"How far that is from the best possible cannot be said yet{why}."

@@ -7,12 +7,12 @@ in our own words: `stage[1].controls.T1.low (stage 'grind') must be a number; go
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AllowInfNan, BaseModel, ConfigDict, Field, ValidationError
 
 from cascada.errors import ArgumentError
+from cascada.near_names import did_you_mean
 
 _NAMES = "a name or a list of names"
 _PER_OUTPUT = "a number, or a list with one for every output"
@@ -160,8 +160,7 @@ def _hint(key: str, model: type[Table]) -> str:
         return ": it stands at the top of the file, above the first [[stage]]"
     if model is FileTable and key in StageTable.model_fields:
         return ": it belongs to a stage, below its [[stage]]"
-    near = get_close_matches(key, model.model_fields, n=1)
-    return f" (did you mean {near[0]}?)" if near else f"; the keys here are {', '.join(model.model_fields)}"
+    return did_you_mean(key, model.model_fields) or f"; the keys here are {', '.join(model.model_fields)}"
 
 
 def as_key(key: str) -> str:

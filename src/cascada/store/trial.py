@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from cascada.card import card, in_short
 from cascada.errors import ArgumentError
 
 TrialState = Literal["waiting", "running", "complete", "failed", "abandoned"]
@@ -25,6 +26,18 @@ class Trial:
     #: Whether the outputs satisfy the limits of the process; None if it has none, or if it is not known yet. False also
     #: for a failure that counts as infeasible.
     feasible: bool | None = None
+
+    def __repr__(self) -> str:
+        value = "" if self.value is None else f"; value {self.value:.6g}"
+        return f"Trial({self.number}, {self.state}: {in_short(self.controls)}{value})"
+
+    def _repr_html_(self) -> str:
+        rows = [("settings", in_short(self.controls))]
+        rows += [(stage, ", ".join(f"{value:.6g}" for value in values)) for stage, values in self.outputs.items()]
+        rows += [] if self.value is None else [("value", f"{self.value:.6g}")]
+        rows += [] if self.feasible is None else [("limits", "satisfied" if self.feasible else "broken")]
+        rows += [("reason", self.reason)] if self.reason else []
+        return card(f"Trial {self.number}, {self.state}", rows)
 
 
 def trial_number(trial: Any) -> int:

@@ -10,6 +10,7 @@ from cascada.algorithms.foreign import ForeignAlgorithm
 from cascada.calibration import Calibration
 from cascada.errors import ArgumentError, StoreError
 from cascada.network import Network
+from cascada.network.argument import as_network
 from cascada.space import CandidatesLike, as_candidates
 from cascada.store.database import Store, StoredJournal
 from cascada.store.description import (
@@ -68,8 +69,8 @@ def open_study(
     """
     checked_name(name)
     checked_name(worker)
-    if not isinstance(network, Network | None):
-        raise ArgumentError(f"network must be a Network, or None for the stored one; got {network!r:.100}.")
+    if network is not None:
+        as_network(network)
     if not isinstance(calibration, Calibration | None):
         raise ArgumentError(f"calibration must be a Calibration, or None; got {calibration!r:.100}.")
     if candidates is not None and network is None:

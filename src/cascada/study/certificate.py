@@ -96,6 +96,8 @@ class Certificate:
     context: Mapping[str, float | int] | None = None
     #: The context controls, if it is for no context: then it has no bound, because the best setting depends on them.
     depends_on: tuple[str, ...] = ()
+    #: Stages that are formulas without bounds of their values: with one there is no gap.
+    unbounded: tuple[str, ...] = ()
     #: How far uncertain controls can be from their settings, by name: then all values are those of the worst case.
     deviations: Mapping[str, float] = field(default_factory=dict)
 
@@ -116,6 +118,16 @@ class Certificate:
             return None
         return agreeing(self.reached, self.bound, self.maximised)
 
+    def __repr__(self) -> str:
+        shown = self.shown
+        gap = "no gap" if shown is None else f"best {shown.best}, bound {shown.bound}, gap {shown.gap}"
+        return f"Certificate({self.kind}: {gap}; {self.evaluations} complete runs)"
+
+    def _repr_html_(self) -> str:
+        from cascada.study.cards import certificate_card  # imported where notebooks show it
+
+        return certificate_card(self)
+
     def __str__(self) -> str:
         if self.kind == "refuted":
             return f"The data refute an assumption, so nothing is proven. {' '.join(self.evidence)}"
@@ -128,6 +140,12 @@ class Certificate:
             return (
                 f"The best setting depends on {names}. So there is a gap for a given context only: "
                 f"certificate(context=…), `cascada status --context`. It would rest on:\n{rests}"
+            )
+        if shown is None and self.unbounded:
+            names = " and ".join(map(repr, self.unbounded))
+            return (
+                f"Nothing bounds the formula of {names}, so there is no gap. Give it interval= or lipschitz= for an "
+                f"estimated gap. It would rest on:\n{rests}"
             )
         if shown is None:
             seen = self.best is not None or self.best_reading is not None
@@ -215,8 +233,9 @@ def assumptions(beliefs: Beliefs) -> tuple[str, ...]:
     for stage in beliefs.stages:
         given = stage.node.stage
         if given.known:
-            how = "its interval function" if given.interval is not None else f"L = {_at_most(given.lipschitz)}"
-            lines.append(f"{given.name}: a known formula with {how}")
+            how = "without bounds" if given.lipschitz is None else f"with L = {_at_most(given.lipschitz)}"
+            how = how if given.interval is None else "with its interval function"
+            lines.append(f"{given.name}: a known formula {how}")
         elif given.modelled:
             slope = "" if given.lipschitz is None else f", Lipschitz constant {_at_most(given.lipschitz)}"
             both = any(node.stage.kernel is None and stage.node.columns[0] in node.columns for node in nodes)

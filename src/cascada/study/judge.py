@@ -58,7 +58,9 @@ def certify(
 
 def _certified(model: Model, state: State, settings: Settings, budget: SearchBudget | None) -> Certificate:
     nothing = model.kind == "refuted" or not state.complete or _untested(model, state, settings)
-    if nothing or state.network.context:  # nothing can be said for all contexts at once: see `context` and `table`
+    if (
+        nothing or state.network.context or state.network.unbounded
+    ):  # nothing can be said for all contexts at once: see `context` and `table`
         return without_bound(model, state, settings)
     try:
         best = _reached(model, state, settings)
@@ -291,6 +293,7 @@ def _certificate(
         floor=floor,
         confidence=settings.confidence if model.kind == "confident" else None,
         depends_on=state.network.context,
+        unbounded=state.network.unbounded,
         deviations={name: state.network.domain.controls[name].deviation for name in state.network.uncertain},
     )
 

@@ -22,10 +22,10 @@ from cascada.printable import one_line
 from cascada.process import Functions, Process
 from cascada.store.trial import Trial
 from cascada.study.certificate import Certificate
-from cascada.study.progress import progress_bar
+from cascada.study.progress import LOGGER, progress_bar
 from cascada.study.recommendation import Recommendation
 from cascada.study.rescue import rescued, told
-from cascada.study.result import Result, Status
+from cascada.study.result import SENTENCES, Result, Status
 from cascada.study.study import Callback, Study
 
 LEASE = 60.0  # seconds without a sign of life after which another worker may take a trial
@@ -61,7 +61,7 @@ def optimise(
     With `revise`, the controls of the stages that are left are chosen anew after every stage, and a run that is not
     worth to be completed is abandoned, with the reason (`Study.revise`). It counts as a run.
     """
-    check_run(budget, jobs, executor, revise)
+    check_run(budget, jobs, executor, revise, callbacks)
     if study.network.context:
         raise ArgumentError(
             f"context=True, which {', '.join(study.network.context)} has, does not work with maximise, optimise, "
@@ -92,6 +92,7 @@ def optimise(
         if failure is not None:
             raise failure
         result = _concluded(study, status)
+        LOGGER.info("%s %r", SENTENCES[result.status], result.certificate)
         study.verify()
     except StoreError as error:
         raise rescued(study, untold, error) from error
@@ -102,13 +103,19 @@ def optimise(
     return result
 
 
-def check_run(budget: Any, jobs: Any, executor: Any, revise: Any = False) -> None:
-    """Raise `ArgumentError` if budget, jobs, executor or revise is invalid, or they do not work together."""
+def check_run(budget: Any, jobs: Any, executor: Any, revise: Any = False, callbacks: Any = ()) -> None:
+    """Raise `ArgumentError` if budget, jobs, executor, revise or callbacks is invalid, or they do not work together."""
     as_whole_number(budget, "budget")
     if jobs is not None:
         as_whole_number(jobs, "jobs")
     if executor is not None and not callable(getattr(executor, "submit", None)):
         raise ArgumentError(f"executor must be a concurrent.futures.Executor, or None; got {executor!r}.")
+    listed = isinstance(callbacks, Iterable) and not isinstance(callbacks, str)
+    if callable(callbacks) or not listed:
+        raise ArgumentError(
+            f"callbacks must be a list of functions that are called with the study; got {callbacks!r:.100}. "
+            f"Write callbacks=[function]."
+        )
     if not isinstance(revise, bool):
         raise ArgumentError(f"revise must be True or False; got {revise!r:.100}.")
     if revise and executor is not None:
@@ -264,6 +271,7 @@ def _tell(study: Study, run: EndedRun) -> bool:
     if run.failure is not None and trial.state != "complete":
         with suppress(ContradictionError):  # another worker has completed it in the meantime
             study.fail(trial, run.failure)
+            LOGGER.warning("%s", one_line(f"trial {trial.number} failed: {run.failure}"))
     return False
 
 

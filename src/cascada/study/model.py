@@ -377,7 +377,7 @@ class Model:
 
     def to_probe(self, pending: Sequence[Trial], best: float) -> Beliefs | None:
         """The estimated bounds, if the next run should probe them and no pending run does; else None."""
-        if self.calibrated is None or not self.probation.probe_is_due:
+        if self.calibrated is None or self._network.unbounded or not self.probation.probe_is_due:
             return None
         d, unfinished = self._network.domain.dimension, self.probation.unfinished
         if any(unfinished.get(trial.number, False) for trial in pending):

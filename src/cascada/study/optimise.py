@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 from cascada.algorithms import Algorithm
 from cascada.calibration import Calibration
+from cascada.near_names import with_near_names
 from cascada.network import Network
+from cascada.network.argument import as_network
 from cascada.space import CandidatesLike
 from cascada.study.result import Result
 from cascada.study.settings import OnViolation
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from cascada.process import Functions, Process
 
 
+@with_near_names
 def maximise(
     network: Network,
     functions: "Functions | Process" = None,
@@ -64,7 +67,7 @@ def maximise(
     """
     from cascada.study.loop import check_run  # what runs processes is imported where it is used
 
-    check_run(budget, jobs, executor, revise)
+    check_run(budget, jobs, executor, revise, callbacks)
     study = Study(
         network,
         algorithm=algorithm,
@@ -91,6 +94,7 @@ def maximise(
     )
 
 
+@with_near_names
 def minimise(
     network: Network,
     functions: "Functions | Process" = None,
@@ -114,7 +118,7 @@ def minimise(
 ) -> Result:
     """The mirror of `maximise`, with the same options: the best value is the smallest."""
     return maximise(
-        network.mirrored(),
+        as_network(network).mirrored(),
         functions,
         budget=budget,
         algorithm=algorithm,

@@ -46,6 +46,11 @@ class Reader:
         value = None if best is None else best.value
         return f"{type(self).__name__}({where}{self.network!r}; {count} trials, best {value})"
 
+    def _repr_html_(self) -> str:
+        from cascada.study.cards import study_card  # imported where notebooks show it
+
+        return study_card(self)
+
     def close(self) -> None:
         """Close the connection to the store; what was written stays."""
         self._journal.close()

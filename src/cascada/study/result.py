@@ -66,6 +66,15 @@ class Result:
         """What the gap is worth: proven, estimated, or refuted; None while there is no gap."""
         return None if self.gap is None and self.certificate.kind != "refuted" else self.certificate.kind
 
+    def __repr__(self) -> str:
+        best = "no best run" if self.best is None else f"best {self.best!r}"
+        return f"Result({self.status}: {best}; {self.certificate!r}; {len(self.trials)} trials)"
+
+    def _repr_html_(self) -> str:
+        from cascada.study.cards import result_card  # imported where notebooks show it
+
+        return result_card(self)
+
     def __str__(self) -> str:
         failed = [trial for trial in self.trials if trial.state == "failed"]
         lines = [SENTENCES[self.status]]

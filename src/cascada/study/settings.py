@@ -24,6 +24,7 @@ from cascada.calibration import Calibration
 from cascada.errors import ArgumentError
 from cascada.gp.rounding import SMALLEST_JITTER
 from cascada.network import Network
+from cascada.network.argument import as_network
 from cascada.network.latent import forwards_error
 from cascada.network.noise import with_noise
 from cascada.network.scatter import CONFIDENCE, as_confidence
@@ -99,6 +100,7 @@ class Settings:
         shared: bool = False,
     ) -> "Settings":
         """From the options of a study; `ArgumentError` names the one that is invalid."""
+        as_network(network)
         _check(on_violation, tolerance, seed, horizon)
         chosen = resolved(algorithm, network)
         _check_combination(network, chosen, on_violation)

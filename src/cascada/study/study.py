@@ -9,6 +9,7 @@ from cascada.calibration import Calibration
 from cascada.errors import ArgumentError, ContradictionError, RefutedError
 from cascada.execution.blas import on_one_thread
 from cascada.gp.rounding import SMALLEST_JITTER
+from cascada.near_names import with_near_names
 from cascada.network import Network
 from cascada.space import CandidatesLike
 from cascada.store.journal import Journal, MemoryJournal, Transaction
@@ -43,6 +44,7 @@ class Study(Writer):
     0.95 without it. `replayable`: points follow from the journal alone, as they do in a store.
     """
 
+    @with_near_names
     def __init__(
         self,
         network: Network,
@@ -98,6 +100,7 @@ class Study(Writer):
         return study
 
     @staticmethod
+    @with_near_names
     def open(
         url: str,
         name: str,
@@ -311,6 +314,7 @@ class Study(Writer):
         data = {"refuted": str(reason)} | ({"trials": list(trials)} if trials else {})
         self._changed(lambda change: change.append("note", None, data))
 
+    @with_near_names
     def optimise(
         self,
         functions: "Functions | Process" = None,
