@@ -69,6 +69,7 @@ def test_every_command_that_creates_a_study_sets_the_probability(
     }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # of an added run
-        call(command, *options[command], "--confidence", "0.9")
+        said = call(command, *options[command], "--confidence", "0.9")
+    assert command == "add" or "(confident, 90 %)" in said
     refused = call("ask", *STUDY, "--spec", "alloy.toml", "--confidence", "0.99", code=2)
     assert "stored 0.9, given 0.99" in refused

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from cascada.cli.output import (
     certificate_json,
     feasibility,
+    gap_lines,
     number_text,
     print_json,
     print_table,
@@ -17,7 +18,6 @@ from cascada.cli.output import (
 )
 from cascada.cli.stored import Context, Json, OneOrAll, Spec, Storage, followed, object_from, store_at
 from cascada.cli.terminal import say
-from cascada.outwards import as_percent
 from cascada.store.summary import summarised
 from cascada.store.trial import TrialState
 
@@ -118,7 +118,7 @@ def _text(study: "Reader", content: Mapping[str, Any], certificate: "Certificate
     states += f" ({infeasible} infeasible)" if infeasible else ""
     lines = [f"study       {study.name}", f"trials      {states or 'none'}"]
     lines += [f"limits      {', '.join(certificate.limits)}"] if certificate.limits else []
-    best, shown = content["best"], certificate.shown
+    best = content["best"]
     if best is not None:
         what = "best value" if certificate.best_reading is None else "best reading"
         lines += [
@@ -129,9 +129,7 @@ def _text(study: "Reader", content: Mapping[str, Any], certificate: "Certificate
     elif certificate.limits and certificate.evaluations:
         lines.append("best value  none: no run satisfied the limits")
     lines += recommended_lines(certificate)
-    if shown is not None:
-        level = "" if certificate.confidence is None else f", {as_percent(certificate.confidence)}"
-        lines.append(f"gap         {shown.gap} ({certificate.kind}{level})")
+    lines += gap_lines(certificate)
     lines += ["", str(certificate)]
     for trial in content["open"]:
         since = "" if trial["asked_at"] is None else f" since {_time(trial['asked_at'])} by {trial['worker']}"
