@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from cascada.cli.main import app
+from cascada.cli.main import _plain_warnings, app
 
 PROCESS = """
 [[stage]]
@@ -48,6 +48,15 @@ def test_a_lab_sets_the_probability_once_and_reads_it_with_the_gap(
     with pytest.warns(RuntimeWarning, match="trial 1 was added as a run of the past, so the gap is estimated"):
         call("add", *STUDY, "past.csv")
     assert json.loads(call("status", *STUDY, "--json"))["gap_kind"] == "estimated"
+
+
+def test_a_warning_is_printed_in_one_line_without_code(capsys: pytest.CaptureFixture[str]) -> None:
+    before = warnings.formatwarning
+    with _plain_warnings(), warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warnings.warn("the gap is estimated\nfrom now on.", RuntimeWarning, stacklevel=1)
+    assert capsys.readouterr().err.splitlines() == ["cascada: the gap is estimated from now on."]
+    assert warnings.formatwarning is before
 
 
 @pytest.mark.parametrize("command", ["add", "worker", "run"])

@@ -62,7 +62,13 @@ def test_a_report_of_scatter_says_with_which_probability_it_holds() -> None:
     assert "With probability at least 95 %, now and at every later step: no setting in the box of controls" in content
     assert "mix is read with sub-Gaussian scatter of scale 0.01, cure is read to ±0.02" in content
     assert "past runs of it" not in content  # which would make the gap an estimate
-    assert {after.kind for after in bound_history(study)} == {"confident"}
+    history = bound_history(study)
+    assert [after.trial for after in history] == [0, 1, 2, 3]
+    assert {after.kind for after in history} == {"confident"}
+    bounds, found = [after.bound for after in history], study.certificate(cells=2000).bound
+    assert bounds == sorted(bounds, reverse=True)
+    assert found is not None
+    assert bounds[-1] <= found + 1e-9  # from the same readings and nominal inputs
 
 
 def test_a_report_before_the_first_run_says_what_the_errors_allow() -> None:
@@ -72,7 +78,7 @@ def test_a_report_before_the_first_run_says_what_the_errors_allow() -> None:
 
 @pytest.mark.parametrize("error", [0.05, SubGaussian(0.01), "estimate"])
 def test_a_live_page_shows_runs_that_are_read_with_errors(tmp_path: Path, error: Any) -> None:
-    network = read(first=error)
+    network = read() if error == "estimate" else read(first=error)
     if error == "estimate":
         network = chain(*(Stage(one.name, one.controls, function=one.function, error=error) for one in network.stages))
     url = f"sqlite:///{tmp_path}/lab.db"

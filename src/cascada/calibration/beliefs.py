@@ -71,7 +71,7 @@ def calibrate(
     stages with noise tell a second run from another report of the same one; without them every row is a run.
     """
     numbers = np.arange(len(data)) if trials is None else np.array(trials, dtype=np.int64)
-    runs = _Runs(data, numbers)
+    runs = Runs(data, numbers)
     found = _calibrated(network if before is None else before.network, runs, settings, jitter, before)
     changes = list(found.changes)
     while enlarge and found.judging.evidence:
@@ -82,19 +82,18 @@ def calibrate(
 
 
 @dataclass(frozen=True, eq=False)
-class _Runs:
+class Runs:
     """Rows of runs (t, V) and the numbers of their trials (t,): a run that is reported stage by stage has several."""
 
     data: Array
     trials: IntArray
 
-    def of(self, part: Node, likely: Array) -> tuple[Array, Array]:
+    def of(self, part: Node) -> tuple[Array, Array]:
         """The inputs (n, d) and modelled outputs (n, p) of the runs in which all of them were observed, each once.
 
-        Inputs are those of the runs as they are likely to be, `likely` (t, V). Without noise, a second run with the
-        same inputs and outputs is left out as well.
+        Without noise, a second run with the same inputs and outputs is left out as well.
         """
-        X, Y = likely[:, list(part.inputs)], self.data[:, part.modelled_columns]
+        X, Y = self.data[:, list(part.inputs)], self.data[:, part.modelled_columns]
         seen = np.isfinite(X).all(axis=1) & np.isfinite(Y).all(axis=1)
         X, Y = X[seen], Y[seen]
         same = self.trials[seen] if part.stage.noisy else np.hstack([X, Y])
@@ -103,17 +102,15 @@ class _Runs:
 
 
 def _calibrated(
-    network: Network, runs: _Runs, settings: Calibration, jitter: float, before: Calibrated | None
+    network: Network, runs: Runs, settings: Calibration, jitter: float, before: Calibrated | None
 ) -> Calibrated:
     acting: list[StageBelief] = []
     judging: list[StageBelief] = []
     fits: dict[tuple[str, str], Fit] = {}
-    values = runs.data.copy()  # what later stages received: means take the place of readings with noise
     for node in network.nodes:
-        for part in _parts(node):
+        for part in parts_of(node):
             known = [] if before is None else _posteriors(before, len(acting))
-            _copy(values, part, network.domain.dimension)
-            inputs, outputs = runs.of(part, values)
+            inputs, outputs = runs.of(part)
             likely = cautious = part
             ridge = careful = jitter  # λ of the posteriors
             if part.stage.modelled and part.stage.kernel is None:
@@ -133,34 +130,11 @@ def _calibrated(
                 continue
             posterior = _posterior(likely, inputs, outputs, ridge, known)
             acting.append(StageBelief(likely, _believed(likely, posterior, settings, judging=False)))
-            if part.stage.noisy and part.stage.forwards == "value" and isinstance(posterior, Posterior):
-                _smooth(values, part, posterior, likely.stage.offset)
             if cautious.stage.kernel is not likely.stage.kernel:
                 posterior = _posterior(cautious, inputs, outputs, careful, known)
             judging.append(StageBelief(cautious, _believed(cautious, posterior, settings, judging=True)))
     changes = () if before is None else _changes(before.judging, judging)
     return Calibrated(network, _spanned(network, acting), _spanned(network, judging), fits, changes)
-
-
-def _smooth(values: Array, part: Node, posterior: Posterior, offset: Array) -> None:
-    """Replace the readings of an output in runs (t, V) by its means.
-
-    The next stage received the true value, which is closer to the mean than to the reading: noise of the input, times
-    the slope of the next stage, would count as noise of that stage's outputs.
-    """
-    (column,) = part.modelled_columns
-    known = np.isfinite(values[:, [*part.inputs, column]]).all(axis=1)
-    if posterior.count and known.any():
-        values[known, column] = posterior.mean(values[known][:, list(part.inputs)])[:, 0] + offset[0]
-
-
-def _copy(values: Array, part: Node, dimension: int) -> None:
-    """Replace what a stage passes on in runs (t, V) by the output of the stage that it comes from."""
-    for output in part.stage.passes:
-        source = part.inputs[part.input_names.index(output)]
-        column = part.columns[part.stage.outputs.index(output)]
-        if source >= dimension:  # else it is a control
-            values[:, column] = np.where(np.isfinite(values[:, column]), values[:, source], np.nan)
 
 
 def stage_predictions(network: Network, parts: Mapping[str, StagePrediction]) -> dict[str, StagePrediction]:
@@ -177,7 +151,7 @@ def stage_predictions(network: Network, parts: Mapping[str, StagePrediction]) ->
     return result
 
 
-def _parts(node: Node) -> list[Node]:
+def parts_of(node: Node) -> list[Node]:
     """The parts of a stage: one for each output if it has no kernel, else the stage itself."""
     stage = node.stage
     if stage.known or not stage.modelled or stage.kernel is not None:
