@@ -20,10 +20,11 @@ from cascada.network import (
     feed_forward,
     multi_output_chain,
 )
-from cascada.space import Grid, Integer, Real
+from cascada.space import Choice, Grid, Integer, Real
 from cascada.store.trial import Trial
 from cascada.study import Recommendation, Result, Revision, Study, maximise, minimise
 from cascada.study.certificate import Certificate
+from cascada.study.probable_gap import ProbableGap
 
 if TYPE_CHECKING:
     from cascada.process import Command
@@ -59,6 +60,7 @@ __all__ = [
     "Calibration",
     "CascadaError",
     "Certificate",
+    "Choice",
     "Command",
     "ContradictionError",
     "Grid",
@@ -67,6 +69,7 @@ __all__ = [
     "Network",
     "NumericalError",
     "Posterior",
+    "ProbableGap",
     "Real",
     "Recommendation",
     "RefutedError",

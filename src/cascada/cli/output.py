@@ -12,8 +12,10 @@ import typer
 from cascada.cli.terminal import shown
 from cascada.network import Network
 from cascada.outwards import as_percent
+from cascada.space import ControlValue
 from cascada.study import Result, Trial
 from cascada.study.certificate import Certificate
+from cascada.study.probable_gap import ProbableGap
 from cascada.study.result import SENTENCES
 
 _LONGEST_CELL = 1000  # characters
@@ -42,6 +44,8 @@ def summary(result: Result) -> str:
     shown = certificate.shown
     lines += gap_lines(certificate)
     lines += ["", str(certificate)]
+    if result.probable is not None and result.probable.gap is not None:
+        lines += ["", str(result.probable)]
     if result.recommendation is not None and (shown is None or not noisy):
         lines += ["", result.recommendation.summary]
     return "\n".join(lines)
@@ -74,6 +78,11 @@ def certificate_json(certificate: Certificate) -> dict[str, Any]:
     return asdict(certificate) | {"answer": certificate.answer}
 
 
+def probable_json(probable: ProbableGap | None) -> dict[str, Any] | None:
+    """Return a probable gap as the content of a JSON object; None where it is not defined."""
+    return None if probable is None else asdict(probable) | {"text": str(probable)}
+
+
 def as_json(result: Result) -> dict[str, Any]:
     """Return a whole result as the content of a JSON object."""
     return {
@@ -84,6 +93,7 @@ def as_json(result: Result) -> dict[str, Any]:
         "gap": result.gap,
         "gap_kind": result.gap_kind,
         "certificate": certificate_json(result.certificate),
+        "probable": probable_json(result.probable),
         "trials": [trial_json(trial) for trial in result.trials],
     }
 
@@ -130,19 +140,19 @@ def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     Console(width=width, markup=False, emoji=False, highlight=False).print(table)
 
 
-def settings(controls: Mapping[str, float | int]) -> str:
+def settings(controls: Mapping[str, ControlValue]) -> str:
     """Return controls, one per line, with all digits: a run at rounded settings is a different run."""
     return "\n".join(f"  {name:<12} {number_text(value)}" for name, value in controls.items())
 
 
-def number_text(value: float) -> str:
-    """Return a number with all its digits."""
-    return repr(value)
+def number_text(value: ControlValue) -> str:
+    """Return a number with all its digits; a value of a choice as it is."""
+    return value if isinstance(value, str) else repr(value)
 
 
-def rounded(value: float | None) -> str:
-    """Return a number with six digits, for tables; an empty text for None."""
-    return "" if value is None else f"{value:.6g}"
+def rounded(value: ControlValue | None) -> str:
+    """Return a number with six digits, for tables; a value of a choice as it is; an empty text for None."""
+    return "" if value is None else value if isinstance(value, str) else f"{value:.6g}"
 
 
 def outcome(trial: Trial, network: Network) -> str:

@@ -14,6 +14,7 @@ from cascada.cli.stored import Amend, Confidence, Json, Safe, Start, Storage, gi
 from cascada.errors import ArgumentError
 from cascada.study import maximise
 from cascada.study.catalogue import open_study
+from cascada.study.settings import as_stop_on
 
 
 def run(
@@ -29,9 +30,16 @@ def run(
         int, typer.Option(help="At most this many runs of the process, those in a store included.", min=1)
     ] = 100,
     tolerance: Annotated[float | None, typer.Option(help="Stop when the proven gap is at most this.")] = None,
+    stop_on: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KIND",
+            help="If kernels or norms are not known, stop on a gap of this kind as well: probable or estimated.",
+            show_default="proven",
+        ),
+    ] = None,
     stop_on_estimated: Annotated[
-        bool,
-        typer.Option("--stop-on-estimated", help="Stop on an estimated gap, too: if kernels or norms are not known."),
+        bool, typer.Option("--stop-on-estimated", help="The same as --stop-on estimated.")
     ] = False,
     safe: Safe = False,
     start: Start = None,
@@ -82,6 +90,7 @@ def run(
                 process,
                 algorithm=algorithm or "auto",
                 tolerance=tolerance,
+                stop_on=as_stop_on(stop_on),
                 stop_on_estimated=stop_on_estimated,
                 safe=safe,
                 start=first,
@@ -101,6 +110,7 @@ def run(
             seed=seed,
             planned=budget,  # stored by the first call only; a later call may have a larger budget
             tolerance=tolerance,
+            stop_on=as_stop_on(stop_on),
             stop_on_estimated=stop_on_estimated,
             safe=safe or None,  # without --safe it is as stored
             confidence=confidence,

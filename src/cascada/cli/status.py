@@ -3,7 +3,9 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any, get_args
+
+import typer
 
 from cascada.cli.output import (
     certificate_json,
@@ -12,6 +14,7 @@ from cascada.cli.output import (
     number_text,
     print_json,
     print_table,
+    probable_json,
     recommended_lines,
     settings,
     trial_json,
@@ -34,12 +37,17 @@ def status(
     storage: Storage = None,
     spec: Spec = None,
     context: Context = None,
+    probable: Annotated[
+        bool,
+        typer.Option("--probable", help="Compute the probable gap as well, if kernels or norms are not known."),
+    ] = False,
     json_output: Json = False,
 ) -> None:
     """List the studies of a store, or print the state of one.
 
     Of one study: trials by state, the best run, its gap and the assumptions behind it, open trials with their controls.
-    With --context, the gap is that of the best setting for this context.
+    With --context, the gap is that of the best setting for this context. With --probable, the probable gap is printed
+    as well: how far the best run is from that of processes drawn from the runs.
     """
     if study is None:
         store = store_at(storage, read_only=True)
@@ -52,10 +60,13 @@ def status(
     found = followed(storage, study, spec)
     certificate = found.certificate(context=object_from(context, "--context"))
     content = _content(found, certificate)
+    drawn = found.probable_gap() if probable else None
+    if drawn is not None:
+        content["probable"] = probable_json(drawn)
     if json_output:
         print_json(content)
     else:
-        say(_text(found, content, certificate))
+        say(_text(found, content, certificate) + ("" if drawn is None else f"\n\n{drawn}"))
 
 
 def _listed(name: str, events: "Sequence[Event]") -> dict[str, Any]:

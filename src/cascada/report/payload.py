@@ -25,6 +25,7 @@ def payload(study: Reader, name: str, command: str | None = None) -> dict[str, A
     """Return all data that `page.js` shows."""
     contributions = gap_contributions(study)
     judged = judgement(study, contributions)
+    judged["words"] += probable_words(study)  # a live page, which is computed again and again, has none
     return judged | {
         "name": name,
         "facts": facts_of_runs(study.network, study.trials) + judged["facts"],
@@ -33,6 +34,12 @@ def payload(study: Reader, name: str, command: str | None = None) -> dict[str, A
         "versions": versions(),
         "command": command,
     }
+
+
+def probable_words(study: Reader) -> list[str]:
+    """Return the statement of the probable gap as a paragraph; nothing where there is none."""
+    probable = study.probable_gap_if_defined()
+    return [] if probable is None or probable.gap is None else [str(probable)]
 
 
 def versions() -> dict[str, str]:

@@ -226,6 +226,8 @@ def run_trials(
                     return "refuted"
                 if study.within_tolerance:
                     return _enough(study)
+                if _probable_is_due(study) and study.probably_within_tolerance:
+                    return "tolerance"
                 if study.tolerance is not None and _at_floor(study):
                     return "floor"
                 if any(answers):
@@ -326,6 +328,11 @@ def _enough(study: Study) -> Status:
     return "infeasible" if _infeasible(study) else "tolerance"
 
 
+def _probable_is_due(study: Study) -> bool:
+    """Whether the probable gap is computed now: after every d + 1 complete runs."""
+    return sum(trial.value is not None for trial in study.trials) % (study.network.domain.dimension + 1) == 0
+
+
 def _at_floor(study: Study) -> bool:
     """Whether errors of readings leave no run at the point of the bound that is sure to teach anything."""
     if not study.network.read_with_errors:
@@ -358,7 +365,8 @@ def _concluded(study: Study, status: Status) -> Result:
     if study.refuted and certificate.kind != "refuted":
         certificate = study.certificate()  # the recommended point showed a contradiction
     recommended = None if recommendation is None else dict(recommendation.controls)
-    return Result(study.best_trial, recommended, certificate, study.trials, status, recommendation)
+    probable = None if status == "interrupted" else study.probable_gap_if_defined()
+    return Result(study.best_trial, recommended, certificate, study.trials, status, recommendation, probable)
 
 
 def _recommendation(study: Study, certificate: Certificate) -> Recommendation | None:

@@ -28,6 +28,7 @@ from cascada.search.incumbent import Incumbent
 from cascada.search.refined_search import version_of
 from cascada.store.trial import Trial
 from cascada.study.certificate import Certificate, GapKind, refutations
+from cascada.study.probable_gap import ProbableGap
 from cascada.study.readings import Reports, beliefs_from
 from cascada.study.refutation import Refutation
 from cascada.study.selection import Progress, most_runs, selected, selection_size
@@ -74,6 +75,7 @@ class Model:
         # Caches for the present data: the suggestion with nothing pending, and the certificate.
         self.suggestion: Suggestion | None = None
         self.certificate: Certificate | None = None
+        self.probable: dict[tuple[float, int], ProbableGap] = {}  # by level and seed
         # With limits: the best setting that is proven to satisfy them, and whether it is that of the present data.
         self.incumbent: Incumbent | None = None
         self.incumbent_known = False
@@ -168,7 +170,8 @@ class Model:
         """Everything that speaks against the assumptions, in words."""
         beliefs, rows = self.judging, (self.data, self._trials)
         formulas = [text for stage in beliefs.stages for text in formula_evidence(stage, *rows)]
-        boxes = boxes_of_readings(beliefs, self.data) if self.read_with_errors and _has_ranges(self._network) else None
+        ranged = self.read_with_errors and any(stage.ranges for stage in self._network.stages)
+        boxes = boxes_of_readings(beliefs, self.data) if ranged else None
         formulas += range_evidence(self._network, *rows, boxes)
         # Evidence that was recorded before a selection may be found again.
         return tuple(dict.fromkeys((*self.contradictions, *formulas, *refutations(beliefs, *rows))))
@@ -263,7 +266,7 @@ class Model:
         """Learn observations in this order; bit for bit what learning them one by one gives."""
         if not trials:
             return
-        self.suggestion = self.certificate = None
+        self.suggestion, self.certificate, self.probable = None, None, {}
         self.incumbent_known = False
         if self.read_with_errors:
             self._read(trials)
@@ -298,7 +301,7 @@ class Model:
     def _rows(self, trials: Sequence[Trial]) -> Array:
         """What was observed of trials, (n, V)."""
         domain = self._network.domain
-        controls = np.array([[trial.controls[name] for name in domain.names] for trial in trials], dtype=float)
+        controls = np.array([domain.coded(trial.controls) for trial in trials], dtype=float)
         return run_values(self._network, controls.reshape(-1, domain.dimension), [trial.outputs for trial in trials])
 
     def _learn(self, trial: Trial) -> bool:
@@ -388,10 +391,6 @@ class Model:
         except CascadaError:  # the bounds are empty at one of these points: its run will show that they are wrong
             return None
         return None if probing else self.judging
-
-
-def _has_ranges(network: Network) -> bool:
-    return any(stage.ranges for stage in network.stages)
 
 
 def _trials(lessons: Sequence[Trial | Refutation]) -> list[Trial]:

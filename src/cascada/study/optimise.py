@@ -10,7 +10,7 @@ from cascada.network import Network
 from cascada.network.argument import as_network
 from cascada.space import CandidatesLike
 from cascada.study.result import Result
-from cascada.study.settings import OnViolation
+from cascada.study.settings import OnViolation, StopOn
 from cascada.study.study import Callback, Study
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ def maximise(
     algorithm: str | Algorithm = "auto",
     candidates: CandidatesLike | None = None,
     tolerance: float | None = None,
+    stop_on: StopOn | None = None,
     stop_on_estimated: bool = False,
     on_violation: OnViolation = "stop",
     safe: bool = False,
@@ -46,8 +47,9 @@ def maximise(
     * `functions`: one per stage (a list in stage order or a dict by name), one `evaluate(**controls)` that returns all
       outputs by stage, or none when every `Stage` has its own.
     * `candidates`: a `Grid`, points (n, d) in the order of `network.controls`, or dicts by name; without them the box.
-    * `tolerance`: stop when the *proven* gap is at most this, in units of the objective; with `stop_on_estimated` also
-      when an estimated one is.
+    * `tolerance`: stop when the *proven* gap is at most this, in units of the objective.
+    * `stop_on`: the kind of gap that stops as well where kernels or norms are estimated: "probable" (computed after
+      every d + 1 runs) or "estimated", for which `stop_on_estimated=True` is another name.
     * `on_violation`: what to do when data refute a bound: "stop", or "enlarge" it and go on, the gap being *estimated*
       from then on.
     * `safe`: run only settings that are proven to satisfy the limits. It needs a `start`: controls of a setting that is
@@ -73,6 +75,7 @@ def maximise(
         algorithm=algorithm,
         candidates=candidates,
         tolerance=tolerance,
+        stop_on=stop_on,
         stop_on_estimated=stop_on_estimated,
         on_violation=on_violation,
         seed=seed,
@@ -103,6 +106,7 @@ def minimise(
     algorithm: str | Algorithm = "auto",
     candidates: CandidatesLike | None = None,
     tolerance: float | None = None,
+    stop_on: StopOn | None = None,
     stop_on_estimated: bool = False,
     on_violation: OnViolation = "stop",
     safe: bool = False,
@@ -124,6 +128,7 @@ def minimise(
         algorithm=algorithm,
         candidates=candidates,
         tolerance=tolerance,
+        stop_on=stop_on,
         stop_on_estimated=stop_on_estimated,
         on_violation=on_violation,
         safe=safe,

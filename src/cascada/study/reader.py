@@ -7,11 +7,13 @@ from typing import Any, TypeVar
 
 from cascada.algorithms import Algorithm, Situation
 from cascada.calibration import stage_predictions
+from cascada.calibration.process_draws import has_probable_gap
 from cascada.errors import StoreError
 from cascada.execution.blas import on_one_thread
 from cascada.network import Beliefs, StagePrediction
 from cascada.printable import one_line
 from cascada.search import SearchBudget
+from cascada.space import ControlValue
 from cascada.store.event import Event
 from cascada.store.journal import Journal
 from cascada.store.trial import Trial
@@ -19,6 +21,8 @@ from cascada.study.advisor import situation
 from cascada.study.certificate import Certificate
 from cascada.study.judge import certify
 from cascada.study.model import Model
+from cascada.study.probable import LEVEL, probable_gap
+from cascada.study.probable_gap import ProbableGap
 from cascada.study.recommendation import Recommendation, recommend, recommended
 from cascada.study.settings import Settings
 from cascada.study.slice import Slice
@@ -185,6 +189,26 @@ class Reader:
         settings = self._settings
         return self._judged(lambda model, state: decision_table(model, state, settings, contexts, tolerance, rows))
 
+    def probable_gap(self, level: float = LEVEL, seed: int = 0) -> ProbableGap:
+        """How far the best run is from the best possible with the probability `level`, where norms are estimated.
+
+        It is computed from processes that are drawn from the runs, and is no proof: see `cascada.study.probable`. The
+        same study and seed give the same gap. `ArgumentError` if it is not defined for the process.
+        """
+        return self._judged(lambda model, state: probable_gap(model, state, self._settings, level, seed))
+
+    def probable_gap_if_defined(self) -> ProbableGap | None:
+        """The probable gap; None for a process for which it is not defined."""
+        return self.probable_gap() if has_probable_gap(self.state.network) else None
+
+    @property
+    def probably_within_tolerance(self) -> bool:
+        """Whether the probable gap may stop the study, and is within the tolerance."""
+        if self._settings.stop_on != "probable" or self._settings.tolerance is None:
+            return False
+        gap = self.probable_gap().gap
+        return gap is not None and gap <= self._settings.tolerance
+
     @property
     def gap(self) -> float | None:
         """How far the best run can be from the best possible; None before that is known, or when refuted."""
@@ -195,7 +219,7 @@ class Reader:
         """Whether the gap is within the tolerance: a proven one, or an estimated one if that may stop the study."""
         return self._settings.tolerance is not None and self._settings.is_met_by(self.certificate())
 
-    def recommended(self) -> dict[str, float | int] | None:
+    def recommended(self) -> dict[str, ControlValue] | None:
         """The controls that the algorithm recommends in the end, if they are not simply those of the best run."""
         return self._judged(lambda model, state: recommended(model, state, self._settings))
 

@@ -22,7 +22,7 @@ from cascada.study.reader import Reader
 from cascada.study.readings import nominal_inputs, warn_of_errors
 from cascada.study.revision import Revision
 from cascada.study.safety import check_proven, nothing_safe_left
-from cascada.study.settings import OnViolation, Settings
+from cascada.study.settings import OnViolation, Settings, StopOn
 from cascada.study.slice import Slice
 from cascada.study.state import State
 from cascada.study.validation import stage_name
@@ -53,6 +53,7 @@ class Study(Writer):
         candidates: CandidatesLike | None = None,
         tolerance: float | None = None,
         seed: int = 0,
+        stop_on: StopOn | None = None,
         stop_on_estimated: bool = False,
         on_violation: OnViolation = "stop",
         jitter: float = SMALLEST_JITTER,
@@ -68,6 +69,7 @@ class Study(Writer):
             candidates=candidates,
             tolerance=tolerance,
             seed=seed,
+            stop_on=stop_on,
             stop_on_estimated=stop_on_estimated,
             on_violation=on_violation,
             jitter=jitter,
@@ -113,6 +115,7 @@ class Study(Writer):
         calibration: Calibration | None = None,
         horizon: int | None = None,
         tolerance: float | None = None,
+        stop_on: StopOn | None = None,
         stop_on_estimated: bool = False,
         safe: bool | None = None,
         confidence: float | None = None,
@@ -133,6 +136,7 @@ class Study(Writer):
             calibration=calibration,
             horizon=horizon,
             tolerance=tolerance,
+            stop_on=stop_on,
             stop_on_estimated=stop_on_estimated,
             safe=safe,
             confidence=confidence,
