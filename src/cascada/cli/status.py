@@ -19,6 +19,7 @@ from cascada.cli.output import (
     settings,
     trial_json,
 )
+from cascada.cli.stock import money_json, spent_lines, stock_lines
 from cascada.cli.stored import Context, Json, OneOrAll, Spec, Storage, followed, object_from, store_at
 from cascada.cli.terminal import say
 from cascada.store.summary import summarised
@@ -120,7 +121,7 @@ def _content(study: "Reader", certificate: "Certificate") -> dict[str, Any]:
         "certificate": certificate_json(certificate) | {"text": str(certificate)},
         "open": still_open,
         "corrections": {str(number): list(texts) for number, texts in study.state.notes.items()},
-    }
+    } | (money_json(study) if study.network.priced else {})
 
 
 def _text(study: "Reader", content: Mapping[str, Any], certificate: "Certificate") -> str:
@@ -129,6 +130,7 @@ def _text(study: "Reader", content: Mapping[str, Any], certificate: "Certificate
     states += f" ({infeasible} infeasible)" if infeasible else ""
     lines = [f"study       {study.name}", f"trials      {states or 'none'}"]
     lines += [f"limits      {', '.join(certificate.limits)}"] if certificate.limits else []
+    lines += spent_lines(content) if study.network.priced else []
     best = content["best"]
     if best is not None:
         what = "best value" if certificate.best_reading is None else "best reading"
@@ -144,11 +146,13 @@ def _text(study: "Reader", content: Mapping[str, Any], certificate: "Certificate
     lines += ["", str(certificate)]
     for trial in content["open"]:
         since = "" if trial["asked_at"] is None else f" since {_time(trial['asked_at'])} by {trial['worker']}"
-        lines += ["", f"trial {trial['number']}, {trial['state']}{since}", settings(trial["controls"])]
+        step = f", step {', '.join(trial['steps'])}" if "steps" in trial else ""
+        lines += ["", f"trial {trial['number']}{step}, {trial['state']}{since}", settings(trial["controls"])]
         for stage, values in trial["outputs"].items():
             lines.append(f"  {stage:<12} {', '.join(map(number_text, values))} (told)")
         if trial["feasible"] is False:
             lines.append(f" {feasibility(study.trials[trial['number']], study.network)}")
+    lines += stock_lines(content) if study.network.priced else []
     if content["corrections"]:
         lines += ["", "corrections"]
         lines += [f"  trial {n:<6} {text}" for n, texts in content["corrections"].items() for text in texts]
