@@ -3,7 +3,7 @@
 import pickle
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -382,7 +382,10 @@ def test_a_sampler_proves_a_gap_from_readings_with_bounded_errors():
     process = chain(*(with_error(stage, 0.05) for stage in network().stages))
     sampler = CascadaSampler(process, seed=3)
     study = created(sampler)
-    readings = [lambda dose: mix(dose) + 0.05, lambda mix, heat, turns: cure(mix - 0.05, heat, turns) - 0.05]
+    readings: list[Callable[..., float]] = [
+        lambda dose: mix(dose) + 0.05,
+        lambda mix, heat, turns: cure(mix - 0.05, heat, turns) - 0.05,
+    ]
     study.optimize(sampler.objective(readings), n_trials=5)
     found = sampler.certificate(study)
     assert (found.kind, found.best) == ("proven", None)
