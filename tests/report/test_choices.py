@@ -25,7 +25,7 @@ def study(alike: float | None = None, **given: Any) -> Study:
     return found
 
 
-GIVEN = {"kernel": SquaredExponential(0.5), "norm_bound": 3.0}
+GIVEN: dict[str, Any] = {"kernel": SquaredExponential(0.5), "norm_bound": 3.0}
 STUDIES = {
     "own norms": lambda: study(**GIVEN),
     "alike": lambda: study(0.5, **GIVEN),

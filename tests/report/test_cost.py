@@ -10,6 +10,7 @@ import cascada as cd
 from cascada.report.cost import gap_over_cost
 from cascada.report.history import bound_history
 from cascada.report.payload import payload
+from cascada.report.runs import objective_at, row
 
 pytest.importorskip("plotly")
 
@@ -50,3 +51,13 @@ def test_values_of_single_stages_are_no_runs_in_the_history() -> None:
     bound = study.certificate().bound
     assert bound is not None
     assert last.bound >= bound - 1e-6  # it rests on no more than the study, and holds
+
+
+def test_what_single_stages_gave_is_no_cell_of_a_run() -> None:
+    study = study_of_steps()
+    alone = next(trial for trial in study.trials if not trial.closed)
+    cells = row(study.network, alone)
+    assert cells[objective_at(study.network)] is None
+    assert cells[1].startswith("partial; step g; g = ")
+    whole = next(trial for trial in study.trials if trial.state == "complete")
+    assert row(study.network, whole)[objective_at(study.network)] == whole.value

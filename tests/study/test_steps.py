@@ -157,6 +157,32 @@ def test_abandoning_a_step_gives_its_material_back(opened: Open) -> None:
     assert portions_left(study.network, study.trials) == {(0, "f"): {"g": 1}}
 
 
+def test_what_was_thrown_away_is_data_and_not_in_stock(opened: Open) -> None:
+    study = stepped(opened(process()), 1)
+    assert study.abandon(0, "spilt").state == "abandoned"
+    assert not portions_left(study.network, study.trials)
+    assert study.beliefs.predict(dict(study.trials[0].controls))["f"].sd[0] < 1e-3
+    study.correct(0, "f", 0.3)
+    assert study.trials[0].state == "abandoned"
+    step = study.ask_step()
+    assert step is not None
+    assert step.stage == "f"
+
+
+def test_a_step_on_what_was_withdrawn_is_not_handed_out_again(opened: Open, clock: Clock) -> None:
+    study = stepped(opened(process()), 1)
+    step = study.ask_step(lease=5.0)
+    assert step is not None
+    assert step.takes == {"f": 0}
+    clock.now += 6.0
+    study.retract(0, "f")
+    study.tell_stage(0, "f", 0.3)
+    waiting = study.ask_step()
+    assert waiting is not None
+    assert waiting.trial == 2
+    assert study.trials[1].state == "abandoned"
+
+
 def test_portions_are_used_up_by_each_later_run() -> None:
     study = Study(process({"portions": 2}))
     stepped(study, 1)
@@ -573,3 +599,23 @@ def test_steps_and_measurements_take_unordered_controls() -> None:
     assert study.certificate().kind == "proven"
     with pytest.raises(ArgumentError, match="control 'm' must be one of 'A', 'B'; got 'C'"):
         study.measure("f", {"x": 0.1, "m": "C"}, 0.3)
+
+
+@pytest.mark.parametrize("tries", [{"f": 0}, {"f": 1.5}, {"f": True}, 3])
+def test_tries_are_whole_numbers(tries: Any) -> None:
+    study = Study(process())
+    step = study.ask_step()
+    assert step is not None
+    with pytest.raises(ArgumentError, match="tries"):
+        study.tell(step, {"f": 0.1}, tries=tries)
+    with pytest.raises(ArgumentError, match="tries"):
+        study.fail(step, "no", tries=tries)
+    assert study.spent == 0.0
+
+
+def test_optuna_runs_no_steps() -> None:
+    pytest.importorskip("optuna")
+    from cascada.integrations.optuna import CascadaSampler
+
+    with pytest.raises(ArgumentError, match="do not work with Optuna, whose trials are whole runs"):
+        CascadaSampler(process())

@@ -1,15 +1,15 @@
 """`cascada status`: list the studies of a store, or print the state of one."""
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from cascada.cli.output import (
     certificate_json,
     feasibility,
+    gap_lines,
     number_text,
     print_json,
     print_table,
@@ -21,16 +21,13 @@ from cascada.cli.output import (
 from cascada.cli.stock import money_json, spent_lines, stock_lines
 from cascada.cli.stored import Context, Json, OneOrAll, Spec, Storage, followed, object_from, store_at
 from cascada.cli.terminal import say
-from cascada.outwards import as_percent
 from cascada.store.summary import summarised
-from cascada.store.trial import TrialState
+from cascada.store.trial import counted
 
 if TYPE_CHECKING:
     from cascada.store.event import Event
     from cascada.study.certificate import Certificate
     from cascada.study.reader import Reader
-
-STATES: tuple[TrialState, ...] = get_args(TrialState)
 
 
 def status(
@@ -81,11 +78,6 @@ def _listed(name: str, events: "Sequence[Event]") -> dict[str, Any]:
     }
 
 
-def _counted(states: Iterable[TrialState]) -> dict[str, int]:
-    count = Counter(states)
-    return {state: count[state] for state in STATES}
-
-
 def _print_list(rows: list[dict[str, Any]], json_output: bool) -> None:
     if json_output:
         print_json({"studies": rows})
@@ -93,13 +85,14 @@ def _print_list(rows: list[dict[str, Any]], json_output: bool) -> None:
     if not rows:
         say("The store has no studies.")
         return
+    states = max((row["trials"] for row in rows), key=len)
     table = [
         [row["study"], "{sense} {stage}.{output}".format(**row["objective"])]
-        + [str(row["trials"][state] or "") for state in STATES]
+        + [str(row["trials"].get(state) or "") for state in states]
         + [_time(row["last_event"])]
         for row in rows
     ]
-    print_table(["study", "objective", *STATES, "last event"], table)
+    print_table(["study", "objective", *states, "last event"], table)
 
 
 def _content(study: "Reader", certificate: "Certificate") -> dict[str, Any]:
@@ -114,7 +107,7 @@ def _content(study: "Reader", certificate: "Certificate") -> dict[str, Any]:
             still_open.append(trial_json(trial) | by)
     return {
         "study": study.name,
-        "trials": _counted(trial.state for trial in trials),
+        "trials": counted(trial.state for trial in trials),
         "best": None if best is None else trial_json(best),
         "gap": certificate.gap,
         "gap_kind": certificate.kind if known else None,
@@ -131,7 +124,7 @@ def _text(study: "Reader", content: Mapping[str, Any], certificate: "Certificate
     lines = [f"study       {study.name}", f"trials      {states or 'none'}"]
     lines += [f"limits      {', '.join(certificate.limits)}"] if certificate.limits else []
     lines += spent_lines(content) if study.network.priced else []
-    best, shown = content["best"], certificate.shown
+    best = content["best"]
     if best is not None:
         what = "best value" if certificate.best_reading is None else "best reading"
         lines += [
@@ -142,9 +135,7 @@ def _text(study: "Reader", content: Mapping[str, Any], certificate: "Certificate
     elif certificate.limits and certificate.evaluations:
         lines.append("best value  none: no run satisfied the limits")
     lines += recommended_lines(certificate)
-    if shown is not None:
-        level = "" if certificate.confidence is None else f", {as_percent(certificate.confidence)}"
-        lines.append(f"gap         {shown.gap} ({certificate.kind}{level})")
+    lines += gap_lines(certificate)
     lines += ["", str(certificate)]
     for trial in content["open"]:
         since = "" if trial["asked_at"] is None else f" since {_time(trial['asked_at'])} by {trial['worker']}"

@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any
 
 from cascada.errors import CascadaError, StoreError
 from cascada.store.description import checked
 from cascada.store.event import Event
-from cascada.store.trial import TrialState
+from cascada.store.trial import TrialState, counted
 
 _STATE_AFTER: Mapping[str, TrialState] = {
     "enqueued": "waiting",
@@ -82,7 +82,7 @@ def _summarised(name: str, events: Sequence[Event]) -> StudySummary:
     return StudySummary(
         name=name,
         objective=objective,
-        trials={state: sum(found == state for found in states.values()) for state in get_args(TrialState)},
+        trials=counted(states.values()),
         best=pick(values, default=None),
         gap_kind=_gap_kind(events, described, estimated, any("sub_gaussian" in _error(s) for s in stages.values())),
         created=events[0].at,

@@ -1,9 +1,10 @@
 """A trial: one run of the process, or a step of one, as it was asked for and as far as it was observed."""
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from cascada.card import card, in_short
 from cascada.errors import ArgumentError
@@ -11,6 +12,14 @@ from cascada.space import ControlValue
 
 #: *partial*: a step whose stages were run; what they gave is data, and later steps may go on from it.
 TrialState = Literal["waiting", "running", "partial", "complete", "failed", "abandoned"]
+
+_ONLY_STEPS = ("partial",)  # states that only steps have
+
+
+def counted(states: Iterable[TrialState]) -> dict[str, int]:
+    """How many trials are in each state; states that only steps have are left out where there is none."""
+    count = Counter(states)
+    return {state: count[state] for state in get_args(TrialState) if count[state] or state not in _ONLY_STEPS}
 
 
 @dataclass(frozen=True)

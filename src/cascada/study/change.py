@@ -8,6 +8,7 @@ from cascada.errors import ContradictionError, StoreError
 from cascada.store.event import Event, Kind
 from cascada.store.journal import Transaction
 from cascada.store.trial import Trial, trial_at
+from cascada.study.charges import checked_tries
 from cascada.study.measurement import Measurement
 from cascada.study.state import Draft, State
 from cascada.study.validation import stage_name
@@ -89,7 +90,7 @@ class Change:
                 data["nominal"] = {name: list(place) for name, place in nominal.items()}
             if past:
                 data["past"] = True
-            if tries and (repeated := {name: n for name, n in tries.items() if n > 1 and name in fresh}):
+            if repeated := {name: n for name, n in checked_tries(tries).items() if n > 1 and name in fresh}:
                 data["tries"] = repeated
             self.append("told" if complete else "observed", number, data, after)
             if leased and self.trials[number].state != "running":
@@ -103,14 +104,17 @@ class Change:
         reason: str,
         tries: Mapping[str, int] | None = None,
     ) -> Trial:
-        """End a trial that will not be complete. `tries`: how often the stage was run at which it failed."""
+        """End a trial that will not be complete; abandoned outputs are not in stock any more.
+
+        `tries`: how often the stage was run at which it failed.
+        """
         before = trial_at(self.trials, number)
-        if before.state in ("complete", "partial"):
+        if before.state == "complete" or (before.state == "partial" and kind == "failed"):
             done = "is complete" if before.state == "complete" else "has given its outputs"
             raise ContradictionError(f"trial {number} {done}: it cannot be {kind} any more.")
         if before.state != kind or before.reason != reason:
             leased = number in self._draft.holders
-            self.append(kind, number, {"reason": reason} | ({"tries": dict(tries)} if tries else {}))
+            self.append(kind, number, {"reason": reason} | ({"tries": dict(checked_tries(tries))} if tries else {}))
             if leased:
                 self.log.release(number)
         return self.trials[number]

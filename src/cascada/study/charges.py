@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from cascada.errors import ArgumentError
 from cascada.network import Network
 from cascada.store.event import Event
 from cascada.store.trial import Trial
@@ -26,8 +27,8 @@ def charged(network: Network, before: Trial, after: Trial, event: Event, prices:
         return before.costs
     own = own_stages(network, after)
     fresh = [name for name in after.outputs if name in own and name not in before.outputs]
-    tries = event.data.get("tries", {})
-    return _with({name: prices[name] * int(tries.get(name, 1)) for name in fresh}, before.costs)
+    tries = checked_tries(event.data.get("tries"))
+    return _with({name: prices[name] * tries.get(name, 1) for name in fresh}, before.costs)
 
 
 def failure_charged(network: Network, trial: Trial, event: Event, prices: Prices) -> Mapping[str, float]:
@@ -35,9 +36,21 @@ def failure_charged(network: Network, trial: Trial, event: Event, prices: Prices
     missing = [name for name in own_stages(network, trial) if name not in trial.outputs]
     if event.kind != "failed" or trial.state == "waiting" or not missing:
         return trial.costs
-    tries = event.data.get("tries", {})
+    tries = checked_tries(event.data.get("tries"))
     stage = next((name for name in tries if name in missing), missing[0])
-    return _with({stage: prices[stage] * int(tries.get(stage, 1))}, trial.costs)
+    return _with({stage: prices[stage] * tries.get(stage, 1)}, trial.costs)
+
+
+def checked_tries(tries: Any) -> Mapping[str, int]:
+    """How often stages were run, by stage; `ArgumentError` unless these are whole numbers, 1 or more."""
+    if tries is None:
+        return {}
+    if not isinstance(tries, Mapping):
+        raise ArgumentError(f"tries must be a dict such as {{'press': 2}}; got {tries!r:.100}.")
+    for name, count in tries.items():
+        if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count < 2**31:
+            raise ArgumentError(f"tries of stage {name!r:.100} must be a whole number, 1 or more; got {count!r:.100}.")
+    return tries
 
 
 def _with(new: Mapping[str, float], before: Mapping[str, float]) -> Mapping[str, float]:

@@ -19,7 +19,7 @@ from cascada.study.model import Model
 from cascada.study.settings import Settings
 from cascada.study.state import State
 from cascada.study.step_choice import suggested_step
-from cascada.study.step_trial import named_inputs, own_stages, upstream
+from cascada.study.step_trial import inputs_of, named_inputs, own_stages, upstream
 from cascada.study.stock import reserved
 
 
@@ -36,7 +36,7 @@ class NextStep:
         """A step for a worker; or why there is none: "budget" or "exhausted"."""
         change = self.change
         change.expire()
-        trial = change.waiting_step
+        trial = self._waiting()
         if trial is None:
             data = self._suggested()
             if data is None:
@@ -54,6 +54,16 @@ class NextStep:
         if lease is not None:
             change.log.lease(number, worker, lease, lasting=lasting)
         return step_of(change.state, change.trials[number])
+
+    def _waiting(self) -> Trial | None:
+        """The first step or run that waits; steps that were to be run on what was withdrawn since are abandoned."""
+        network = self.change.state.network
+        while (trial := self.change.waiting_step) is not None and trial.steps:
+            inputs = inputs_of(network, trial, trial.steps[0])
+            if not any(math.isnan(value) for value in inputs.values()):
+                break
+            self.change.end(trial.number, "abandoned", "what it was to be run on was withdrawn")
+        return trial
 
     def _spent_with(self, trial: Trial | None, data: Mapping[str, Any]) -> float:
         """What is spent once all that is under way, and this, has been run."""

@@ -93,7 +93,7 @@ def own_stages(network: Network, trial: Trial) -> list[str]:
 
 def after_step(trial: Trial) -> Trial:
     """The trial, *partial* if all stages of its step gave their outputs, and running again if they did before."""
-    if not trial.steps or trial.state == "complete":
+    if not trial.steps or trial.state in ("complete", "abandoned"):
         return trial
     if all(name in trial.outputs for name in trial.steps):
         return replace(trial, state="partial", reason=None)
@@ -163,6 +163,13 @@ def row_of(network: Network, stage: str, inputs: Mapping[str, float], outputs: S
     return row
 
 
+def _is_read_before(network: Network, stage: str, steps: Collection[str]) -> bool:
+    """Whether an input of a stage is only known as a reading with an error of another stage of the same step."""
+    names = [node.stage.name for node in network.nodes]
+    feeding = [names[i] for i in network.feeders[names.index(stage)]]
+    return any(name in steps and network.node(name).stage.read_with_errors for name in feeding)
+
+
 def single_rows(network: Network, lesson: Trial | Measurement) -> Iterator[tuple[int, Array]]:
     """The observations of single stages in a lesson: the position of the stage, and a row (V,)."""
     if isinstance(lesson, Measurement):
@@ -170,6 +177,6 @@ def single_rows(network: Network, lesson: Trial | Measurement) -> Iterator[tuple
             yield position(network, lesson.stage), row_of(network, lesson.stage, coded(network, lesson), lesson.outputs)
         return
     for name in lesson.steps:
-        if name in lesson.outputs:
+        if name in lesson.outputs and not _is_read_before(network, name, lesson.steps):
             inputs = inputs_of(network, lesson, name)
             yield position(network, name), row_of(network, name, inputs, lesson.outputs[name])

@@ -27,7 +27,10 @@ def stock_of(network: Network, trials: Sequence[Trial], prices: Mapping[str, flo
 
 
 def portions_left(network: Network, trials: Sequence[Trial]) -> dict[tuple[int, str], dict[str, float]]:
-    """The outputs that were kept, by trial and stage → how many runs of each later stage they can still feed."""
+    """The outputs that were kept, by trial and stage → how many runs of each later stage they can still feed.
+
+    What a trial gave that was abandoned is not kept.
+    """
     used, names = _used(network, trials), [node.stage.name for node in network.nodes]
     # A stage that takes any input is set to the value, and uses nothing up.
     free = {node.stage.name for node in network.nodes if node.stage.reachable == "any"}
@@ -37,7 +40,7 @@ def portions_left(network: Network, trials: Sequence[Trial]) -> dict[tuple[int, 
     }
     found = {}
     for trial in trials:
-        for name in own_stages(network, trial):
+        for name in own_stages(network, trial) if trial.state != "abandoned" else ():
             if name in trial.outputs and children[name]:
                 portions = network.node(name).stage.portions
                 left = {c: portions - (0 if c in free else used[trial.number, name, c]) for c in children[name]}

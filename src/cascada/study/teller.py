@@ -56,7 +56,10 @@ class Teller(Writer):
         return self._changed(lambda change: change.end(trial_number(trial), "failed", str(reason), tries))
 
     def abandon(self, trial: Trial | Step | int, reason: str = "abandoned") -> Trial:
-        """Mark a trial as one that will not be run; the stages that were observed are kept and used."""
+        """Mark a trial as one that will not be run; the stages that were observed are kept and used.
+
+        What a step gave is not in stock any more: it spoiled, or was thrown away.
+        """
         return self._changed(lambda change: change.end(trial_number(trial), "abandoned", str(reason)))
 
     def measure(self, stage: str, inputs: Mapping[str, Any], outputs: Any) -> Measurement:
