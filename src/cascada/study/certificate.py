@@ -9,7 +9,7 @@ import numpy as np
 
 from cascada.arrays import UNIT_ROUNDOFF, Array
 from cascada.calibration.noise import noise_sd
-from cascada.network import Beliefs, Network, Node, Stage
+from cascada.network import Beliefs, Network, Node, Stage, StageBelief
 from cascada.network.beliefs import observations, stretch
 from cascada.network.floor import Floor
 from cascada.network.latent import forwards_error
@@ -88,7 +88,8 @@ class Certificate:
     units: tuple[float, ...] = ()
     #: With noise or errors, the best value that was read: the one with the luckiest error.
     best_reading: float | None = None
-    #: With bounded errors, about the smallest gap that can be expected, and whether it is reached.
+    #: With bounded errors, about the smallest gap that can be expected, also before the first run, and whether it is
+    #: reached.
     floor: Floor | None = None
     #: The probability with which a *confident* gap holds; None for other kinds.
     confidence: float | None = None
@@ -156,7 +157,8 @@ class Certificate:
                 why = f"No setting is known that satisfies {' and '.join(self.limits)}"
             if seen and self.missing:
                 why = f"Too few runs yet to trust an estimated bound: {self.missing}"
-            return f"{why}. So there is no gap. It would rest on:\n{rests}"
+            floor = "" if self.floor is None else f"{self.floor.in_words()} "
+            return f"{why}. So there is no gap. {floor}It would rest on:\n{rests}"
         word = "higher" if self.maximised else "lower"
         best = "the best feasible" if self.limits else "the best"
         runs = "one run" if self.evaluations == 1 else f"{best} of {self.evaluations} runs"
@@ -192,7 +194,7 @@ class Certificate:
         """The reading of the recommended setting, in parentheses; empty if it was not read."""
         if self.recommended is None or self.recommended.reading is None:
             return ""
-        error = "" if self.recommended.error is None else f" ± {as_given(self.recommended.error)}"
+        error = f" ± {as_given(self.recommended.error)}" if self.recommended.error else ""
         return f" (its reading was {self.recommended.reading:.6g}{error})"
 
     @property
@@ -303,10 +305,13 @@ def _error(stage: Stage) -> str:
     return f"{bound} and {scatter}" if bound else scatter
 
 
-def refutations(beliefs: Beliefs, values: Array, trials: Sequence[int]) -> tuple[str, ...]:
+def refutations(
+    beliefs: Beliefs, learned: Callable[[StageBelief], tuple[Array, Sequence[int]]], trials: Sequence[int]
+) -> tuple[str, ...]:
     """What the data say against the assumptions, in words; empty if nothing.
 
-    `values` (t, V) are all rows that the beliefs learned, and `trials` (t,) the numbers of their trials.
+    `learned` gives the rows (t, V) that a stage learned, and their labels: the number of a trial, or ~k for measurement
+    k. `trials` are those of the runs.
     """
     lines = []
     for stage in beliefs.stages:
@@ -317,7 +322,8 @@ def refutations(beliefs: Beliefs, values: Array, trials: Sequence[int]) -> tuple
                 constant = float(given.lipschitz.flat[found.output or 0])
                 steepest = found.smallest / stretch(stage.node)
                 found = replace(found, given=constant, smallest=steepest, needed=steepest)
-            numbers = [trials[row] for row in observations(stage, values)]
+            values, labels = learned(stage)
+            numbers = [labels[row] for row in observations(stage, values)]
             if beliefs.network.read_with_errors:  # rows are runs
                 numbers = list(trials)
             lines.append(f"Stage {name!r}: {found.in_words(found.of_output(given.modelled), numbers)}")
