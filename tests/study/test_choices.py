@@ -273,3 +273,43 @@ def test_joint_norms_of_every_value() -> None:
         value = cut(trial.controls["wood"], trial.controls["x"])
         study.tell(trial, {"cut": [value, 0.2 * value], "press": press(value, 0.0)})
     assert study.certificate().kind == "proven"
+
+
+def test_a_probable_gap_is_refused() -> None:
+    process = chain(Stage("cut", {"wood": Choice(WOODS), "x": Real(-1, 1)}))
+    with pytest.raises(ArgumentError, match="a probable gap is not defined with the choice 'wood'"):
+        Study(process, stop_on="probable", tolerance=0.1)
+    assert Study(process).probable_gap_if_defined() is None
+
+
+@pytest.mark.parametrize("reachable", ["stock", "any"])
+def test_stages_with_choices_are_run_step_by_step(reachable: Any) -> None:
+    first = Stage(
+        "cut",
+        {"wood": Choice(WOODS), "x": Real(-1, 1)},
+        kernel=KERNEL,
+        norm_bound=2.0,
+        cost=10,
+        reachable="stock",
+        portions=math.inf,
+    )
+    glue = Stage(
+        "glue",
+        {"glue": Choice(["hot", "cold"]), "y": Real(-1, 1)},
+        kernel=KERNEL,
+        norm_bound=2.0,
+        cost=1,
+        reachable=reachable,
+    )
+    study = Study(chain(first, glue))
+    for _ in range(5):
+        step = study.ask_step()
+        assert step is not None
+        inputs = dict(step.inputs)
+        if step.stage == "cut":
+            assert inputs["wood"] in WOODS
+            study.tell_stage(step, cut(**inputs))
+        else:
+            share = 1.0 if inputs["glue"] == "hot" else 0.7
+            study.tell_stage(step, share * press(inputs["cut"], inputs["y"]))
+    assert study.certificate().kind == "proven"

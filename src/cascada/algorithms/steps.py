@@ -207,7 +207,7 @@ def _why(wiring: StepWiring, plan: Plan, fall: float, count: int) -> str:
 def _named(situation: Situation, point: Array) -> str:
     domain = situation.domain
     values = domain.named(domain.decode(point[None])[0])
-    return ", ".join(f"{name} = {as_given(float(value))}" for name, value in values.items())
+    return ", ".join(f"{name} = {as_given(value)}" for name, value in values.items())
 
 
 def _run_points(situation: Situation) -> frozenset[bytes]:
