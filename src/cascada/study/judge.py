@@ -10,6 +10,7 @@ import numpy as np
 from cascada.algorithms.algorithm import bound_certifies
 from cascada.algorithms.feasible_search import FeasibleTrees, candidate_bounds, nearest_margin
 from cascada.arrays import Array
+from cascada.calibration.gap_beliefs import gap_beliefs
 from cascada.errors import ArgumentError, RefutedError
 from cascada.network import Beliefs
 from cascada.network.floor import Floor, floor_at
@@ -17,6 +18,7 @@ from cascada.network.outputs import StageError
 from cascada.network.read_beliefs import ReadBeliefs
 from cascada.network.slack import objective_slack
 from cascada.outwards import difference_up
+from cascada.search.ascent import highest
 from cascada.search import Candidates, Leaves, ObjectiveBounds, SearchBudget, search
 from cascada.search.feasible import FeasibleBounds, MarginBounds, margin_scales
 from cascada.search.refined_search import candidates_above
@@ -31,6 +33,8 @@ from cascada.study.settings import Settings
 from cascada.study.slice import Slice
 from cascada.study.state import State
 
+# Keeps the random numbers of the ascent apart from those of the algorithm.
+_STREAM = 0x6A9B0
 _CELLS = 2_000  # of a search for the certificate of an algorithm without a bound of its own
 _MARGIN_TOLERANCE = 0.05  # of the margin of the run that misses the limits by least
 
@@ -57,7 +61,7 @@ def certify(
 
 
 def _certified(model: Model, state: State, settings: Settings, budget: SearchBudget | None) -> Certificate:
-    nothing = model.kind == "refuted" or not state.complete or _untested(model, state, settings)
+    nothing = model.kind == "refuted" or not state.complete
     if (
         nothing or state.network.context or state.network.unbounded
     ):  # nothing can be said for all contexts at once: see `context` and `table`
@@ -67,6 +71,8 @@ def _certified(model: Model, state: State, settings: Settings, budget: SearchBud
         if not np.isfinite(best):
             return _without_feasible_setting(model, state, settings, budget)
         bound = _bound(model, state, settings, budget, best)
+        if _untested(model, state, settings) and not _rules_nothing_out(model, state, settings, bound.value - best):
+            return without_bound(model, state, settings)
         return _certificate(model, state, settings, replace(bound, value=max(bound.value, best)))
     except RefutedError as error:
         model.refuted_by(error)
@@ -118,6 +124,28 @@ def _untested(model: Model, state: State, settings: Settings) -> bool:
     return not known  # else nothing is estimated
 
 
+def _rules_nothing_out(model: Model, state: State, settings: Settings, gap: float) -> bool:
+    """Whether a gap is at least as large as all differences that the runs have seen, after the design and d + 1 runs.
+
+    There is nothing to test then: no point is worse than the best run by such bounds.
+    """
+    domain, column = state.network.domain, state.network.objective_column
+    complete = model.data[np.isfinite(model.data[:, column])]
+    count = len(np.unique(complete[:, : domain.dimension], axis=0))
+    enough = count > settings.calibration.first(state.network) + domain.dimension
+    return enough and gap >= float(np.ptp(complete[:, column])) > 0
+
+
+def gap_beliefs_of(model: Model) -> Beliefs:
+    """The beliefs by which the gap is judged: where runs are exact and kernels estimated, not those that are tested."""
+    calibrated = model.calibrated
+    if calibrated is None or model.noisy or not calibrated.fits:
+        return model.judging
+    if model.gap_beliefs is None:
+        model.gap_beliefs = gap_beliefs(calibrated.network, calibrated.judging, model.data, calibrated.fits)
+    return model.gap_beliefs
+
+
 def _reached(model: Model, state: State, settings: Settings) -> float:
     """The value from which the gap is counted, of what is maximised; −∞ if there is none."""
     if not model.noisy:
@@ -137,9 +165,11 @@ class _Bound:
 
 def _bound(model: Model, state: State, settings: Settings, budget: SearchBudget | None, best: float) -> _Bound:
     """The bound for the present data; `best` is a value that is reached."""
-    beliefs = model.judging
     if state.network.uncertain:
         return _robust_bound(model, state, settings, budget, best)
+    beliefs = gap_beliefs_of(model)
+    if beliefs is not model.judging and settings.candidates is None and not state.network.limits:
+        return _estimated_bound(model, settings, beliefs, best)
     # A calibrated network is judged by other beliefs than the algorithm's.
     own = bound_certifies(settings.algorithm) and not state.network.estimated
     if own and budget is None:
@@ -173,6 +203,14 @@ def _bound(model: Model, state: State, settings: Settings, budget: SearchBudget 
     _count(model, outcome.cells, started)
     highest = outcome.leaves.centre[int(outcome.leaves.bound.argmax())] if len(outcome.leaves) else None
     return _Bound(outcome.bound, outcome.stopped, highest)
+
+
+def _estimated_bound(model: Model, settings: Settings, beliefs: Beliefs, best: float) -> _Bound:
+    """An estimate of the bound by ascent: a search over cells that stops early would count what it did not look at."""
+    run, d = model.best_run, beliefs.network.domain.dimension
+    near = np.empty((0, d)) if run is None else run[None, :d]
+    value, point = highest(beliefs, np.random.default_rng([_STREAM, settings.seed, len(model.data)]), near)
+    return _Bound(max(value, best), "ascent", point)
 
 
 def _robust_bound(model: Model, state: State, settings: Settings, budget: SearchBudget | None, best: float) -> _Bound:
@@ -270,14 +308,14 @@ def _certificate(
         bound=None if bound is None else sign * bound.value,
         gap=None if bound is None else difference_up(bound.value, reached),
         evaluations=state.complete,
-        assumptions=(*assumptions(model.judging), *model.scatter, *model.enlarged, *some, *_selective(model)),
+        assumptions=(*assumptions(gap_beliefs_of(model)), *model.scatter, *model.enlarged, *some, *_selective(model)),
         evidence=model.evidence(),
         cells=model.cells,
         seconds=model.seconds,
         stopped=stopped if bound is None else bound.stopped,
         over="the box of controls" if candidates is None else f"the {len(candidates):,} candidates",
         maximised=sign > 0,
-        missing=str(model.probation) if _untested(model, state, settings) else "",
+        missing=str(model.probation) if bound is None and _untested(model, state, settings) else "",
         corrections=state.revision,
         runs_used=model.runs,
         recommended=setting,

@@ -75,6 +75,7 @@ class Model:
         # Caches for the present data: the suggestion with nothing pending, and the certificate.
         self.suggestion: Suggestion | None = None
         self.certificate: Certificate | None = None
+        self.gap_beliefs: Beliefs | None = None  # computed when a gap is judged by them
         self.probable: dict[tuple[float, int], ProbableGap] = {}  # by level and seed
         # With limits: the best setting that is proven to satisfy them, and whether it is that of the present data.
         self.incumbent: Incumbent | None = None
@@ -266,7 +267,7 @@ class Model:
         """Learn observations in this order; bit for bit what learning them one by one gives."""
         if not trials:
             return
-        self.suggestion, self.certificate, self.probable = None, None, {}
+        self.suggestion, self.certificate, self.gap_beliefs, self.probable = None, None, None, {}
         self.incumbent_known = False
         if self.read_with_errors:
             self._read(trials)
