@@ -212,7 +212,7 @@ def posterior_of(
     node: Node, inputs: Array, outputs: Array, jitter: float, known: Sequence[Posterior] = ()
 ) -> Posterior | OperatorPosterior:
     """The posterior of these observations: a `known` one of the same model and the new rows, in O(n²), or a new one."""
-    empty, centred = emptyposterior_of(node, jitter), outputs - node.stage.offset
+    empty, centred = empty_posterior(node, jitter), outputs - node.stage.offset
     if not len(inputs):
         return empty
     if node.stage.noisy and isinstance(empty, Posterior):  # repeated runs are kept

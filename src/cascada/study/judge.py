@@ -168,8 +168,10 @@ def _bound(model: Model, state: State, settings: Settings, budget: SearchBudget 
     if state.network.uncertain:
         return _robust_bound(model, state, settings, budget, best)
     beliefs = gap_beliefs_of(model)
-    if beliefs is not model.judging and settings.candidates is None and not state.network.limits:
-        return _estimated_bound(model, settings, beliefs, best)
+    # Gradient ascent can follow no general operator-valued kernel.
+    followed = all(stage.belief is None or stage.per_output is not None for stage in beliefs.stages)
+    if beliefs is not model.judging and settings.candidates is None and not state.network.limits and followed:
+        return _estimated_bound(model, state, settings, beliefs, best)
     # A calibrated network is judged by other beliefs than the algorithm's.
     own = bound_certifies(settings.algorithm) and not state.network.estimated
     if own and budget is None:
@@ -205,11 +207,11 @@ def _bound(model: Model, state: State, settings: Settings, budget: SearchBudget 
     return _Bound(outcome.bound, outcome.stopped, highest)
 
 
-def _estimated_bound(model: Model, settings: Settings, beliefs: Beliefs, best: float) -> _Bound:
+def _estimated_bound(model: Model, state: State, settings: Settings, beliefs: Beliefs, best: float) -> _Bound:
     """An estimate of the bound by ascent: a search over cells that stops early would count what it did not look at."""
     run, d = model.best_run, beliefs.network.domain.dimension
     near = np.empty((0, d)) if run is None else run[None, :d]
-    value, point = highest(beliefs, np.random.default_rng([_STREAM, settings.seed, len(model.data)]), near)
+    value, point = highest(beliefs, np.random.default_rng([_STREAM, settings.seed, state.complete]), near)
     return _Bound(max(value, best), "ascent", point)
 
 
