@@ -13,11 +13,12 @@ from cascada.algorithms import Situation
 from cascada.algorithms.steps import NextStep, Step, suggest_step
 from cascada.algorithms.stock import Begun, Item, Stock
 from cascada.arrays import Array
-from cascada.network import Beliefs, prior_beliefs
+from cascada.network import Beliefs, Node, prior_beliefs
 from cascada.network.limits import satisfied
 from cascada.problems import Problem
 from cascada.search import Leaves
 from cascada.search.incumbent import Incumbent, proven_incumbent
+from cascada.space import Domain
 
 _LATEST, _HIGHEST = 40, 16  # points from which the proven incumbent is sought
 
@@ -122,10 +123,7 @@ class StepLab:
         for item in self.items:
             same = item.node == i and np.array_equal(item.row[inputs], row[inputs])
             self.repeated += same and all(left >= 1 for left in item.left.values())
-        assert node.stage.function is not None, "the process has functions"
-        row[columns] = run[columns] = np.ravel(
-            node.stage.function(**dict(zip(node.input_names, row[inputs].tolist(), strict=True)))
-        )
+        row[columns] = run[columns] = outputs(node, row)
         self._evaluate_formulas(row)
         self._evaluate_formulas(run)
         self.beliefs = self.beliefs.append_to(i, row[None])
@@ -144,10 +142,7 @@ class StepLab:
         for node in self.network.nodes:
             values = row[list(node.inputs)]
             if node.stage.known and np.isfinite(values).all():
-                assert node.stage.function is not None, "a formula has its function"
-                row[list(node.columns)] = np.ravel(
-                    node.stage.function(**dict(zip(node.input_names, values.tolist(), strict=True)))
-                )
+                row[list(node.columns)] = outputs(node, row)
 
     def _keep_promise(self, step: Step, run: Array) -> None:
         """Note a complete run that was begun, or that it is finished."""
@@ -186,3 +181,14 @@ class StepLab:
         found = proven_incumbent(self.beliefs, np.array(starts), np.random.default_rng([7, self._seed, self.steps]))
         if found is not None and (self.best is None or found.value > self.best.value):
             self.best = found
+
+
+def outputs(node: Node, row: Array) -> Array:
+    """What a stage gives at the inputs in a row (V,), (p,)."""
+    assert node.stage.function is not None, "the process has its functions"
+    inputs = dict(zip(node.input_names, row[list(node.inputs)].tolist(), strict=True))
+    controls = node.stage.controls
+    if controls:  # in user units, choices by their names
+        domain = Domain(controls)
+        inputs |= domain.named(domain.decode(np.array([[inputs[name] for name in controls]]))[0])
+    return np.ravel(np.array(node.stage.function(**inputs), dtype=np.float64))

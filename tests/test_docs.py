@@ -23,6 +23,7 @@ RUN = (
     "norms",
     "limits",
     "errors",
+    "choices",
     "contexts",
     "robust",
     "stopping",

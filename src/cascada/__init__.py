@@ -20,7 +20,7 @@ from cascada.network import (
     feed_forward,
     multi_output_chain,
 )
-from cascada.space import Grid, Integer, Real
+from cascada.space import Choice, Grid, Integer, Real
 from cascada.store.trial import Trial
 from cascada.study import Recommendation, Result, Revision, Study, maximise, minimise
 from cascada.study.certificate import Certificate
@@ -60,6 +60,7 @@ __all__ = [
     "Calibration",
     "CascadaError",
     "Certificate",
+    "Choice",
     "Command",
     "ContradictionError",
     "Grid",

@@ -17,6 +17,7 @@ from cascada.algorithms.steps import Step, suggest_step
 from cascada.algorithms.stock import Item, Stock
 from cascada.network import Network, prior_beliefs
 from cascada.problems import Problem, certified
+from cascada.problems.certified_choices import certified_choices
 from cascada.problems.certified_problem import StagePlan, Wiring
 from tests.reference_steps import excess, learned, plans
 
@@ -331,3 +332,11 @@ def test_the_search_behind_a_step_is_that_of_a_run():
     assert found.suggestion.bound is not None
     assert found.step is not None
     assert "is expected to lower the highest bounds" in found.step.reason
+
+
+def test_a_process_with_choices_is_run_one_stage_at_a_time():
+    problem = on_terms(certified_choices("later", 0), Terms((10.0, 1.0), "stock", math.inf))
+    lab = after(problem, 8)
+    assert lab.best is not None
+    own = float(problem.objective(lab.network.domain.decode(lab.best.point[None]))[0])
+    assert own >= lab.best.value - 1e-9

@@ -38,6 +38,7 @@ from tests.integrations.optuna_cases import (
     own_study,
     points,
 )
+from tests.waiting import LONG
 
 PAGE = Path(__file__).parents[2] / "docs" / "optuna.md"
 PROCESS = Process(network(), FUNCTIONS)
@@ -255,7 +256,7 @@ def test_two_processes_share_a_storage(tmp_path):
         study = created(CascadaSampler(network()), study_name="shared", storage=storage)
         command = [sys.executable, "-m", "tests.integrations.optuna_cases", f"sqlite:///{tmp_path}/optuna.db", "4"]
         workers = [subprocess.Popen(command, cwd=Path(__file__).parents[2]) for _ in range(2)]
-        assert [worker.wait(120) for worker in workers] == [0, 0]
+        assert [worker.wait(LONG) for worker in workers] == [0, 0]
         assert [trial.state.name for trial in study.trials] == ["COMPLETE"] * 8
         assert len({tuple(trial.params.values()) for trial in study.trials}) == 8
         assert [trial.state for trial in known(study).trials] == ["complete"] * 8

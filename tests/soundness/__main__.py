@@ -12,6 +12,7 @@ from itertools import count, islice
 from pathlib import Path
 
 from tests.soundness import (
+    choices,
     contexts,
     crowds,
     extremes,
@@ -28,11 +29,14 @@ from tests.soundness import (
     robust,
     safe,
     scales,
+    steps,
     subsets,
 )
 from tests.soundness.broken import BROKEN, Broken, table
+from tests.soundness.broken_choices import BROKEN_CHOICES
 from tests.soundness.broken_read_studies import BROKEN_READ_STUDIES
 from tests.soundness.broken_readings import BROKEN_READINGS
+from tests.soundness.broken_steps import BROKEN_STEPS
 from tests.soundness.harness import Ledger, Tally
 
 TEXT = """# Soundness
@@ -143,6 +147,15 @@ are compared with the values of many settings there, and in the end a decision t
 
 {contexts}
 
+## Choices
+
+Stages in which every value of a choice has a function of its own, of exactly its norm, and stages in which all values
+share one norm; choices at any stage, shared by two stages, alone at a stage, and in a formula. All outputs over points,
+over cells with one value, and over cells with several; then searches, whose proven gap after each run must be at least
+the true regret.
+
+{choices}
+
 ## Uncertain controls
 
 One or two controls deviate from their settings by up to 0.3. After each run, what a setting is proven to give in the
@@ -156,6 +169,15 @@ Searches with the ranges of all outputs, which hold at all settings but not at i
 the bounds of stages are checked as well.
 
 {ranges}
+
+## Steps
+
+Stages that are run one at a time, on outputs that are used up, kept, or set freely, as the rule says and at random:
+after every step of the rule the bound is compared with many settings, the gap with the true regret, and the setting
+that is proven to be best with what it gives; after random steps, with and without errors, all bounds of values over
+points and cells are compared with the values. Some processes are minimised, some have a limit on the first stage.
+
+{steps}
 
 ## Readings with errors
 
@@ -194,12 +216,14 @@ PARTS: dict[str, tuple[Callable[[int], Ledger], int]] = {
     "safe": (lambda seed: safe.run(40, seed), 10),
     "robust": (lambda seed: robust.run(15, seed), 10),
     "contexts": (lambda seed: contexts.run(15, seed), 10),
+    "choices": (lambda seed: choices.run(600, seed, 12), 8),
     "ranges": (lambda seed: ranges.run(20, seed), 10),
+    "steps": (lambda seed: steps.run(24, seed), 6),
     "readings": (lambda seed: readings.run(40, seed), 20),
     "read_studies": (read_studies.run, 4),
 }
 
-EVERY_BROKEN = (*BROKEN, *BROKEN_READINGS, *BROKEN_READ_STUDIES)
+EVERY_BROKEN = (*BROKEN, *BROKEN_CHOICES, *BROKEN_STEPS, *BROKEN_READINGS, *BROKEN_READ_STUDIES)
 
 # Rounds between two counts of the checks; the result must not depend on the number of processes.
 _CHUNK = 2

@@ -222,7 +222,7 @@ def test_formulas_and_copies_behind_noise_follow_the_reading() -> None:
 
 
 def test_the_certificate_is_about_the_run_with_the_best_mean() -> None:
-    study = ran(Study(NOISY, seed=1), 24)
+    study = ran(Study(NOISY, seed=1, calibration=SHORT), 24)
     certificate = study.certificate()
     best, recommended = study.best_trial, certificate.recommended
     assert best is not None

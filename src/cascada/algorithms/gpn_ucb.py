@@ -99,5 +99,5 @@ class GPNUCB:
         best = np.empty((0, situation.domain.dimension)) if situation.best_point is None else situation.best_point[None]
         points = ascend(beliefs, rng, best)
         free = [point for point in points if not situation.is_taken(point)]
-        point = free[0] if free else rng.uniform(situation.domain.lower, situation.domain.upper)
+        point = free[0] if free else situation.domain.uniform(rng, 1)[0]
         return Suggestion(point, None, 0, "ascent")

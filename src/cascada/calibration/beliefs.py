@@ -117,7 +117,8 @@ def _calibrated(
                 key = node.stage.name, part.stage.outputs[0]
                 last = None if before is None else before.fits.get(key)
                 ranges = _ranges(network, part, runs.data)
-                fit = _fitted(inputs, outputs[:, 0], ranges, settings, last, part.stage.noisy)
+                codes = tuple(part.choices)
+                fit = _fitted(inputs, outputs[:, 0], ranges, settings, last, part.stage.noisy, codes)
                 fits[key] = fit = _without_wrong_sum(fit, part, inputs, outputs, jitter, known)
                 likely, cautious = (
                     replace(part, stage=part.stage.fitted(m.kernel, m.offset)) for m in (fit.likely, fit.cautious)
@@ -178,16 +179,23 @@ def _ranges(network: Network, part: Node, data: Array) -> Array:
 
 
 def _fitted(
-    inputs: Array, outputs: Array, ranges: Array, settings: Calibration, before: Fit | None, noisy: bool
+    inputs: Array,
+    outputs: Array,
+    ranges: Array,
+    settings: Calibration,
+    before: Fit | None,
+    noisy: bool,
+    codes: tuple[int, ...],
 ) -> Fit:
     if before is not None:
         same = 0 < len(inputs) == before.count  # the new observations are of other stages
         if same or _ALWAYS <= len(inputs) < _GROWTH * before.count:
             return before
     if len(inputs) <= MOST_FITTED:
-        return kept_fit(inputs, outputs, ranges, settings, before, noisy)
+        return kept_fit(inputs, outputs, ranges, settings, before, noisy, codes)
     rows = fitted_rows(len(inputs))
-    return replace(kept_fit(inputs[rows], outputs[rows], ranges, settings, before, noisy), count=len(inputs))
+    few = kept_fit(inputs[rows], outputs[rows], ranges, settings, before, noisy, codes)
+    return replace(few, count=len(inputs))
 
 
 def _without_wrong_sum(

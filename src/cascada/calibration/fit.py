@@ -63,18 +63,25 @@ class Fit:
 
 
 def fit_output(
-    inputs: Array, outputs: Array, ranges: Array, settings: Calibration, before: Fit | None, noisy: bool = False
+    inputs: Array,
+    outputs: Array,
+    ranges: Array,
+    settings: Calibration,
+    before: Fit | None,
+    noisy: bool = False,
+    codes: tuple[int, ...] = (),
 ) -> Fit:
     """The maximum a posteriori fit of inputs (n, d) and outputs (n,), from the last fit and a few other starts.
 
-    `noisy`: the noise of the outputs is fitted as well, and `before` is such a fit.
+    `noisy`: the noise of the outputs is fitted as well, and `before` is such a fit. The inputs `codes` are codes of
+    unordered values.
     """
     if not noisy:
         inputs, first = np.unique(inputs, axis=0, return_index=True)
         outputs = outputs[first]
     offset, scale = centre(outputs)
     scaled, standardised = inputs / ranges, (outputs - offset) / scale
-    shapes = settings.shapes(inputs.shape[1]) if before is None else before.log_scales
+    shapes = settings.shapes(inputs.shape[1], codes) if before is None else before.log_scales
     density = {shape: Likelihood(scaled, standardised, shape, noisy) for shape in shapes}
     starts = {} if before is None else _rescaled(before, ranges)
     if starts and len(outputs) >= MANY:

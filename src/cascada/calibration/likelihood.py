@@ -92,6 +92,7 @@ class Likelihood:
         """The mode of the prior of θ; with noise, for s² = 1."""
         d = self.inputs.shape[1]
         scales = np.full(d, _CENTRE + (0.0 if self.shape.additive else 0.5 * math.log(d)))
+        scales[list(self.shape.codes)] = _CENTRE  # two codes are one unit apart, whatever the other inputs are
         return np.append(scales, _NOISE_CENTRE) if self.noisy else scales
 
     def noise(self, theta: Array) -> float:

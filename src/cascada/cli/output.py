@@ -12,6 +12,7 @@ import typer
 from cascada.cli.terminal import shown
 from cascada.network import Network
 from cascada.outwards import as_percent
+from cascada.space import ControlValue
 from cascada.study import Result, Trial
 from cascada.study.certificate import Certificate
 from cascada.study.probable_gap import ProbableGap
@@ -134,19 +135,19 @@ def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     Console(width=width, markup=False, emoji=False, highlight=False).print(table)
 
 
-def settings(controls: Mapping[str, float | int]) -> str:
+def settings(controls: Mapping[str, ControlValue]) -> str:
     """Return controls, one per line, with all digits: a run at rounded settings is a different run."""
     return "\n".join(f"  {name:<12} {number_text(value)}" for name, value in controls.items())
 
 
-def number_text(value: float) -> str:
-    """Return a number with all its digits."""
-    return repr(value)
+def number_text(value: ControlValue) -> str:
+    """Return a number with all its digits; a value of a choice as it is."""
+    return value if isinstance(value, str) else repr(value)
 
 
-def rounded(value: float | None) -> str:
-    """Return a number with six digits, for tables; an empty text for None."""
-    return "" if value is None else f"{value:.6g}"
+def rounded(value: ControlValue | None) -> str:
+    """Return a number with six digits, for tables; a value of a choice as it is; an empty text for None."""
+    return "" if value is None else value if isinstance(value, str) else f"{value:.6g}"
 
 
 def outcome(trial: Trial, network: Network) -> str:

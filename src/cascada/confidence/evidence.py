@@ -24,13 +24,14 @@ class Evidence:
     smallest: float
     needed: float
     hint: str = ""  # a further sentence, with a blank before it
+    category: str = ""  # " for wood = 'oak'" where a category has bounds of its own
 
     def __str__(self) -> str:
-        return self.in_words("" if self.output is None else f" of output {self.output}")
+        return self.in_words(("" if self.output is None else f" of output {self.output}") + self.category)
 
     def of_output(self, names: Sequence[str]) -> str:
-        """The suffix that names the output, " of …", if the stage has several outputs; else empty."""
-        return "" if self.output is None or len(names) == 1 else f" of {names[self.output]}"
+        """The suffix that names the output, " of …", if the stage has several outputs, and the category."""
+        return ("" if self.output is None or len(names) == 1 else f" of {names[self.output]}") + self.category
 
     def in_words(self, of_output: str, trials: Sequence[int] | None = None) -> str:
         """The message: what was assumed, which observations contradict it, and what to do.
@@ -88,11 +89,24 @@ def lipschitz_evidence(
     lipschitz: Array,
     output_error: Array | float = 0.0,
     joint: bool = False,
+    codes: tuple[int, ...] = (),
 ) -> tuple[Evidence, ...]:
     """Evidence against |f_j(x) − f_j(x')| ≤ L_j‖x − x'‖₂: the pair of observations with the steepest chord.
 
-    With `joint`, the chord is ‖f(x) − f(x')‖₂ over all outputs, against one L.
+    With `joint`, the chord is ‖f(x) − f(x')‖₂ over all outputs, against one L. Only inputs that agree in the columns
+    `codes` are compared: L says nothing between values without an order.
     """
+    if codes and len(inputs):
+        group = np.unique(inputs[:, list(codes)], axis=0, return_inverse=True)[1].reshape(-1)
+        every = [
+            lipschitz_evidence(inputs[some], outputs[some], rows[some], lipschitz, output_error, joint)
+            for some in (np.flatnonzero(group == number) for number in range(int(group.max()) + 1))
+        ]
+        worst: dict[int | None, Evidence] = {}
+        for one in (one for found in every for one in found):
+            if one.output not in worst or worst[one.output].smallest < one.smallest:
+                worst[one.output] = one
+        return tuple(worst.values())
     if len(inputs) < 2:
         return ()
     from scipy.spatial.distance import pdist, squareform  # slow to import

@@ -94,5 +94,6 @@ def formula_evidence(stage: StageBelief, data: Array, trials: Sequence[int]) -> 
     # The exponential of a rounded logarithm is off by a few roundings, and so is the formula there; its own are added.
     off = declared.lipschitz * np.linalg.norm(user.half, axis=1).max(initial=0.0)
     off = off + FORMULA_DIGITS * np.abs(outputs).max(axis=0, initial=0.0)
-    found = lipschitz_evidence(inputs, outputs, first.astype(np.int64), declared.lipschitz, off)
+    codes = tuple(stage.node.choices)
+    found = lipschitz_evidence(inputs, outputs, first.astype(np.int64), declared.lipschitz, off, codes=codes)
     return tuple(f"Stage {declared.name!r}: {one.in_words(one.of_output(declared.outputs), numbers)}" for one in found)

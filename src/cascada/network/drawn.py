@@ -13,7 +13,8 @@ from cascada.gp.paths import Paths
 from cascada.network.beliefs import StageBelief, logarithmic_inputs
 from cascada.network.formula import likely_values
 from cascada.network.mean import passed_on
-from cascada.network.network import Network, Node
+from cascada.network.network import Network
+from cascada.network.node import Node
 
 # The step of difference quotients of formulas, relative to an input of at least 1.
 _STEP = 1e-6

@@ -25,7 +25,8 @@ from cascada.errors import ArgumentError, RefutedError
 from cascada.network.beliefs import Beliefs, StageBelief, learned_from, logarithmic_inputs
 from cascada.network.enclosure import enclose_network
 from cascada.network.latent import Latent, around_readings, forwarded_error
-from cascada.network.network import Network, Node
+from cascada.network.network import Network
+from cascada.network.node import Node
 from cascada.network.outputs import StageError
 from cascada.network.reading_evidence import conflict, raw_latent, stage_evidence
 from cascada.network.run_anchors import bounds_from_runs

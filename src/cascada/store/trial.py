@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from cascada.card import card, in_short
 from cascada.errors import ArgumentError
+from cascada.space import ControlValue
 
 TrialState = Literal["waiting", "running", "complete", "failed", "abandoned"]
 
@@ -15,7 +16,7 @@ class Trial:
     """A run: its number, controls in user units, the outputs observed so far, and the objective once it is known."""
 
     number: int
-    controls: Mapping[str, float | int]
+    controls: Mapping[str, ControlValue]
     #: The observed outputs, by stage.
     outputs: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     state: TrialState = "running"

@@ -13,6 +13,7 @@ from cascada.algorithms.robust import Robust
 from cascada.arrays import Array
 from cascada.errors import RefutedError
 from cascada.network import Network
+from cascada.space import ControlValue
 from cascada.store.trial import Trial
 from cascada.study.context import best_at
 from cascada.study.incumbent import best_known
@@ -123,7 +124,7 @@ def generator(state: State, settings: Settings) -> np.random.Generator:
     return np.random.default_rng([_STREAM, settings.seed, len(state.trials)])
 
 
-def named(point: Array, network: Network, settings: Settings) -> dict[str, float | int]:
+def named(point: Array, network: Network, settings: Settings) -> dict[str, ControlValue]:
     """A suggested point (d,) in user units; a candidate exactly as it was given, logarithms or not."""
     domain, row = network.domain, None if settings.listed is None else settings.listed.at(point)
     return domain.named(domain.decode(point[None])[0] if row is None else row)
@@ -131,7 +132,7 @@ def named(point: Array, network: Network, settings: Settings) -> dict[str, float
 
 def controls_of(
     suggestion: Suggestion, state: State, settings: Settings, part: Slice | None = None
-) -> dict[str, float | int] | None:
+) -> dict[str, ControlValue] | None:
     """The controls of a suggestion; None if it has no point. In a slice, the given ones exactly as they were given."""
     if suggestion.point is None:
         return None

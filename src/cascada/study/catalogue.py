@@ -11,7 +11,7 @@ from cascada.calibration import Calibration
 from cascada.errors import ArgumentError, StoreError
 from cascada.network import Network
 from cascada.network.argument import as_network
-from cascada.space import CandidatesLike, as_candidates
+from cascada.space import CandidatesLike, as_candidates, plain_candidates
 from cascada.store.database import Store, StoredJournal
 from cascada.store.description import (
     SETTINGS,
@@ -78,7 +78,9 @@ def open_study(
         raise ArgumentError("candidates need the network that they are points of: give network=.")
     given = {
         "seed": seed,
-        "candidates": None if candidates is None or network is None else as_candidates(candidates, network.domain),
+        "candidates": None
+        if candidates is None or network is None
+        else plain_candidates(as_candidates(candidates, network.domain), network.domain),
         "on_violation": on_violation,
         "calibration": calibration,
         "horizon": horizon,

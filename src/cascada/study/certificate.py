@@ -9,12 +9,13 @@ import numpy as np
 
 from cascada.arrays import UNIT_ROUNDOFF, Array
 from cascada.calibration.noise import noise_sd
-from cascada.network import Beliefs, Network, Stage
+from cascada.network import Beliefs, Network, Node, Stage
 from cascada.network.beliefs import observations, stretch
 from cascada.network.floor import Floor
 from cascada.network.latent import forwards_error
 from cascada.network.limits import in_words
 from cascada.outwards import Shown, agreeing, apart, as_given, as_percent, rounded_down
+from cascada.space import ControlValue
 
 GapKind = Literal["proven", "confident", "estimated", "refuted"]
 
@@ -30,7 +31,7 @@ class RecommendedSetting:
     `at_least` and its mean, `estimate`, are estimated. The certificate's kind says which.
     """
 
-    controls: Mapping[str, float | int]
+    controls: Mapping[str, ControlValue]
     at_least: float
     estimate: float | None = None
     reading: float | None = None
@@ -92,7 +93,7 @@ class Certificate:
     #: The probability with which a *confident* gap holds; None for other kinds.
     confidence: float | None = None
     #: The context that it is for, by name; None without one.
-    context: Mapping[str, float | int] | None = None
+    context: Mapping[str, ControlValue] | None = None
     #: The context controls, if it is for no context: then it has no bound, because the best setting depends on them.
     depends_on: tuple[str, ...] = ()
     #: Stages that are formulas without bounds of their values: with one there is no gap.
@@ -244,11 +245,27 @@ def assumptions(beliefs: Beliefs) -> tuple[str, ...]:
             bound: object = given.norm_bound
             guess = "" if bound is not None else ", kernel and B estimated" if both else ", B estimated"
             bound = stage.belief.norm_bound if bound is None and stage.belief is not None else bound
-            lines.append(f"{given.name}: norm{shift} ≤ {_at_most(bound)} under {kernel}{slope}{guess}")
+            size = (
+                _at_most(bound) + _for_values(stage.node) if given.norm_bounds is None else _by_value(given.norm_bounds)
+            )
+            lines.append(f"{given.name}: norm{shift} ≤ {size} under {kernel}{slope}{guess}")
         for output, interval in given.ranges.items():
             lines.append(f"{given.name}: {in_words(output, interval)} at every setting (its range)")
     lines += noise_assumptions(beliefs)
     return tuple(lines)
+
+
+def _for_values(node: Node) -> str:
+    """Of which values of choices a norm bound is, in words; empty without choices."""
+    own = [node.input_names[j] for j, choice in node.choices.items() if choice.alike is None]
+    shared = {node.input_names[j]: choice.alike for j, choice in node.choices.items() if choice.alike is not None}
+    words = [f"for every {' and '.join(own)}"] if own and node.categories is not None else []
+    words += [f"over all values of {name} together, alike {as_given(a)}" for name, a in shared.items()]
+    return f" ({'; '.join(words)})" if words else ""
+
+
+def _by_value(norm_bounds: Mapping[str, Array]) -> str:
+    return " or ".join(f"{_at_most(bound)} for {value!r}" for value, bound in norm_bounds.items())
 
 
 def noise_assumptions(beliefs: Beliefs) -> list[str]:

@@ -23,6 +23,7 @@ from cascada.search import Candidates, Leaves, ObjectiveBounds, SearchBudget, se
 from cascada.search.feasible import FeasibleBounds, MarginBounds, margin_scales
 from cascada.search.refined_search import candidates_above
 from cascada.search.robust import Deviations, RobustBounds
+from cascada.space import ControlValue
 from cascada.study.advisor import named, suggest_with_nothing_pending
 from cascada.study.certificate import Certificate, RecommendedSetting, assumptions, beaten
 from cascada.study.context import certify_at
@@ -339,7 +340,7 @@ def _selective(model: Model) -> tuple[str, ...]:
     return () if reason is None else (f"{reason}: bounds from scatter hold with no known probability since then",)
 
 
-def _reading_at(state: State, controls: Mapping[str, float | int]) -> tuple[float | None, float | None]:
+def _reading_at(state: State, controls: Mapping[str, ControlValue]) -> tuple[float | None, float | None]:
     """The best reading of the objective in runs at these controls, and its error; None if they are not known."""
     network = state.network
     values = [trial.value for trial in state.trials if trial.value is not None and trial.controls == controls]

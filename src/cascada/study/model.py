@@ -302,7 +302,7 @@ class Model:
     def _rows(self, trials: Sequence[Trial]) -> Array:
         """What was observed of trials, (n, V)."""
         domain = self._network.domain
-        controls = np.array([[trial.controls[name] for name in domain.names] for trial in trials], dtype=float)
+        controls = np.array([domain.coded(trial.controls) for trial in trials], dtype=float)
         return run_values(self._network, controls.reshape(-1, domain.dimension), [trial.outputs for trial in trials])
 
     def _learn(self, trial: Trial) -> bool:

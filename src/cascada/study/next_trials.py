@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from cascada.errors import RefutedError
+from cascada.space import ControlValue
 from cascada.store.description import described_fits
 from cascada.store.trial import Trial
 from cascada.study import advisor
@@ -57,7 +58,7 @@ class NextTrials:
             change.log.lease(number, worker, lease, lasting=lasting)
         return change.trials[number]
 
-    def _suggested(self, limit: int | None) -> Mapping[str, float | int] | None:
+    def _suggested(self, limit: int | None) -> Mapping[str, ControlValue] | None:
         """The controls of a new trial; None when no point is worth a run."""
         if limit is not None and len(self.change.trials) >= limit:
             return None

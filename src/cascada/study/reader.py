@@ -13,6 +13,7 @@ from cascada.execution.blas import on_one_thread
 from cascada.network import Beliefs, StagePrediction
 from cascada.printable import one_line
 from cascada.search import SearchBudget
+from cascada.space import ControlValue
 from cascada.store.event import Event
 from cascada.store.journal import Journal
 from cascada.store.trial import Trial
@@ -218,7 +219,7 @@ class Reader:
         """Whether the gap is within the tolerance: a proven one, or an estimated one if that may stop the study."""
         return self._settings.tolerance is not None and self._settings.is_met_by(self.certificate())
 
-    def recommended(self) -> dict[str, float | int] | None:
+    def recommended(self) -> dict[str, ControlValue] | None:
         """The controls that the algorithm recommends in the end, if they are not simply those of the best run."""
         return self._judged(lambda model, state: recommended(model, state, self._settings))
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from cascada.space import ControlValue
 from cascada.store.trial import Trial
 from cascada.study.certificate import Certificate, GapKind
 from cascada.study.probable_gap import ProbableGap
@@ -50,7 +51,7 @@ class Result:
     """
 
     best: Trial | None
-    recommended: dict[str, float | int] | None
+    recommended: dict[str, ControlValue] | None
     certificate: Certificate
     trials: tuple[Trial, ...]
     #: Why it ended.

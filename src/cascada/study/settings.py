@@ -108,6 +108,7 @@ class Settings:
         _check(on_violation, tolerance, seed, horizon)
         chosen = resolved(algorithm, network)
         _check_combination(network, chosen, on_violation)
+        _check_choices(network, chosen)
         _check_context(network, candidates)
         _check_uncertain(network, chosen, candidates)
         _check_safe(network, safe, on_violation)
@@ -219,6 +220,21 @@ def _check_combination(network: Network, algorithm: Algorithm, on_violation: OnV
         raise ArgumentError(
             "ranges do not work with on_violation='enlarge', because a wrong range cannot be enlarged by data; leave "
             "on_violation= out, and amend the range if a run leaves it."
+        )
+
+
+def _check_choices(network: Network, algorithm: Algorithm) -> None:
+    """Raise `ArgumentError` if there are choices, and the algorithm models the objective over an ordered box."""
+    names = [network.domain.names[j] for j in network.domain.choices]
+    if names and network.read_with_errors:
+        raise ArgumentError(
+            f"the choice {names[0]!r} does not work with error= at a stage with a given norm; leave one of them out."
+        )
+    if names and isinstance(algorithm, _WITHOUT_LIMITS):
+        raise ArgumentError(
+            f"the choice {names[0]!r} does not work with the algorithm {type(algorithm).__name__}, whose bounds need "
+            f"an order of values; leave algorithm= out, or use 'gpn_mixed', 'gpn_ucb', 'gpn_ei', 'cei' or "
+            f"'random_search'."
         )
 
 

@@ -121,9 +121,8 @@ class State:
 
     def values_at(self, points: Array) -> Array:
         """The objective at points (n, d) in user units, NaN where none was observed, (n,)."""
-        names = self.network.domain.names
         complete = [trial for trial in self.trials if trial.value is not None]
-        rows = np.array([[trial.controls[name] for name in names] for trial in complete], dtype=float)
+        rows = np.array([self.rules.coded(trial) for trial in complete], dtype=float)
         found = {row.tobytes(): trial.value for row, trial in zip(rows, complete, strict=True)}
         return np.array([found.get(point.tobytes(), np.nan) for point in points], dtype=float)
 

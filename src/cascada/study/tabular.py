@@ -22,7 +22,7 @@ FEASIBLE = "feasible"
 FEASIBLE_CELLS = {True: "yes", False: "no", None: ""}
 
 #: Controls, outputs by stage, and what to call the run in an error.
-Run = tuple[dict[str, float], dict[str, list[float]], str]
+Run = tuple[dict[str, float | str], dict[str, list[float]], str]
 
 
 def output_columns(network: Network) -> list[tuple[str, str, int]]:
@@ -49,7 +49,8 @@ def trials_csv(network: Network, trials: Iterable[Trial]) -> str:
         if trial.outputs:
             seen = [repr(trial.outputs[stage][j]) if stage in trial.outputs else "" for _, stage, j in columns]
             seen += [FEASIBLE_CELLS[trial.feasible]] * judged
-            writer.writerow([*(repr(trial.controls[name]) for name in network.domain.names), *seen])
+            controls = (trial.controls[name] for name in network.domain.names)
+            writer.writerow([*(value if isinstance(value, str) else repr(value) for value in controls), *seen])
     return text.getvalue()
 
 
@@ -127,6 +128,7 @@ class _Column:
     name: str
     place: tuple[str, int] | None = None  # stage and position of an output; None for a control
     ignored: bool = False
+    named: bool = False  # a choice, whose cells are values as text
 
 
 def _outputs(network: Network) -> dict[str, tuple[str, int]]:
@@ -160,7 +162,10 @@ def _header(line: int, cells: Sequence[str], network: Network, ignore_unknown: b
             f"line {line}: every column needs a name of its own, and two columns must not name the same output; got "
             f"{', '.join(names)}. Nothing was added."
         )
-    return [_Column(n, None if n in controls else places.get(n), ignored=n in strange) for n in names]
+    choices = [name for name, control in network.domain.controls.items() if control.unordered]
+    return [
+        _Column(n, None if n in controls else places.get(n), ignored=n in strange, named=n in choices) for n in names
+    ]
 
 
 def _with_near(name: str, names: Sequence[str]) -> str:
@@ -171,10 +176,13 @@ def _with_near(name: str, names: Sequence[str]) -> str:
 def _run(header: Sequence[_Column], cells: Sequence[str], line: int, decimal_commas: bool) -> Run:
     if len(cells) != len(header):
         raise ArgumentError(f"line {line}: {len(cells)} cells where the header has {len(header)}. Nothing was added.")
-    controls: dict[str, float] = {}
+    controls: dict[str, float | str] = {}
     observed: dict[str, dict[int, float]] = {}
     for column, cell in zip(header, cells, strict=True):
         if column.ignored or (column.place is not None and not cell.strip()):
+            continue
+        if column.named:
+            controls[column.name] = cell.strip()
             continue
         value = _number(cell, column.name, line, decimal_commas)
         if column.place is None:

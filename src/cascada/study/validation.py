@@ -18,6 +18,7 @@ from cascada.network.limits import excluded, proven
 from cascada.network.outputs import UnusableResult, as_outputs_of
 from cascada.network.reading_evidence import boxes_of_readings
 from cascada.network.slack import output_slack
+from cascada.space import ControlValue
 from cascada.store.trial import Trial
 from cascada.study.repeats import Repeats
 
@@ -31,13 +32,13 @@ class Rules(Repeats):
 
     # ---- controls
 
-    def controls(self, values: Any) -> dict[str, float | int]:
+    def controls(self, values: Any) -> dict[str, ControlValue]:
         """Named controls within the domain; `ArgumentError` for anything else."""
         if not isinstance(values, Mapping):
             raise ArgumentError(f"give the controls as a dict, {{'name': value}}; got {values!r:.100}.")
         if self._are_plain(values):
             ranges = self._network.domain.controls
-            return {name: int(values[name]) if c.integer else float(values[name]) for name, c in ranges.items()}
+            return {name: c.shown(c.coded(values[name], name)) for name, c in ranges.items()}
         try:
             return self._network.domain.named(self._network.domain.row(values))
         except OverflowError as error:
@@ -47,10 +48,10 @@ class Rules(Repeats):
         """Whether controls are valid floats and ints, as in a log: `Domain.row`, which takes arrays, is slower."""
         ranges = self._network.domain.controls
         if values.keys() != ranges.keys() or any(type(value) not in (int, float) for value in values.values()):
-            return False
+            return False  # choices have their own validation
         return all(c.low <= values[k] <= c.high and (not c.discrete or c.allows(values[k])) for k, c in ranges.items())
 
-    def changed_controls(self, trial: Trial, values: Any) -> dict[str, float | int]:
+    def changed_controls(self, trial: Trial, values: Any) -> dict[str, ControlValue]:
         """All controls of a trial with some of them changed."""
         if not isinstance(values, Mapping):
             raise ArgumentError(f"give the controls as a dict, {{'name': value}}; got {values!r:.100}.")
@@ -59,7 +60,7 @@ class Rules(Repeats):
     def point_keys(self, trial: Trial) -> Iterator[bytes]:
         """The keys of a trial's point, as `algorithms.point_key`: exp(ln x) may be the float next to x, so both."""
         domain = self._network.domain
-        row = self._controls_of(trial)
+        row = self.coded(trial)
         yield array("d", [value + 0.0 for value in row]).tobytes()
         if domain.logarithmic:
             yield (domain.decode(domain.encode(np.array([row]))) + 0.0).tobytes()
@@ -97,7 +98,7 @@ class Rules(Repeats):
             return replace(before, outputs=known, feasible=feasible)
         return replace(before, outputs=known, value=value, state="complete", reason=None, feasible=feasible)
 
-    def feasible(self, controls: Mapping[str, float | int], outputs: Mapping[str, tuple[float, ...]]) -> bool | None:
+    def feasible(self, controls: Mapping[str, ControlValue], outputs: Mapping[str, tuple[float, ...]]) -> bool | None:
         """Whether the outputs of a trial satisfy all limits; None without limits, or if it is not known.
 
         Readings with errors satisfy a limit if all values that they leave possible do, and break it if none does.
@@ -110,7 +111,7 @@ class Rules(Repeats):
             return False
         return True if proven(network.limits, boxes.lower, boxes.upper)[0] else None
 
-    def boxes(self, controls: Mapping[str, float | int], outputs: Mapping[str, tuple[float, ...]]) -> Boxes:
+    def boxes(self, controls: Mapping[str, ControlValue], outputs: Mapping[str, tuple[float, ...]]) -> Boxes:
         """One box (1, V) of the true values of a trial, from its readings alone; infinite where these say nothing."""
         row = run_values(self._network, self._network.domain.row(controls)[None], [outputs])
         return boxes_of_readings(self._formulas, row)
@@ -167,7 +168,7 @@ class Rules(Repeats):
         return [name for name in self._names if name in found]
 
     def _again(
-        self, trial: Trial, controls: Mapping[str, float | int], outputs: Outputs, following: Collection[str]
+        self, trial: Trial, controls: Mapping[str, ControlValue], outputs: Outputs, following: Collection[str]
     ) -> Trial:
         state = "running" if trial.state == "complete" else trial.state
         bare = replace(trial, controls=controls, outputs={}, value=None, state=state)
@@ -177,7 +178,7 @@ class Rules(Repeats):
     def _names(self) -> list[str]:
         return [node.stage.name for node in self._network.nodes]
 
-    def _derived(self, controls: Mapping[str, float | int], outputs: Mapping[str, tuple[float, ...]]) -> list[str]:
+    def _derived(self, controls: Mapping[str, ControlValue], outputs: Mapping[str, tuple[float, ...]]) -> list[str]:
         """The formulas whose inputs are known."""
         values = run_values(self._network, self._network.domain.row(controls)[None], [outputs])[0]
         formulas = [node for node in self._network.nodes if node.stage.known]
@@ -218,8 +219,8 @@ class Rules(Repeats):
         """
         network, found = self._network, dict(outputs)
         boxes = self.boxes(trial.controls, found) if network.read_with_errors else None
-        controls = np.array([self._controls_of(trial)])
-        known = {("", name): float(value) for name, value in trial.controls.items()}
+        controls = np.array([self.coded(trial)])
+        known = {("", name): float(value) for name, value in trial.controls.items() if not isinstance(value, str)}
         slacks: dict[tuple[str, str], float] = {}  # of formulas' outputs and of copies of them
         for node in network.nodes:  # parents first, so that formulas and copies of each other are settled in one pass
             name, stage = node.stage.name, node.stage
