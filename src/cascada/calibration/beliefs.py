@@ -133,7 +133,9 @@ def _calibrated(
             acting.append(StageBelief(likely, believed(likely, posterior, _radius(posterior, settings, judging=False))))
             if cautious.stage.kernel is not likely.stage.kernel:
                 posterior = posterior_of(cautious, inputs, outputs, careful, known)
-            judging.append(StageBelief(cautious, believed(cautious, posterior, _radius(posterior, settings, judging=True))))
+            judging.append(
+                StageBelief(cautious, believed(cautious, posterior, _radius(posterior, settings, judging=True)))
+            )
     changes = () if before is None else _changes(before.judging, judging)
     return Calibrated(network, spanned(network, acting), spanned(network, judging), fits, changes)
 

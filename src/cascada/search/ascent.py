@@ -97,7 +97,7 @@ def _refined(
     The starts are screened, the best of each width chosen, and all refined together.
     """
     domain = joint.beliefs.network.domain
-    d, free, tried = domain.dimension, joint.size - domain.dimension, _TRIED if joint.deviations else 1
+    free, tried = joint.size - domain.dimension, _TRIED if joint.deviations else 1
     x = starts(domain, rng, near, _WIDE, _CLOSE, _ACROSS)
     eta = rng.uniform(-1, 1, (len(x), len(widths), tried, free)) * np.array(widths)[:, None, None]
     values = joint.values_of(x, eta.reshape(len(x), len(widths) * tried, free)).reshape(len(x), len(widths), tried)

@@ -18,8 +18,8 @@ from cascada.network.outputs import StageError
 from cascada.network.read_beliefs import ReadBeliefs
 from cascada.network.slack import objective_slack
 from cascada.outwards import difference_up
-from cascada.search.ascent import highest
 from cascada.search import Candidates, Leaves, ObjectiveBounds, SearchBudget, search
+from cascada.search.ascent import highest
 from cascada.search.feasible import FeasibleBounds, MarginBounds, margin_scales
 from cascada.search.refined_search import candidates_above
 from cascada.search.robust import Deviations, RobustBounds
@@ -138,9 +138,12 @@ def _rules_nothing_out(model: Model, state: State, settings: Settings, gap: floa
 
 
 def gap_beliefs_of(model: Model) -> Beliefs:
-    """The beliefs by which the gap is judged: where runs are exact and kernels estimated, not those that are tested."""
+    """The beliefs by which the gap is judged: where kernels are estimated, not those that are tested.
+
+    With noise or choices the two are the same.
+    """
     calibrated = model.calibrated
-    if calibrated is None or model.noisy or not calibrated.fits:
+    if calibrated is None or model.noisy or not calibrated.fits or calibrated.network.domain.choices:
         return model.judging
     if model.gap_beliefs is None:
         model.gap_beliefs = gap_beliefs(calibrated.network, calibrated.judging, model.data, calibrated.fits)
