@@ -34,6 +34,7 @@ SLOW = (
     "cli/test_reproduce.py",
     "cli/test_store_commands.py",
     "specs/test_toml_file.py",
+    "study/test_steps.py",
     "cli/test_worker.py",
     "experiments/test_bench.py",
     "experiments/test_figures.py",

@@ -26,6 +26,7 @@ RUN = (
     "choices",
     "contexts",
     "robust",
+    "costs",
     "stopping",
     "labs",
     "studies",

@@ -21,8 +21,8 @@ from cascada.network import (
     multi_output_chain,
 )
 from cascada.space import Choice, Grid, Integer, Real
-from cascada.store.trial import Trial
-from cascada.study import Recommendation, Result, Revision, Study, maximise, minimise
+from cascada.store.trial import Step, Trial
+from cascada.study import Cost, Measurement, Recommendation, Result, Revision, Study, maximise, minimise
 from cascada.study.certificate import Certificate
 from cascada.study.probable_gap import ProbableGap
 
@@ -63,9 +63,11 @@ __all__ = [
     "Choice",
     "Command",
     "ContradictionError",
+    "Cost",
     "Grid",
     "Integer",
     "Matern",
+    "Measurement",
     "Network",
     "NumericalError",
     "Posterior",
@@ -79,6 +81,7 @@ __all__ = [
     "SquaredExponential",
     "Stage",
     "StageError",
+    "Step",
     "StoreError",
     "Study",
     "SubGaussian",

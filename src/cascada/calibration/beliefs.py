@@ -64,14 +64,16 @@ def calibrate(
     *,
     enlarge: bool = False,
     trials: Sequence[int] | None = None,
+    alone: Sequence[tuple[int, Array]] = (),
 ) -> Calibrated:
     """Beliefs from runs (t, V); `before` are those from an initial part of the runs.
 
-    `enlarge` raises declared bounds that the runs refute. `trials` (t,) are the numbers of the runs' trials, by which
+    `alone` are observations of single stages: see `Beliefs.append_to`. `enlarge` raises declared bounds that the runs
+    refute. `trials` (t,) are the numbers of the runs' trials, by which
     stages with noise tell a second run from another report of the same one; without them every row is a run.
     """
     numbers = np.arange(len(data)) if trials is None else np.array(trials, dtype=np.int64)
-    runs = Runs(data, numbers)
+    runs = Runs(data, numbers, tuple(alone))
     found = _calibrated(network if before is None else before.network, runs, settings, jitter, before)
     changes = list(found.changes)
     while enlarge and found.judging.evidence:
@@ -87,18 +89,26 @@ class Runs:
 
     data: Array
     trials: IntArray
+    alone: tuple[tuple[int, Array], ...] = ()  # of single stages by their position
 
-    def of(self, part: Node) -> tuple[Array, Array]:
+    def of(self, part: Node, position: int | None = None) -> tuple[Array, Array]:
         """The inputs (n, d) and modelled outputs (n, p) of the runs in which all of them were observed, each once.
 
-        Without noise, a second run with the same inputs and outputs is left out as well.
+        Without noise, a second run with the same inputs and outputs is left out as well. Observations of the stage by
+        itself, at its position, come last.
         """
-        X, Y = self.data[:, list(part.inputs)], self.data[:, part.modelled_columns]
+        own = self.data[:0] if position is None else self.alone_of(position)
+        data, trials = np.concatenate([self.data, own]), np.append(self.trials, -1 - np.arange(len(own)))
+        X, Y = data[:, list(part.inputs)], data[:, part.modelled_columns]
         seen = np.isfinite(X).all(axis=1) & np.isfinite(Y).all(axis=1)
         X, Y = X[seen], Y[seen]
-        same = self.trials[seen] if part.stage.noisy else np.hstack([X, Y])
+        same = trials[seen] if part.stage.noisy else np.hstack([X, Y])
         once = np.sort(np.unique(same, axis=0, return_index=True)[1])
         return X[once], Y[once]
+
+    def alone_of(self, position: int) -> Array:
+        """The observations (n, V) of a stage by itself."""
+        return np.array([row for i, row in self.alone if i == position]).reshape(-1, self.data.shape[1])
 
 
 def _calibrated(
@@ -107,10 +117,10 @@ def _calibrated(
     acting: list[StageBelief] = []
     judging: list[StageBelief] = []
     fits: dict[tuple[str, str], Fit] = {}
-    for node in network.nodes:
+    for position, node in enumerate(network.nodes):
         for part in parts_of(node):
             known = [] if before is None else _posteriors(before, len(acting))
-            inputs, outputs = runs.of(part)
+            inputs, outputs = runs.of(part, position)
             likely = cautious = part
             ridge = careful = jitter  # λ of the posteriors
             if part.stage.modelled and part.stage.kernel is None:
@@ -126,6 +136,7 @@ def _calibrated(
                 ridge, careful = (max(jitter, m.noise**2 / m.kernel.variance) for m in (fit.likely, fit.cautious))
             if not likely.stage.estimated:  # nothing to estimate: the same belief as in any other network
                 declared = StageBelief(likely, stage_prior(likely, jitter)).append(runs.data)
+                declared = declared.append(runs.alone_of(position))
                 acting.append(declared)
                 judging.append(declared)
                 continue

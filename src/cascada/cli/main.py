@@ -39,7 +39,9 @@ COMMANDS: Mapping[str, str] = {
     "fail": "cascada.cli.fail:fail",
     "hard": "cascada.cli.hard:hard",
     "import": "cascada.cli.import_:import_",
+    "measure": "cascada.cli.measure:measure",
     "new": "cascada.cli.new:new",
+    "next": "cascada.cli.next:next_",
     "problems": "cascada.cli.problems:problems",
     "rename": "cascada.cli.studies:rename",
     "report": "cascada.cli.report:report",
@@ -57,7 +59,7 @@ COMMANDS: Mapping[str, str] = {
 }
 
 #: Commands whose arguments may be negative numbers, which look like options.
-_TAKES_NUMBERS = ("correct", "tell-stage")
+_TAKES_NUMBERS = ("correct", "measure", "tell-stage")
 #: Errors of calls, which quote arguments; of Typer's own copy of click, or of click itself.
 _UsageError: type[Any] = typer.BadParameter.__mro__[1]
 

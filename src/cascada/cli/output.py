@@ -24,15 +24,17 @@ _LONGEST_CELL = 1000  # characters
 def summary(result: Result) -> str:
     """Return a result as a few lines of text."""
     certificate = result.certificate
-    if not certificate.evaluations:
+    if not certificate.evaluations and certificate.recommended is None:
         reasons = [trial.reason for trial in result.trials if trial.reason]
         return "\n".join([f"{SENTENCES[result.status]} No run was completed.", *reasons[-1:]])
-    others = ("failed", "abandoned", "running", "waiting")  # the last three occur only in a store
+    others = ("partial", "failed", "abandoned", "running", "waiting")
     counts = {state: sum(trial.state == state for trial in result.trials) for state in others}
     counts["infeasible"] = sum(trial.feasible is False for trial in result.trials)
     remarks = ", ".join(f"{count} {state}" for state, count in counts.items() if count)
     lines, noisy = [SENTENCES[result.status]], certificate.best_reading is not None
-    if result.best is None:
+    if result.best is None and not certificate.limits:
+        lines += ["best value  none: no run is complete"]
+    elif result.best is None:
         lines += [f"best value  none: no run satisfied {' and '.join(certificate.limits)}"]
     else:
         assert result.best.value is not None, "the best run is complete"
@@ -40,7 +42,9 @@ def summary(result: Result) -> str:
         lines += [f"{what:<11} {number_text(result.best.value)}", "best settings"]
         lines += [f"  {name:<12} {value:.8g}" for name, value in result.best.controls.items()]
     lines += recommended_lines(certificate)
-    lines += [f"runs        {len(result.trials)}" + (f" ({remarks})" if remarks else "")]
+    what = "steps" if any(trial.steps for trial in result.trials) else "runs"
+    lines += [f"{what:<11} {len(result.trials)}" + (f" ({remarks})" if remarks else "")]
+    lines += [f"cost        {result.cost:g}"] if what == "steps" else []
     shown = certificate.shown
     if shown is not None:
         lines += [f"gap         {shown.gap} ({result.gap_kind})"]
@@ -88,6 +92,7 @@ def as_json(result: Result) -> dict[str, Any]:
         "gap": result.gap,
         "gap_kind": result.gap_kind,
         "certificate": certificate_json(result.certificate),
+        "cost": result.cost,
         "probable": probable_json(result.probable),
         "trials": [trial_json(trial) for trial in result.trials],
     }
@@ -103,7 +108,14 @@ def trial_json(trial: Trial) -> dict[str, Any]:
         "value": trial.value,
         "reason": trial.reason,
         "feasible": trial.feasible,
-    }
+        "cost": trial.cost,
+    } | (_step_json(trial) if trial.steps else {})
+
+
+def _step_json(trial: Trial) -> dict[str, Any]:
+    """Return what a trial has as a step."""
+    given = {name: [v if math.isfinite(v) else None for v in o] for name, o in (trial.set_outputs or {}).items()}
+    return {"steps": list(trial.steps), "taken": dict(trial.taken), "set": given, "why": trial.why}
 
 
 def print_json(content: Any) -> None:
@@ -154,6 +166,8 @@ def outcome(trial: Trial, network: Network) -> str:
     """Return a sentence about the state of a trial after a change."""
     if trial.value is not None:
         text = f"Trial {trial.number} is complete: {network.objective[1]} = {number_text(trial.value)}."
+    elif trial.state == "partial":
+        text = f"Trial {trial.number} gave {', '.join(trial.steps)}; its outputs are kept for later steps."
     else:
         missing = [stage.name for stage in network.stages if stage.name not in trial.outputs]
         text = f"Trial {trial.number} is {trial.state}; not told yet: {', '.join(missing)}."

@@ -1,9 +1,8 @@
 """`cascada status`: list the studies of a store, or print the state of one."""
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -18,18 +17,17 @@ from cascada.cli.output import (
     settings,
     trial_json,
 )
+from cascada.cli.stock import money_json, spent_lines, stock_lines
 from cascada.cli.stored import Context, Json, OneOrAll, Spec, Storage, followed, object_from, store_at
 from cascada.cli.terminal import say
 from cascada.outwards import as_percent
 from cascada.store.summary import summarised
-from cascada.store.trial import TrialState
+from cascada.store.trial import counted
 
 if TYPE_CHECKING:
     from cascada.store.event import Event
     from cascada.study.certificate import Certificate
     from cascada.study.reader import Reader
-
-STATES: tuple[TrialState, ...] = get_args(TrialState)
 
 
 def status(
@@ -80,11 +78,6 @@ def _listed(name: str, events: "Sequence[Event]") -> dict[str, Any]:
     }
 
 
-def _counted(states: Iterable[TrialState]) -> dict[str, int]:
-    count = Counter(states)
-    return {state: count[state] for state in STATES}
-
-
 def _print_list(rows: list[dict[str, Any]], json_output: bool) -> None:
     if json_output:
         print_json({"studies": rows})
@@ -92,13 +85,14 @@ def _print_list(rows: list[dict[str, Any]], json_output: bool) -> None:
     if not rows:
         say("The store has no studies.")
         return
+    states = max((row["trials"] for row in rows), key=len)
     table = [
         [row["study"], "{sense} {stage}.{output}".format(**row["objective"])]
-        + [str(row["trials"][state] or "") for state in STATES]
+        + [str(row["trials"].get(state) or "") for state in states]
         + [_time(row["last_event"])]
         for row in rows
     ]
-    print_table(["study", "objective", *STATES, "last event"], table)
+    print_table(["study", "objective", *states, "last event"], table)
 
 
 def _content(study: "Reader", certificate: "Certificate") -> dict[str, Any]:
@@ -113,14 +107,14 @@ def _content(study: "Reader", certificate: "Certificate") -> dict[str, Any]:
             still_open.append(trial_json(trial) | by)
     return {
         "study": study.name,
-        "trials": _counted(trial.state for trial in trials),
+        "trials": counted(trial.state for trial in trials),
         "best": None if best is None else trial_json(best),
         "gap": certificate.gap,
         "gap_kind": certificate.kind if known else None,
         "certificate": certificate_json(certificate) | {"text": str(certificate)},
         "open": still_open,
         "corrections": {str(number): list(texts) for number, texts in study.state.notes.items()},
-    }
+    } | (money_json(study) if study.network.priced else {})
 
 
 def _text(study: "Reader", content: Mapping[str, Any], certificate: "Certificate") -> str:
@@ -129,6 +123,7 @@ def _text(study: "Reader", content: Mapping[str, Any], certificate: "Certificate
     states += f" ({infeasible} infeasible)" if infeasible else ""
     lines = [f"study       {study.name}", f"trials      {states or 'none'}"]
     lines += [f"limits      {', '.join(certificate.limits)}"] if certificate.limits else []
+    lines += spent_lines(content) if study.network.priced else []
     best, shown = content["best"], certificate.shown
     if best is not None:
         what = "best value" if certificate.best_reading is None else "best reading"
@@ -146,11 +141,13 @@ def _text(study: "Reader", content: Mapping[str, Any], certificate: "Certificate
     lines += ["", str(certificate)]
     for trial in content["open"]:
         since = "" if trial["asked_at"] is None else f" since {_time(trial['asked_at'])} by {trial['worker']}"
-        lines += ["", f"trial {trial['number']}, {trial['state']}{since}", settings(trial["controls"])]
+        step = f", step {', '.join(trial['steps'])}" if "steps" in trial else ""
+        lines += ["", f"trial {trial['number']}{step}, {trial['state']}{since}", settings(trial["controls"])]
         for stage, values in trial["outputs"].items():
             lines.append(f"  {stage:<12} {', '.join(map(number_text, values))} (told)")
         if trial["feasible"] is False:
             lines.append(f" {feasibility(study.trials[trial['number']], study.network)}")
+    lines += stock_lines(content) if study.network.priced else []
     if content["corrections"]:
         lines += ["", "corrections"]
         lines += [f"  trial {n:<6} {text}" for n, texts in content["corrections"].items() for text in texts]

@@ -36,7 +36,7 @@ class Evidence:
     def in_words(self, of_output: str, trials: Sequence[int] | None = None) -> str:
         """The message: what was assumed, which observations contradict it, and what to do.
 
-        `trials` are the numbers of the trials behind the observations, by the number of the observation.
+        `trials` are the labels of the trials behind the observations, by the number of the observation (`label_text`).
         """
         noun = "observation" if trials is None else "trial"
         numbers = sorted(self.rows if trials is None else {int(trials[row]) for row in self.rows})
@@ -50,8 +50,22 @@ class Evidence:
         )
 
 
+def label_text(label: int) -> str:
+    """The name of a run by its label: its number, or ~k for a measurement of a single stage."""
+    return f"trial {label}" if label >= 0 else f"measurement {~label}"
+
+
 def listed(noun: str, numbers: Sequence[int]) -> str:
-    """A subject: "trial 3 is", "trials 3 and 7 are", "trials 0 to 5 are", "6 of the trials 0 to 9 are"."""
+    """A subject: "trial 3 is", "trials 3 and 7 are", "trials 0 to 5 are", "6 of the trials 0 to 9 are".
+
+    Negative numbers are labels of measurements: "trial 3 and measurement 0 are".
+    """
+    if numbers[0] < 0:
+        measured, runs = sorted(~n for n in numbers if n < 0), [n for n in numbers if n >= 0]
+        if not runs:
+            return listed("measurement", measured)
+        parts = [listed(word, some).rsplit(" ", 1)[0] for word, some in ((noun, runs), ("measurement", measured))]
+        return f"{' and '.join(parts)} are"
     first, last = numbers[0], numbers[-1]
     if len(numbers) == 1:
         return f"{noun} {first} is"

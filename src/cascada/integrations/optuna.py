@@ -82,6 +82,11 @@ class CascadaSampler(BaseSampler):
                 f"deviation=, which {', '.join(network.uncertain)} has, does not work with Optuna, where the best run "
                 f"is the result. Use cascada.Study."
             )
+        if network.stepwise:
+            raise ArgumentError(
+                "reachable='stock' and reachable='any' do not work with Optuna, whose trials are whole runs; leave "
+                "reachable= out, or use a Study."
+            )
         if network.context:
             raise ArgumentError(
                 f"context=True, which {', '.join(network.context)} has, does not work with Optuna, whose trials have "

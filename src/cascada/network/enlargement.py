@@ -1,5 +1,6 @@
 """Enlarged assumptions: refuted bounds, raised until the data no longer refute them."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -17,10 +18,13 @@ from cascada.outwards import rounded_down
 _MARGIN = 1.5
 
 
-def enlarged(beliefs: Beliefs, data: Array, jitter: float) -> tuple[Beliefs, tuple[str, ...]]:
+def enlarged(
+    beliefs: Beliefs, data: Array, jitter: float, alone: Sequence[tuple[int, Array]] = ()
+) -> tuple[Beliefs, tuple[str, ...]]:
     """Beliefs from the same data (t, V) under larger bounds, and the changes in words.
 
-    Every refuted bound becomes 1.5 times the smallest value that is consistent with the data.
+    `alone` are observations of single stages: see `Beliefs.append_to`. Every refuted bound becomes 1.5 times the
+    smallest value that is consistent with the data.
     """
     changes: list[str] = []
     network = beliefs.network
@@ -28,6 +32,8 @@ def enlarged(beliefs: Beliefs, data: Array, jitter: float) -> tuple[Beliefs, tup
         network, round_ = raised(network, beliefs)
         changes += round_
         beliefs = prior_beliefs(network, jitter).append(data)
+        for position, row in alone:
+            beliefs = beliefs.append_to(position, row[None])
     return beliefs, tuple(changes)
 
 

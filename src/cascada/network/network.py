@@ -158,6 +158,11 @@ class Network(Drawn):
         """Whether some stage can be run by itself, on an output that was kept or at any inputs."""
         return any(stage.reachable != "run" for stage in self.stages)
 
+    @property
+    def priced(self) -> bool:
+        """Whether costs matter: some stage has one of its own, or can be run by itself."""
+        return self.stepwise or any(stage.cost != 1 for stage in self.stages if not stage.known)
+
     @cached_property
     def feeders(self) -> tuple[Positions, ...]:
         """For every node, the positions of the stages that it is run on: its parents, and those behind formulas."""

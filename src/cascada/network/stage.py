@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -70,7 +70,8 @@ class Stage:
     parents: tuple[str, ...] | None
     kernel: Stationary | OperatorKernel | None
     norm_bound: Array | None  #: the largest one, if the values of a choice have different ones
-    norm_bounds: Mapping[str, Array] | None  #: by value of its only choice without `alike`, if they were given so
+    #: By value of its only choice without `alike`, if they were given so.
+    norm_bounds: Mapping[str, Array] | None = field(init=False)
     lipschitz: Array | None
     offset: Array
     passes: tuple[str, ...]
@@ -267,8 +268,8 @@ class Stage:
             "reachable": where,
             "portions": feeds,
         }
-        for field, value in values.items():
-            object.__setattr__(self, field, value)
+        for attribute, value in values.items():
+            object.__setattr__(self, attribute, value)
 
     def assuming(
         self, norm_bound: Array | None, lipschitz: Array | None, norm_bounds: Mapping[str, Array] | None = None
@@ -298,8 +299,8 @@ class Stage:
             "ranges": {o: interval for o, interval in self.ranges.items() if o == output},
             "error": None if j is None else ESTIMATE if isinstance(self.error, str) else error_of_output(self.error, j),
         }
-        for field, value in values.items():
-            object.__setattr__(stage, field, value)
+        for attribute, value in values.items():
+            object.__setattr__(stage, attribute, value)
         return stage
 
     def fitted(self, kernel: Stationary, offset: float) -> "Stage":

@@ -13,6 +13,7 @@ from cascada.report.theme import BLUE, GREEN, GREY, ORANGE, escaped, figure, num
 from cascada.store.trial import Trial
 from cascada.study.reader import Reader
 from cascada.study.silent_study import SilentStudy
+from cascada.study.step_trial import named_inputs
 from cascada.study.study import Study
 
 # Number of points of the bound's curve. An estimated bound needs all kernels fitted again at every point.
@@ -51,7 +52,12 @@ class BoundHistory:
         if not compute:
             return
         try:
-            self._replay.add_trials([(run.controls, run.outputs, f"trial {run.number}") for run in self._waiting])
+            runs = [run for run in self._waiting if run.closed]
+            self._replay.add_trials([(run.controls, run.outputs, f"trial {run.number}") for run in runs])
+            for step in (trial for trial in self._waiting if not trial.closed):  # data of its stages, and no run
+                for stage in (name for name in step.steps if name in step.outputs):
+                    inputs = named_inputs(self._replay.network, step, stage)
+                    self._replay.measure(stage, inputs, step.outputs[stage])
             certificate = self._replay.certificate(cells=_CELLS)
         except CascadaError:  # the runs contradict each other: there is no bound from here on
             self._replay = None

@@ -34,6 +34,8 @@ def summary(study: Reader, certificate: Certificate, contributions: dict[str, fl
 def _without_best(study: Reader, certificate: Certificate, name: str) -> list[str]:
     """Return the paragraphs about a study without a run that satisfies the limits, or without a complete run."""
     runs = sum(trial.value is not None for trial in study.trials)
+    if not runs and certificate.recommended is not None:
+        return ["No run is complete yet.", _gap(study, certificate)]
     if not runs:
         return [f"No run is complete yet, so nothing is known of {name}."]
     none = "The complete run does not satisfy" if runs == 1 else f"None of the {runs} complete runs satisfies"
@@ -47,7 +49,7 @@ def _without_best(study: Reader, certificate: Certificate, name: str) -> list[st
 
 def _others(study: Reader) -> str:
     states = [trial.state for trial in study.trials]
-    counts = {state: states.count(state) for state in ("failed", "abandoned", "running", "waiting")}
+    counts = {state: states.count(state) for state in ("partial", "failed", "abandoned", "running", "waiting")}
     others = ", ".join(f"{count} {state}" for state, count in counts.items() if count)
     return f" (besides {others})" if others else ""
 

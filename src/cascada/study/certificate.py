@@ -9,7 +9,7 @@ import numpy as np
 
 from cascada.arrays import UNIT_ROUNDOFF, Array
 from cascada.calibration.noise import noise_sd
-from cascada.network import Beliefs, Network, Node, Stage
+from cascada.network import Beliefs, Network, Node, Stage, StageBelief
 from cascada.network.beliefs import observations, stretch
 from cascada.network.floor import Floor
 from cascada.network.latent import forwards_error
@@ -303,10 +303,13 @@ def _error(stage: Stage) -> str:
     return f"{bound} and {scatter}" if bound else scatter
 
 
-def refutations(beliefs: Beliefs, values: Array, trials: Sequence[int]) -> tuple[str, ...]:
+def refutations(
+    beliefs: Beliefs, learned: Callable[[StageBelief], tuple[Array, Sequence[int]]], trials: Sequence[int]
+) -> tuple[str, ...]:
     """What the data say against the assumptions, in words; empty if nothing.
 
-    `values` (t, V) are all rows that the beliefs learned, and `trials` (t,) the numbers of their trials.
+    `learned` gives the rows (t, V) that a stage learned, and their labels: the number of a trial, or ~k for measurement
+    k. `trials` are those of the runs.
     """
     lines = []
     for stage in beliefs.stages:
@@ -317,7 +320,8 @@ def refutations(beliefs: Beliefs, values: Array, trials: Sequence[int]) -> tuple
                 constant = float(given.lipschitz.flat[found.output or 0])
                 steepest = found.smallest / stretch(stage.node)
                 found = replace(found, given=constant, smallest=steepest, needed=steepest)
-            numbers = [trials[row] for row in observations(stage, values)]
+            values, labels = learned(stage)
+            numbers = [labels[row] for row in observations(stage, values)]
             if beliefs.network.read_with_errors:  # rows are runs
                 numbers = list(trials)
             lines.append(f"Stage {name!r}: {found.in_words(found.of_output(given.modelled), numbers)}")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from cascada.algorithms import Suggestion
 from cascada.algorithms.algorithm import bound_certifies
 from cascada.algorithms.feasible_search import FeasibleTrees, candidate_bounds, nearest_margin
 from cascada.arrays import Array
@@ -33,6 +34,7 @@ from cascada.study.noisy_run import noisy_run
 from cascada.study.settings import Settings
 from cascada.study.slice import Slice
 from cascada.study.state import State
+from cascada.study.step_choice import free_step
 
 # Keeps the random numbers of the ascent apart from those of the algorithm.
 _STREAM = 0x6A9B0
@@ -62,14 +64,16 @@ def certify(
 
 
 def _certified(model: Model, state: State, settings: Settings, budget: SearchBudget | None) -> Certificate:
-    nothing = model.kind == "refuted" or not state.complete
-    if (
-        nothing or state.network.context or state.network.unbounded
-    ):  # nothing can be said for all contexts at once: see `context` and `table`
+    # With steps a setting can be proven to give something before any run is complete.
+    known = state.complete or state.stepped
+    # Nothing can be said for all contexts at once: see `context` and `table`.
+    if model.kind == "refuted" or not known or state.network.context or state.network.unbounded:
         return without_bound(model, state, settings)
     try:
         best = _reached(model, state, settings)
         if not np.isfinite(best):
+            if not state.network.limits and not state.complete:
+                return without_bound(model, state, settings)
             return _without_feasible_setting(model, state, settings, budget)
         bound = _bound(model, state, settings, budget, best)
         if _untested(model, state, settings) and not _rules_nothing_out(model, state, settings, bound.value - best):
@@ -100,7 +104,7 @@ def _margin(model: Model, state: State, settings: Settings, budget: SearchBudget
     beliefs, most, trees = model.judging, np.inf, None
     scales = margin_scales(beliefs)
     if bound_certifies(settings.algorithm):
-        suggestion = suggest_with_nothing_pending(model, state, settings)
+        suggestion = _suggestion(model, state, settings)
         most, trees = np.inf if suggestion.margin is None else suggestion.margin, suggestion.cache
         if budget is None and most >= 0:  # the search that chose the point looked for a proof as well
             return most, suggestion.stopped
@@ -140,10 +144,12 @@ def _rules_nothing_out(model: Model, state: State, settings: Settings, gap: floa
 def gap_beliefs_of(model: Model) -> Beliefs:
     """The beliefs by which the gap is judged: where kernels are estimated, not those that are tested.
 
-    With noise or choices the two are the same.
+    With noise, choices or steps the two are the same.
     """
     calibrated = model.calibrated
-    if calibrated is None or model.noisy or not calibrated.fits or calibrated.network.domain.choices:
+    if calibrated is None or model.noisy or not calibrated.fits:
+        return model.judging
+    if calibrated.network.domain.choices or calibrated.network.stepwise:
         return model.judging
     if model.gap_beliefs is None:
         model.gap_beliefs = gap_beliefs(calibrated.network, calibrated.judging, model.data, calibrated.fits)
@@ -179,7 +185,7 @@ def _bound(model: Model, state: State, settings: Settings, budget: SearchBudget 
     # A calibrated network is judged by other beliefs than the algorithm's.
     own = bound_certifies(settings.algorithm) and not state.network.estimated
     if own and budget is None:
-        suggestion = suggest_with_nothing_pending(model, state, settings)
+        suggestion = _suggestion(model, state, settings)
         if suggestion.bound is not None:
             value = _checked(suggestion.bound, model, state, settings)
             return _Bound(value, suggestion.stopped, suggestion.highest)
@@ -217,6 +223,13 @@ def _estimated_bound(model: Model, state: State, settings: Settings, beliefs: Be
     near = np.empty((0, d)) if run is None else run[None, :d]
     value, point = highest(beliefs, np.random.default_rng([_STREAM, settings.seed, state.complete]), near)
     return _Bound(max(value, best), "ascent", point)
+
+
+def _suggestion(model: Model, state: State, settings: Settings) -> Suggestion:
+    """What the algorithm, or the rule of steps, suggests if nothing is pending."""
+    if state.stepped and state.network.stepwise:
+        return free_step(model, state, settings).suggestion
+    return suggest_with_nothing_pending(model, state, settings)
 
 
 def _robust_bound(model: Model, state: State, settings: Settings, budget: SearchBudget | None, best: float) -> _Bound:

@@ -9,6 +9,7 @@ from cascada.near_names import with_near_names
 from cascada.network import Network
 from cascada.network.argument import as_network
 from cascada.space import CandidatesLike
+from cascada.study.cost import Cost
 from cascada.study.result import Result
 from cascada.study.settings import OnViolation, StopOn
 from cascada.study.study import Callback, Study
@@ -24,7 +25,7 @@ def maximise(
     network: Network,
     functions: "Functions | Process" = None,
     *,
-    budget: int,
+    budget: int | Cost,
     algorithm: str | Algorithm = "auto",
     candidates: CandidatesLike | None = None,
     tolerance: float | None = None,
@@ -42,8 +43,10 @@ def maximise(
     progress: bool = True,
     revise: bool = False,
 ) -> Result:
-    """Maximise a process within `budget` runs.
+    """Maximise a process within `budget` runs, or within a budget in money, `Cost(500)`.
 
+    * `budget=Cost(500)`: in the unit of the costs that the stages declare. Stages are run one at a time, where some can
+      be run by themselves (`Stage(reachable=)`), and whole runs otherwise.
     * `functions`: one per stage (a list in stage order or a dict by name), one `evaluate(**controls)` that returns all
       outputs by stage, or none when every `Stage` has its own.
     * `candidates`: a `Grid`, points (n, d) in the order of `network.controls`, or dicts by name; without them the box.
@@ -67,7 +70,7 @@ def maximise(
 
     An exact duplicate is never run. A stage that fails ends only its own run; what was observed before is used.
     """
-    from cascada.study.loop import check_run  # what runs processes is imported where it is used
+    from cascada.study.loop_options import check_run  # what runs processes is imported where it is used
 
     check_run(budget, jobs, executor, revise, callbacks)
     study = Study(
@@ -79,7 +82,7 @@ def maximise(
         stop_on_estimated=stop_on_estimated,
         on_violation=on_violation,
         seed=seed,
-        horizon=budget,
+        horizon=None if isinstance(budget, Cost) else budget,
         calibration=calibration,
         safe=safe,
         confidence=confidence,
@@ -102,7 +105,7 @@ def minimise(
     network: Network,
     functions: "Functions | Process" = None,
     *,
-    budget: int,
+    budget: int | Cost,
     algorithm: str | Algorithm = "auto",
     candidates: CandidatesLike | None = None,
     tolerance: float | None = None,

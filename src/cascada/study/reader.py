@@ -20,6 +20,7 @@ from cascada.store.trial import Trial
 from cascada.study.advisor import situation
 from cascada.study.certificate import Certificate
 from cascada.study.judge import certify
+from cascada.study.measurement import Measurement
 from cascada.study.model import Model
 from cascada.study.probable import LEVEL, probable_gap
 from cascada.study.probable_gap import ProbableGap
@@ -102,6 +103,16 @@ class Reader:
         state = self.state
         return state.network.noisy or state.network.read_with_errors or state.scatter is not None
 
+    @property
+    def measurements(self) -> tuple[Measurement, ...]:
+        """What single stages gave at inputs of their own, told without a trial; outputs None do not count."""
+        return self.state.measurements
+
+    @property
+    def spent(self) -> float:
+        """What was spent on all trials: every try of every stage, at the cost that was declared then."""
+        return self.state.spent
+
     def trials_dataframe(self) -> Any:
         """All trials as a pandas DataFrame."""
         return trials_dataframe(self.network, self.trials)
@@ -110,6 +121,11 @@ class Reader:
     def algorithm(self) -> Algorithm:
         """What chooses the points."""
         return self._settings.algorithm
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of the study."""
+        return self._settings
 
     @property
     def adaptive(self) -> bool:

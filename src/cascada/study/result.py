@@ -59,6 +59,7 @@ class Result:
     recommendation: Recommendation | None = None
     #: A second statement beside the certificate where norms are estimated; None where it is not defined.
     probable: ProbableGap | None = None
+    cost: float = 0.0  #: what was spent on all trials: see `Study.spent`
 
     @property
     def gap(self) -> float | None:
@@ -86,7 +87,8 @@ class Result:
             lines.append(f"{len(failed)} of {len(self.trials)} runs failed, the last because {failed[-1].reason}")
         if self.best is None:
             none = "No run satisfied the limits." if self.certificate.evaluations else "No run was completed."
-            return "\n".join([*lines, none, *([str(self.certificate)] if self.certificate.evaluations else [])])
+            known = self.certificate.evaluations or self.certificate.recommended is not None
+            return "\n".join([*lines, none, *([str(self.certificate)] if known else [])])
         settings = ", ".join(f"{name} = {value:.6g}" for name, value in self.best.controls.items())
         shown = self.certificate.shown
         # With a recommended setting, the value in the certificate is not that of the best run.

@@ -32,6 +32,7 @@ from cascada.network.scatter import CONFIDENCE, as_confidence
 from cascada.search.robust import MOST_UNCERTAIN
 from cascada.space import CandidatesLike, Domain, as_candidates
 from cascada.study.certificate import Certificate
+from cascada.study.step_options import check_step_options
 
 OnViolation = Literal["stop", "enlarge"]
 #: The kind of gap that ends a study at its tolerance; a proven one always does.
@@ -114,6 +115,7 @@ class Settings:
         _check_safe(network, safe, on_violation)
         _check_errors(network, chosen, on_violation)
         _check_scatter(network, safe, confidence)
+        check_step_options(network, candidates=candidates is not None, safe=safe)
         with_noise(network)  # raises if the noise of a stage cannot be estimated
         return cls(
             algorithm=chosen,

@@ -37,7 +37,7 @@ def output_columns(network: Network) -> list[tuple[str, str, int]]:
 
 
 def trials_csv(network: Network, trials: Iterable[Trial]) -> str:
-    """Controls and outputs of trials as CSV that `read_runs` reads; a trial without outputs is left out.
+    """Controls and outputs of trials as CSV that `read_runs` reads; a trial without outputs of a run is left out.
 
     If the process has limits, the last column says whether the run satisfies them.
     """
@@ -46,7 +46,7 @@ def trials_csv(network: Network, trials: Iterable[Trial]) -> str:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([*network.domain.names, *(heading for heading, _, _ in columns), *([FEASIBLE] * judged)])
     for trial in trials:
-        if trial.outputs:
+        if trial.outputs and trial.closed:  # the outputs of a step at inputs of its own are of no run
             seen = [repr(trial.outputs[stage][j]) if stage in trial.outputs else "" for _, stage, j in columns]
             seen += [FEASIBLE_CELLS[trial.feasible]] * judged
             controls = (trial.controls[name] for name in network.domain.names)
@@ -75,7 +75,9 @@ def _record(network: Network, trial: Trial) -> dict[str, Any]:
         for output, value in zip(network.node(stage).stage.outputs, values, strict=True)
     }
     judged = {FEASIBLE: trial.feasible} if _has_feasible_column(network) else {}
-    return {"number": trial.number, "state": trial.state, "value": trial.value, **judged, **trial.controls, **outputs}
+    money = {"step": ", ".join(trial.steps), "cost": trial.cost} if network.priced else {}
+    first = {"number": trial.number, "state": trial.state, "value": trial.value}
+    return {**first, **judged, **money, **trial.controls, **outputs}
 
 
 def add_runs(study: "Study", lines: Iterable[str], *, ignore_unknown: bool = False) -> int:

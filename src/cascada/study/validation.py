@@ -20,7 +20,9 @@ from cascada.network.reading_evidence import boxes_of_readings
 from cascada.network.slack import output_slack
 from cascada.space import ControlValue
 from cascada.store.trial import Trial
+from cascada.study.measurement import Measurement, measured
 from cascada.study.repeats import Repeats
+from cascada.study.step_trial import alone
 
 
 class Rules(Repeats):
@@ -29,6 +31,11 @@ class Rules(Repeats):
     def __init__(self, network: Network) -> None:
         super().__init__(network)
         self._formulas = _prior(network)
+
+    @property
+    def network(self) -> Network:
+        """The network whose trials are validated."""
+        return self._network
 
     # ---- controls
 
@@ -75,6 +82,8 @@ class Rules(Repeats):
         """
         if not isinstance(outputs, Mapping):
             raise ArgumentError(f"tell the outputs as a dict of stages, {{'stage': outputs}}; got {outputs!r}.")
+        if not before.closed:
+            return alone(self, before, outputs)
         known = dict(before.outputs)
         for name, result in outputs.items():
             node = self._network.node(name)
@@ -121,26 +130,33 @@ class Rules(Repeats):
 
         Outputs of other stages that are copies of a corrected value follow it.
         """
-        measured = self._measured(trial)
         if "controls" in data:
             controls = self.changed_controls(trial, data["controls"])
             if controls == trial.controls:
                 raise ArgumentError(f"trial {trial.number} has these controls already: there is nothing to correct.")
-            return self._again(trial, controls, measured, self._names)
+            return self._again(trial, controls, self._measured(trial), self._names)
         name = self._reported(trial, data["stage"], "correct")
         values = self.outputs(trial.number, name, data["outputs"])
         if values == trial.outputs[name]:
             raise ArgumentError(
                 f"trial {trial.number}: stage {name!r} is {values} already: there is nothing to correct."
             )
-        others = [other for other in self._names if other != name]  # its own copies are validated
-        return self._again(trial, trial.controls, {**measured, name: values}, others)
+        return self.retold(trial, name, values)
+
+    def retold(self, trial: Trial, stage: str, values: tuple[float, ...]) -> Trial:
+        """The trial with other outputs of a stage, which it has already."""
+        others = [other for other in self._names if other != stage]  # its own copies are validated
+        return self._again(trial, trial.controls, {**self._measured(trial), stage: values}, others)
+
+    def measurement(self, number: int, data: Mapping[str, Any]) -> Measurement:
+        """A measurement of one stage by itself: a new one of this number, or one that replaces another."""
+        return measured(self._network, number, data)
 
     def retracted(self, trial: Trial, stage: Any) -> Trial:
         """The trial without the outputs of a stage; one that was complete runs again, without a lease."""
-        measured = self._measured(trial)
-        del measured[self._reported(trial, stage, "retract")]
-        return self._again(trial, trial.controls, measured, ())
+        rest = self._measured(trial)
+        del rest[self._reported(trial, stage, "retract")]
+        return self._again(trial, trial.controls, rest, ())
 
     def revised(self, trial: Trial, values: Any) -> Trial:
         """A running trial with other controls of stages that were not run yet; `ArgumentError` for any other change."""

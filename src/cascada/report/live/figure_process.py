@@ -145,7 +145,7 @@ class _CachedStudy:
 
     def _add_bounds(self, follower: Follower) -> None:
         """Add the runs that ended since the last call; compute the bound after some of them and after the last."""
-        ended = [t for t in follower.trials if t.outputs and t.state in ("complete", "failed", "abandoned")]
+        ended = [t for t in follower.trials if t.outputs and t.state in ("complete", "partial", "failed", "abandoned")]
         fresh = [trial for trial in ended if trial.number not in self._seen]
         at = checkpoints(follower.network, len(fresh)) if not self._seen else {len(fresh) - 1}
         for i, trial in enumerate(fresh):
