@@ -69,6 +69,9 @@ def _certified(model: Model, state: State, settings: Settings, budget: SearchBud
     # Nothing can be said for all contexts at once: see `context` and `table`.
     if model.kind == "refuted" or not known or state.network.context or state.network.unbounded:
         return without_bound(model, state, settings)
+    untested = _untested(model, state, settings)
+    if untested and not (_has_more_than_the_design(model, settings) and _by_ascent(model, settings)):
+        return without_bound(model, state, settings)
     try:
         best = _reached(model, state, settings)
         if not np.isfinite(best):
@@ -76,7 +79,8 @@ def _certified(model: Model, state: State, settings: Settings, budget: SearchBud
                 return without_bound(model, state, settings)
             return _without_feasible_setting(model, state, settings, budget)
         bound = _bound(model, state, settings, budget, best)
-        if _untested(model, state, settings) and not _rules_nothing_out(model, state, settings, bound.value - best):
+        # A gap as large as all differences between runs rules nothing out: there is nothing to test.
+        if untested and not bound.value - best >= _differences(model) > 0:
             return without_bound(model, state, settings)
         return _certificate(model, state, settings, replace(bound, value=max(bound.value, best)))
     except RefutedError as error:
@@ -129,16 +133,31 @@ def _untested(model: Model, state: State, settings: Settings) -> bool:
     return not known  # else nothing is estimated
 
 
-def _rules_nothing_out(model: Model, state: State, settings: Settings, gap: float) -> bool:
-    """Whether a gap is at least as large as all differences that the runs have seen, after the design and d + 1 runs.
+def _differences(model: Model) -> float:
+    """The largest difference of the objective between two runs, of which at least one is complete."""
+    seen = model.data[:, model.judging.network.objective_column]
+    return float(np.nanmax(seen) - np.nanmin(seen))
 
-    There is nothing to test then: no point is worse than the best run by such bounds.
-    """
-    domain, column = state.network.domain, state.network.objective_column
-    complete = model.data[np.isfinite(model.data[:, column])]
-    count = len(np.unique(complete[:, : domain.dimension], axis=0))
-    enough = count > settings.calibration.first(state.network) + domain.dimension
-    return enough and gap >= float(np.ptp(complete[:, column])) > 0
+
+def _has_more_than_the_design(model: Model, settings: Settings) -> bool:
+    """Whether there are d + 1 complete runs after the design."""
+    network = model.judging.network
+    seen = np.isfinite(model.data[:, network.objective_column])
+    points = model.data[seen, : network.domain.dimension]
+    return len(np.unique(points, axis=0)) > settings.calibration.first(network) + network.domain.dimension
+
+
+def _by_ascent(model: Model, settings: Settings) -> bool:
+    """Whether the bound is estimated by ascent, which can follow no general operator-valued kernel."""
+    beliefs = gap_beliefs_of(model)
+    if (
+        beliefs.network.uncertain
+        or beliefs is model.judging
+        or settings.candidates is not None
+        or beliefs.network.limits
+    ):
+        return False
+    return all(stage.belief is None or stage.per_output is not None for stage in beliefs.stages)
 
 
 def gap_beliefs_of(model: Model) -> Beliefs:
@@ -178,9 +197,7 @@ def _bound(model: Model, state: State, settings: Settings, budget: SearchBudget 
     if state.network.uncertain:
         return _robust_bound(model, state, settings, budget, best)
     beliefs = gap_beliefs_of(model)
-    # Gradient ascent can follow no general operator-valued kernel.
-    followed = all(stage.belief is None or stage.per_output is not None for stage in beliefs.stages)
-    if beliefs is not model.judging and settings.candidates is None and not state.network.limits and followed:
+    if _by_ascent(model, settings):
         return _estimated_bound(model, state, settings, beliefs, best)
     # A calibrated network is judged by other beliefs than the algorithm's.
     own = bound_certifies(settings.algorithm) and not state.network.estimated
