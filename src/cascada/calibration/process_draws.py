@@ -37,13 +37,13 @@ def check_probable(network: Network) -> None:
         )
     uncertain = {name: network.domain.controls[name].deviation for name in network.uncertain}
     alone = next((f"{stage.name!r}" for stage in network.stages if stage.reachable != "run"), "")
-    choices = [network.domain.names[j] for j in network.domain.choices]
+    choices = [repr(network.domain.names[j]) for j in network.domain.choices]
     refused = {
         f"reachable=, which stage {alone} has,": bool(alone),
-        f"Choice, which {', '.join(choices)} is,": bool(choices),
         "error=": network.noisy or network.read_with_errors,
         f"context=True, which {', '.join(network.context)} has,": bool(network.context),
         f"deviation=, which {', '.join(uncertain)} has,": bool(uncertain),
+        f"the choice {', '.join(choices)}": bool(choices),
     }
     for word, given in refused.items():
         if given:

@@ -40,14 +40,16 @@ def summary(result: Result) -> str:
         assert result.best.value is not None, "the best run is complete"
         what = "best reading" if noisy else "best value"
         lines += [f"{what:<11} {number_text(result.best.value)}", "best settings"]
-        lines += [f"  {name:<12} {value:.8g}" for name, value in result.best.controls.items()]
+        lines += [
+            f"  {name:<12} {value if isinstance(value, str) else format(value, '.8g')}"
+            for name, value in result.best.controls.items()
+        ]
     lines += recommended_lines(certificate)
     what = "steps" if any(trial.steps for trial in result.trials) else "runs"
     lines += [f"{what:<11} {len(result.trials)}" + (f" ({remarks})" if remarks else "")]
     lines += [f"cost        {result.cost:g}"] if what == "steps" else []
     shown = certificate.shown
-    if shown is not None:
-        lines += [f"gap         {shown.gap} ({result.gap_kind})"]
+    lines += gap_lines(certificate)
     lines += ["", str(certificate)]
     if result.probable is not None and result.probable.gap is not None:
         lines += ["", str(result.probable)]
@@ -70,6 +72,12 @@ def recommended_lines(certificate: Certificate) -> list[str]:
     if found.estimate is not None:
         why = f"the run with the best mean, {number_text(found.estimate)}; estimated to give {least} {shown.best}"
     return [f"recommended ({why})", settings(found.controls)]
+
+
+def gap_lines(certificate: Certificate) -> list[str]:
+    """Return the gap with its kind and probability as a line; empty if there is none."""
+    level = "" if certificate.confidence is None else f", {as_percent(certificate.confidence)}"
+    return [] if certificate.shown is None else [f"gap         {certificate.shown.gap} ({certificate.kind}{level})"]
 
 
 def certificate_json(certificate: Certificate) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import typer
 from cascada.cli.output import (
     certificate_json,
     feasibility,
+    gap_lines,
     number_text,
     print_json,
     print_table,
@@ -20,7 +21,6 @@ from cascada.cli.output import (
 from cascada.cli.stock import money_json, spent_lines, stock_lines
 from cascada.cli.stored import Context, Json, OneOrAll, Spec, Storage, followed, object_from, store_at
 from cascada.cli.terminal import say
-from cascada.outwards import as_percent
 from cascada.store.summary import summarised
 from cascada.store.trial import counted
 
@@ -124,7 +124,7 @@ def _text(study: "Reader", content: Mapping[str, Any], certificate: "Certificate
     lines = [f"study       {study.name}", f"trials      {states or 'none'}"]
     lines += [f"limits      {', '.join(certificate.limits)}"] if certificate.limits else []
     lines += spent_lines(content) if study.network.priced else []
-    best, shown = content["best"], certificate.shown
+    best = content["best"]
     if best is not None:
         what = "best value" if certificate.best_reading is None else "best reading"
         lines += [
@@ -135,9 +135,7 @@ def _text(study: "Reader", content: Mapping[str, Any], certificate: "Certificate
     elif certificate.limits and certificate.evaluations:
         lines.append("best value  none: no run satisfied the limits")
     lines += recommended_lines(certificate)
-    if shown is not None:
-        level = "" if certificate.confidence is None else f", {as_percent(certificate.confidence)}"
-        lines.append(f"gap         {shown.gap} ({certificate.kind}{level})")
+    lines += gap_lines(certificate)
     lines += ["", str(certificate)]
     for trial in content["open"]:
         since = "" if trial["asked_at"] is None else f" since {_time(trial['asked_at'])} by {trial['worker']}"

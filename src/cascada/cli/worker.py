@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from cascada.cli.execution import BudgetCost, Dask, Jobs, Revise, budget_of, execution_options, print_result
-from cascada.cli.stored import Algorithm, Json, Storage, StudyName, process_of, store_at
+from cascada.cli.stored import Algorithm, Confidence, Json, Storage, StudyName, process_of, store_at
 from cascada.study.catalogue import open_study
 
 _BUDGET = 100  # the default of `cascada run`
@@ -27,6 +27,7 @@ def worker(
     ] = None,
     budget_cost: BudgetCost = None,
     algorithm: Algorithm = None,
+    confidence: Confidence = None,
     jobs: Jobs = None,
     dask: Dask = None,
     revise: Revise = False,
@@ -54,6 +55,7 @@ def worker(
         study,
         process.network,
         algorithm=algorithm,
+        confidence=confidence,
         worker=name or f"{socket.gethostname()}:{os.getpid()}",
         any_sense=True,
         planned=(budget or _BUDGET) if budget_cost is None else None,

@@ -9,6 +9,10 @@ from cascada.arrays import UNIT_ROUNDOFF, Array, IntArray
 from cascada.gp.rounding import square_rounding
 from cascada.outwards import apart, rounded_down
 
+# A bound that has to be raised by this factor is less likely to be wrong than readings that are taken as exact.
+_SUSPICIOUS = 2.0
+_NOT_EXACT = " Or the readings are not exact: then say how far they may be off with error= at the stage."
+
 
 @dataclass(frozen=True)
 class Evidence:
@@ -43,10 +47,11 @@ class Evidence:
         given, needed = apart(self.given, self.needed)
         more = rounded_down(self.smallest, 6)
         others = f", and all {noun}s together only with more than {more}" if float(more) > float(needed) else ""
+        hint = self.hint or (_NOT_EXACT if self.smallest > _SUSPICIOUS * self.given else "")
         return (
             f"The {self.assumption}{of_output} is given as {given}, but {listed(noun, numbers)} possible only with "
             f"more than {needed}{others}. Raise it well above that, as other runs may need more, or check those "
-            f"{noun}s.{self.hint}"
+            f"{noun}s.{hint}"
         )
 
 

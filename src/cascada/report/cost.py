@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
 
-from cascada.report.history import BoundAfter, best_so_far
+from cascada.report.bound_after import BoundAfter
+from cascada.report.history import best_so_far
 from cascada.report.theme import BLUE, figure, number, plotly_objects
 from cascada.study.reader import Reader
 

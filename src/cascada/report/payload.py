@@ -8,10 +8,11 @@ from typing import Any
 
 from cascada import __version__
 from cascada.report.acquisition import caption_of_acquisition, plot_acquisition
+from cascada.report.bound_after import BoundAfter
 from cascada.report.contributions import caption_of_contributions, gap_contributions, plot_gap_contributions
 from cascada.report.cost import CAPTION_OF_COST, plot_cost
 from cascada.report.graph import plot_network
-from cascada.report.history import BoundAfter, bound_history, plot_optimization_history
+from cascada.report.history import bound_history, plot_optimization_history
 from cascada.report.parallel import plot_parallel_coordinate
 from cascada.report.runs import facts_of_runs, table
 from cascada.report.stages import caption_of_stage, figures_of_stages

@@ -37,7 +37,8 @@ def _without_best(study: Reader, certificate: Certificate, name: str) -> list[st
     if not runs and certificate.recommended is not None:
         return ["No run is complete yet.", _gap(study, certificate)]
     if not runs:
-        return [f"No run is complete yet, so nothing is known of {name}."]
+        floor = "" if certificate.floor is None else f" {certificate.floor.in_words()}"
+        return [f"No run is complete yet, so nothing is known of {name}.{floor}"]
     none = "The complete run does not satisfy" if runs == 1 else f"None of the {runs} complete runs satisfies"
     found = f"{none} {' and '.join(certificate.limits)}."
     if certificate.answer == "infeasible":
@@ -136,6 +137,8 @@ def _stage_to_know(study: Reader, gap: float, contributions: dict[str, float]) -
     """Return a sentence about the stage that contributes most to the gap, or an empty text if none stands out."""
     ranked = sorted(contributions, key=contributions.__getitem__, reverse=True)
     if len(ranked) < 2 or contributions[ranked[0]] <= _DECISIVE * contributions[ranked[1]]:
+        return ""
+    if study.network.scattered:  # past runs and other norm bounds would make the gap an estimate
         return ""
     if contributions[ranked[0]] < _FAIR_PART * gap:
         return ""

@@ -88,7 +88,8 @@ class Certificate:
     units: tuple[float, ...] = ()
     #: With noise or errors, the best value that was read: the one with the luckiest error.
     best_reading: float | None = None
-    #: With bounded errors, about the smallest gap that can be expected, and whether it is reached.
+    #: With bounded errors, about the smallest gap that can be expected, also before the first run, and whether it is
+    #: reached.
     floor: Floor | None = None
     #: The probability with which a *confident* gap holds; None for other kinds.
     confidence: float | None = None
@@ -156,7 +157,8 @@ class Certificate:
                 why = f"No setting is known that satisfies {' and '.join(self.limits)}"
             if seen and self.missing:
                 why = f"Too few runs yet to trust an estimated bound: {self.missing}"
-            return f"{why}. So there is no gap. It would rest on:\n{rests}"
+            floor = "" if self.floor is None else f"{self.floor.in_words()} "
+            return f"{why}. So there is no gap. {floor}It would rest on:\n{rests}"
         word = "higher" if self.maximised else "lower"
         best = "the best feasible" if self.limits else "the best"
         runs = "one run" if self.evaluations == 1 else f"{best} of {self.evaluations} runs"
@@ -192,7 +194,7 @@ class Certificate:
         """The reading of the recommended setting, in parentheses; empty if it was not read."""
         if self.recommended is None or self.recommended.reading is None:
             return ""
-        error = "" if self.recommended.error is None else f" ± {as_given(self.recommended.error)}"
+        error = f" ± {as_given(self.recommended.error)}" if self.recommended.error else ""
         return f" (its reading was {self.recommended.reading:.6g}{error})"
 
     @property

@@ -291,12 +291,15 @@ def check_bound(beliefs: Beliefs, bound: float, best: float, run: Array) -> None
         raise RefutedError(beaten(best, bound, beliefs.network.sign))
 
 
-def _floor(model: Model, point: Array, highest: Array | None) -> Floor | None:
+def _floor(model: Model, point: Array | None, highest: Array | None = None) -> Floor | None:
     """What errors leave of the gap of the recommended setting at a point (d,); None if runs are exact.
 
-    `highest`: about where the bound is attained.
+    Before the first run no setting is recommended, and the point is the middle of the box. `highest`: about where the
+    bound is attained.
     """
     beliefs = model.judging
+    if point is None:
+        point = 0.5 * (beliefs.network.domain.lower + beliefs.network.domain.upper)
     if not isinstance(beliefs, ReadBeliefs) or beliefs.network.scattered:
         return None  # with scatter the gap falls with every reading, as slowly as it may
     with suppress(StageError, ArgumentError):  # a formula is not defined at some of the possible inputs
@@ -329,6 +332,8 @@ def _certificate(
         run = _reading_at(state, controls) if model.read_with_errors else (None, None)
         setting = RecommendedSetting(controls, sign * proven.value, None, *run)
         floor = None if bound is None else _floor(model, proven.point, bound.highest)
+    if not len(model.data) and not model.evidence():
+        floor = _floor(model, None)
     if model.noisy:
         reading, best = best, -np.inf  # the best reading is the one with the luckiest error
         likely = None if bound is None else noisy_run(model)

@@ -39,7 +39,8 @@ class Repeats:
             name, number, outputs, before = found
             raise ContradictionError(
                 f"trial {trial.number}: stage {name!r} was told as {outputs}, but as {before} for the same inputs in "
-                f"trial {number}. Runs have to be free of noise.",
+                f"trial {number}. Runs have to be free of noise. If readings are not exact, say how far they may be "
+                f"off with error= at the stage.",
                 trials=(trial.number, number),
             )
 
