@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from cascada.cli.default_tolerance import stored_tolerance
 from cascada.cli.execution import Dask, Jobs, Revise, execution_options, print_result
 from cascada.cli.stored import Algorithm, Json, Storage, StudyName, process_of, store_at
 from cascada.study.catalogue import open_study
@@ -58,5 +59,8 @@ def worker(
         planned=budget or _BUDGET,
     )
     with execution_options(jobs, dask, revise=revise) as options:
+        stored = stored_tolerance(found)
+        if stored is not None:
+            found.stop_at(stored)
         budget = budget or found.horizon or _BUDGET
         print_result(found.optimise(process, budget=budget, progress=not json_output, **options), study, json_output)
