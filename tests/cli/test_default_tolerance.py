@@ -49,6 +49,7 @@ def test_a_stored_study_keeps_the_tolerance_of_its_first_call(tmp_path):
     assert "so it ends at a proven gap" in run(*store, "--budget", "8").stderr
     study = Study.open(url, "certified-chain")
     stored = stored_tolerance(study)
+    assert stored is not None
     assert stored == tolerance_of(study)
     assert [event.data["tolerance"] for event in study.events if event.kind == "note"] == [stored]
     study.close()

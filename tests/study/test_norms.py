@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 import cascada as cd
 from cascada.cli.main import app
 from cascada.errors import ArgumentError
+from cascada.kernels import Stationary
 from cascada.study.norms import MARGIN, norms_of
 from tests.network.cases import X, Y, stage, truth
 
@@ -57,6 +58,7 @@ def test_kernels_are_fitted_where_none_are_given():
     assert first.fitted
     assert first.outputs == ("u", "v")
     assert len(first.norms[-1]) == len(first.suggested) == len(first.offset) == 2
+    assert isinstance(first.kernel, Stationary)
     assert first.kernel.variance == 1.0
     assert found.certificate is not None
 

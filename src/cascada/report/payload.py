@@ -12,7 +12,7 @@ from cascada.report.contributions import caption_of_contributions, gap_contribut
 from cascada.report.graph import plot_network
 from cascada.report.history import BoundAfter, bound_history, plot_optimization_history
 from cascada.report.parallel import plot_parallel_coordinate
-from cascada.report.runs import facts_of_runs, table
+from cascada.report.runs import facts_of_runs, objective_at, table
 from cascada.report.stages import caption_of_stage, figures_of_stages
 from cascada.report.words import summary
 from cascada.study.reader import Reader
@@ -29,6 +29,7 @@ def payload(study: Reader, name: str, command: str | None = None) -> dict[str, A
         "facts": facts_of_runs(study.network, study.trials) + judged["facts"],
         "figures": figures(study, bound_history(study), contributions),
         "trials": table(study.network, study.trials, study.state.notes),
+        "objective": objective_at(study.network),
         "versions": versions(),
         "command": command,
     }
