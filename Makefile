@@ -137,6 +137,6 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
 	@echo 'Filling $(VENV) ...'
 	@$(BIN)/python -m pip install --quiet --constraint constraints.txt hatchling editables
-	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-build-isolation --editable '.[dask,dev,docs,optuna,paper,postgres,problems,report]'
+	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-build-isolation --editable '.[dask,dev,docs,images,optuna,paper,postgres,problems,report]'
 	@rm -f $(VENV)/.installed-*
 	@touch $@
