@@ -26,6 +26,7 @@ LAYERS = (
     "card",
     "literals",
     "arrays",
+    "choice",
     "controls",
     "space",
     "designs",

@@ -20,10 +20,11 @@ from cascada.network import (
     feed_forward,
     multi_output_chain,
 )
-from cascada.space import Grid, Integer, Real
-from cascada.store.trial import Trial
-from cascada.study import Recommendation, Result, Revision, Study, maximise, minimise
+from cascada.space import Choice, Grid, Integer, Real
+from cascada.store.trial import Step, Trial
+from cascada.study import Cost, Measurement, Recommendation, Result, Revision, Study, maximise, minimise
 from cascada.study.certificate import Certificate
+from cascada.study.probable_gap import ProbableGap
 
 if TYPE_CHECKING:
     from cascada.process import Command
@@ -59,14 +60,18 @@ __all__ = [
     "Calibration",
     "CascadaError",
     "Certificate",
+    "Choice",
     "Command",
     "ContradictionError",
+    "Cost",
     "Grid",
     "Integer",
     "Matern",
+    "Measurement",
     "Network",
     "NumericalError",
     "Posterior",
+    "ProbableGap",
     "Real",
     "Recommendation",
     "RefutedError",
@@ -76,6 +81,7 @@ __all__ = [
     "SquaredExponential",
     "Stage",
     "StageError",
+    "Step",
     "StoreError",
     "Study",
     "SubGaussian",

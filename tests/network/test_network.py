@@ -189,7 +189,7 @@ STAGE_ERRORS: dict[str, tuple[Callable[[], Any], str]] = {
     "a name that is not text": (lambda: stage(3), "word without a dot; got 3"),  # type: ignore[arg-type]
     "a categorical control": (
         lambda: stage("f", controls={"metal": ["iron", "zinc"]}),
-        "stage 'f': control 'metal' must be Real.*Categories are not supported",
+        "stage 'f': control 'metal' must be Real.* or Choice",
     ),
     "controls without ranges": (lambda: stage("f", controls=["x"]), "stage 'f'.*controls"),
     "an empty range": (lambda: stage("f", controls={"x": Real(2, 1)}), "must not be empty"),

@@ -62,6 +62,6 @@ def _tried(situation: Situation, rng: np.random.Generator) -> Array:
     if situation.candidates is not None:
         free = situation.candidates[situation.free_candidates()]
         return free if len(free) <= _TRIED else free[rng.choice(len(free), _TRIED, replace=False)]
-    points = rng.uniform(domain.lower, domain.upper, (_TRIED, domain.dimension))
+    points = domain.uniform(rng, _TRIED)
     points = domain.encode(domain.decode(points))  # whole numbers are whole
     return np.array([point for point in points if not situation.is_taken(point)]).reshape(-1, domain.dimension)

@@ -11,11 +11,14 @@ from cascada.algorithms import NAMES
 from cascada.cli.completion import algorithms_beginning_with, specs_beginning_with
 from cascada.cli.default_tolerance import DefaultTolerance, announced
 from cascada.cli.enqueue import controls_from, enqueue_start
-from cascada.cli.execution import Dask, Jobs, Revise, execution_options, print_result
+from cascada.cli.execution import BudgetCost, Dask, Jobs, Revise, budget_of, execution_options, print_result
 from cascada.cli.stored import Amend, Confidence, Json, Safe, Start, Storage, given, process_of, store_at
 from cascada.errors import ArgumentError
 from cascada.study import Study
 from cascada.study.catalogue import open_study
+from cascada.study.settings import as_stop_on
+
+_BUDGET = 100  # runs
 
 
 def run(
@@ -36,8 +39,12 @@ def run(
         ),
     ] = None,
     budget: Annotated[
-        int, typer.Option(help="At most this many runs of the process, those in a store included.", min=1)
-    ] = 100,
+        int | None,
+        typer.Option(
+            help="At most this many runs of the process, those in a store included.", min=1, show_default=str(_BUDGET)
+        ),
+    ] = None,
+    budget_cost: BudgetCost = None,
     tolerance: Annotated[
         float | None,
         typer.Option(
@@ -46,9 +53,16 @@ def run(
             show_default="1 % of the spread of the first 2(d + 1) runs",
         ),
     ] = None,
+    stop_on: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KIND",
+            help="If kernels or norms are not known, stop on a gap of this kind as well: probable or estimated.",
+            show_default="proven",
+        ),
+    ] = None,
     stop_on_estimated: Annotated[
-        bool,
-        typer.Option("--stop-on-estimated", help="Stop on an estimated gap, too: if kernels or norms are not known."),
+        bool, typer.Option("--stop-on-estimated", help="The same as --stop-on estimated.")
     ] = False,
     safe: Safe = False,
     start: Start = None,
@@ -89,9 +103,9 @@ def run(
         network = network.mirrored()
     if serve and storage is None:
         raise ArgumentError("--serve needs a store, and got none; give --storage URL, as in sqlite:///alloy.db.")
-    first = None if start is None else controls_from(start)
+    first, most = None if start is None else controls_from(start), budget_of(budget, budget_cost, _BUDGET)
     with execution_options(jobs, dask, revise=revise) as execution, ExitStack() as stack:
-        options = execution | {"budget": budget, "progress": not json_output}
+        options = execution | {"budget": most, "progress": not json_output}
         wanted = tolerance or None  # 0 switches it off
         if storage is None:
             if study is not None:
@@ -100,11 +114,12 @@ def run(
                 network,
                 algorithm=algorithm or "auto",
                 tolerance=wanted,
+                stop_on=as_stop_on(stop_on),
                 stop_on_estimated=stop_on_estimated,
                 safe=safe,
                 confidence=confidence,
                 seed=seed or 0,
-                horizon=budget,
+                horizon=most if isinstance(most, int) else None,
             )
             if first is not None:
                 in_memory.enqueue_trial(first, known_safe=True)
@@ -119,8 +134,9 @@ def run(
             network,
             algorithm=algorithm,
             seed=seed,
-            planned=budget,  # stored by the first call only; a later call may have a larger budget
+            planned=most if isinstance(most, int) else None,  # stored by the first call only; a later one may have more
             tolerance=wanted,
+            stop_on=as_stop_on(stop_on),
             stop_on_estimated=stop_on_estimated,
             safe=safe or None,  # without --safe it is as stored
             confidence=confidence,

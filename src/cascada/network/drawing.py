@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from cascada.card import card
 
 if TYPE_CHECKING:
-    from cascada.network.network import Network, Node
+    from cascada.network.network import Network
+    from cascada.network.node import Node
 
 # In pixels.
 _WIDTH, _ACROSS, _DOWN, _MARGIN = 150, 46, 22, 6  # a box, the gaps between columns and rows, and around all

@@ -20,6 +20,7 @@ from cascada.confidence.cells import enclose
 from cascada.errors import RefutedError
 from cascada.gp.rounding import NORM_ROUNDING, OFFSET_ROUNDING
 from cascada.network.beliefs import Beliefs, StageBelief, logarithmic_inputs
+from cascada.network.category_cells import by_category, over_values, several_values
 from cascada.network.formula import in_user_units, known_bounds
 from cascada.network.limits import in_words
 from cascada.network.network import Network
@@ -122,6 +123,8 @@ def enclose_any_inputs(stage: StageBelief, cells: Boxes, inputs: Affine | None) 
 
 def _all_outputs(stage: StageBelief, cells: Boxes, inputs: Affine | None) -> tuple[Boxes, Affine | None]:
     """All outputs of a stage over boxes of its inputs, whatever their ranges."""
+    if stage.node.choices and (several := several_values(stage, cells)).any():
+        return over_values(stage, cells, inputs, several, _all_outputs)
     if stage.node.stage.known:
         return _known(stage, cells, inputs)
     modelled = _modelled(stage, cells, inputs)
@@ -191,6 +194,8 @@ def _with_passed(
 def _modelled(stage: StageBelief, cells: Boxes, inputs: Affine | None) -> tuple[Boxes, Affine | None] | None:
     if stage.belief is None:
         return None
+    if stage.categories:
+        return by_category(stage, cells, inputs, _modelled)
     offset = stage.node.stage.offset
     belief = stage.per_output
     if belief is None:  # a general operator-valued kernel: balls

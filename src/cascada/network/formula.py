@@ -74,7 +74,7 @@ def _repeated(outputs: tuple[float, ...], rows: int) -> Array:
 def _formula(stage: StageBelief, row: Array) -> tuple[float, ...]:
     """A known stage's outputs at one row of inputs in user units; raises `StageError` if the formula fails."""
     assert stage.node.stage.function is not None, "a known stage has its formula"
-    inputs = dict(zip(stage.node.input_names, row.tolist(), strict=True))
+    inputs = stage.node.keywords(row.tolist())
     try:
         return as_outputs_of(stage.node, stage.node.stage.function(**inputs))
     except Exception as error:  # the user's formula may raise anything
@@ -87,7 +87,7 @@ def _interval(stage: StageBelief, low: Array, high: Array) -> tuple[list[float],
     Raises `ArgumentError` if the function fails or does not return intervals.
     """
     assert stage.node.stage.interval is not None, "called only with an interval function"
-    pairs = dict(zip(stage.node.input_names, zip(low.tolist(), high.tolist(), strict=True), strict=True))
+    pairs = stage.node.keywords(zip(low.tolist(), high.tolist(), strict=True))
     try:
         returned = stage.node.stage.interval(**pairs)
     except Exception as error:  # the user's function may raise anything

@@ -7,44 +7,18 @@ from functools import cached_property
 
 import numpy as np
 
-from cascada.arrays import Array
+from cascada.choice import MOST_COMBINATIONS
 from cascada.errors import ArgumentError
 from cascada.kernels import OperatorKernel, Separable, Stationary
 from cascada.near_names import did_you_mean
 from cascada.network.drawing import Drawn
 from cascada.network.limits import Limit
+from cascada.network.node import Node, idle_choices
 from cascada.network.objective import objective_among
 from cascada.network.stage import Stage
 from cascada.network.step_groups import Positions, feeders, step_groups
 from cascada.network.wiring import parents_first, wires_of
-from cascada.space import Control, Domain
-
-
-@dataclass(frozen=True, eq=False)
-class Node:
-    """A stage and its place in the network.
-
-    Every value of a run has a column: the controls first, then the outputs stage by stage, parents before children.
-    """
-
-    stage: Stage
-    input_names: tuple[str, ...]  #: parents' outputs, then controls: the keywords of the stage's function
-    inputs: tuple[int, ...]  #: their columns
-    columns: tuple[int, ...]  #: the columns of the outputs
-    parents: tuple[str, ...]  #: the names of the parent stages
-
-    @property
-    def modelled_columns(self) -> list[int]:
-        """The columns of the modelled outputs."""
-        return [self.columns[position] for position in self.stage.modelled_positions]
-
-    @cached_property
-    def ranges(self) -> tuple[Array, Array] | None:
-        """The low and the high ends of the outputs' ranges, (p,) each; None if no output has one."""
-        if not self.stage.ranges:
-            return None
-        ends = [self.stage.ranges.get(output, (-np.inf, np.inf)) for output in self.stage.outputs]
-        return np.array([low for low, _ in ends]), np.array([high for _, high in ends])
+from cascada.space import Choice, Control, Domain
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -105,7 +79,7 @@ class Network(Drawn):
             nodes.append(Node(stage, tuple(names), tuple(inputs), outputs, owners))
         object.__setattr__(self, "stages", stages)
         object.__setattr__(self, "objective", objective_among(ordered, wires, objective))
-        object.__setattr__(self, "domain", domain)
+        object.__setattr__(self, "domain", Domain(domain.controls, idle_choices(nodes, self.objective)))
         object.__setattr__(self, "nodes", tuple(nodes))
         object.__setattr__(self, "sign", 1)
         if self.unbounded and not self.estimated:
@@ -132,7 +106,7 @@ class Network(Drawn):
         """The same process over a smaller box, in which some controls, by name, have another range."""
         network = copy(self)
         ranges = {name: controls.get(name, control) for name, control in self.domain.controls.items()}
-        object.__setattr__(network, "domain", Domain(ranges))
+        object.__setattr__(network, "domain", Domain(ranges, self.domain.idle))
         return network
 
     def __repr__(self) -> str:
@@ -183,6 +157,11 @@ class Network(Drawn):
     def stepwise(self) -> bool:
         """Whether some stage can be run by itself, on an output that was kept or at any inputs."""
         return any(stage.reachable != "run" for stage in self.stages)
+
+    @property
+    def priced(self) -> bool:
+        """Whether costs matter: some stage has one of its own, or can be run by itself."""
+        return self.stepwise or any(stage.cost != 1 for stage in self.stages if not stage.known)
 
     @cached_property
     def feeders(self) -> tuple[Positions, ...]:
@@ -313,6 +292,12 @@ def _controls(stages: Sequence[Stage]) -> dict[str, Control]:
                     f"control {name!r} is {controls[name]} in one stage and {control} in {stage.name!r}; a shared "
                     f"control is one coordinate with one range. Give them different names if they are two."
                 )
+    combinations = int(np.prod([len(one.values) for one in controls.values() if isinstance(one, Choice)], dtype=float))
+    if combinations > MOST_COMBINATIONS:
+        raise ArgumentError(
+            f"the choices of a process may have at most {MOST_COMBINATIONS:,} combinations of values, all of which are "
+            f"searched; got {combinations:,}. Leave out values or choices that do not matter."
+        )
     if not controls:
         raise ArgumentError("a network needs at least one control; give one to a stage: controls={'x': Real(0, 1)}.")
     if all(control.context for control in controls.values()):
@@ -344,12 +329,19 @@ def _check_inputs(stage: Stage, names: list[str]) -> None:
         return
     if not stage.modelled:
         return
+    choices = [name for name, control in stage.controls.items() if isinstance(control, Choice)]
+    if choices and stage.joint and stage.norm_bound is None:
+        raise ArgumentError(
+            f"stage {stage.name!r} has the choice {choices[0]!r} and a joint norm that is estimated, which is not "
+            f"supported; give norm_bound=, or leave kernel= out."
+        )
     if stage.kernel is None:
         return  # estimated from data
+    names = [name for name in names if name not in choices]
     scalar = stage.kernel.kernel if isinstance(stage.kernel, Separable) else stage.kernel
     if isinstance(scalar, Stationary):
         try:
-            scalar.lengthscales(len(names))
+            scalar.lengthscales(max(len(names), 1))
         except ArgumentError as error:
             raise ArgumentError(f"stage {stage.name!r} with inputs {', '.join(names)}: {error}") from None
         if scalar.lipschitz_factor is None and stage.lipschitz is None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from cascada.arrays import LARGEST_SCALE
 from cascada.errors import CascadaError
-from cascada.network.network import Node
+from cascada.network.node import Node
 
 Outputs = dict[str, tuple[float, ...]]  # stage → its outputs
 

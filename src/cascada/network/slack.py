@@ -84,6 +84,9 @@ def _formula_slack(stage: StageBelief, inputs: Boxes) -> Array:
     for j, name in enumerate(stage.node.input_names):
         if name in stage.node.stage.controls:
             control = stage.node.stage.controls[name]
+            if control.unordered:  # a code is exact
+                lower[:, j], upper[:, j] = user.lower[:, j], user.upper[:, j]
+                continue
             lower[:, j], upper[:, j] = np.maximum(lower[:, j], control.low), np.minimum(upper[:, j], control.high)
     lower, upper = np.minimum(lower, user.lower), np.maximum(upper, user.upper)
     plain = known_bounds(stage, user)

@@ -5,7 +5,7 @@ is at least that. It grows with every observation that adds something new, so a 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from cascada.kernels import Matern, OperatorKernel, SquaredExponential, Stationa
 from cascada.network import Network, Node, Stage
 from cascada.network.prior import empty_posterior
 from cascada.outwards import rounded_up
+from cascada.space import Choice
 from cascada.study.certificate import Certificate
 from cascada.study.reader import Reader
 from cascada.study.study import Study
@@ -87,6 +88,10 @@ def _of_stage(study: Reader, node: Node) -> tuple[StageNorms, Stage]:
             f"stage {stage.name!r} has {len(inputs)} observations at different inputs, too few for its norm; run the "
             f"process at least {len(_PARTS)} times."
         )
+    if stage.kernel is None and any(isinstance(control, Choice) for control in stage.controls.values()):
+        raise ArgumentError(
+            f"stage {stage.name!r} has a Choice and no kernel: no kernel is suggested for it; give it one first."
+        )
     if stage.kernel is None:
         kernel, offset = _fitted(study, node)
         declared = stage.fitted(kernel, offset)
@@ -120,7 +125,7 @@ def _margins(norms: Array) -> Array:
 
 def _norm(node: Node, stage: Stage, inputs: Array, outputs: Array) -> Array:
     """The smallest norms (p,), or (1,) if it is joint, of functions through observations (n, d) and (n, p)."""
-    empty = empty_posterior(Node(stage, node.input_names, node.inputs, node.columns, node.parents), SMALLEST_JITTER)
+    empty = empty_posterior(replace(node, stage=stage), SMALLEST_JITTER)
     posterior = empty.append(inputs, outputs - stage.offset)
     return np.sqrt(np.atleast_1d(posterior.spent))
 

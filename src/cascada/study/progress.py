@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from cascada.printable import one_line
+from cascada.study.cost import Cost
 from cascada.study.reader import Reader
 
 LOGGER = logging.getLogger("cascada")
@@ -23,7 +24,7 @@ Show = Callable[[Reader], None]
 
 
 @contextmanager
-def progress_bar(wanted: bool, budget: int) -> Iterator[Show]:
+def progress_bar(wanted: bool, budget: int | Cost) -> Iterator[Show]:
     """A function to call after every run, which logs it and, if wanted, shows how far the optimisation is."""
     with _display(wanted, budget) as show:
 
@@ -35,8 +36,10 @@ def progress_bar(wanted: bool, budget: int) -> Iterator[Show]:
         yield ended
 
 
-def in_words(study: Reader, budget: int) -> str:
-    """How far the optimisation is: ended runs, best value and gap."""
+def in_words(study: Reader, budget: int | Cost) -> str:
+    """How far the optimisation is: ended runs or what was spent, best value and gap."""
+    if isinstance(budget, Cost):
+        return f"{study.spent:g} of {budget.amount:g} spent, {state_of(study)}"
     return f"{_ended(study)} of {budget} runs, {state_of(study)}"
 
 
@@ -61,7 +64,7 @@ def _ended(study: Reader) -> int:
 
 
 @contextmanager
-def _display(wanted: bool, budget: int) -> Iterator[Show]:
+def _display(wanted: bool, budget: int | Cost) -> Iterator[Show]:
     if not wanted:
         yield lambda _: None
     elif sys.stderr.isatty():
@@ -75,13 +78,17 @@ def _display(wanted: bool, budget: int) -> Iterator[Show]:
 
 
 @contextmanager
-def _bar(budget: int) -> Iterator[Show]:
+def _bar(budget: int | Cost) -> Iterator[Show]:
     """A bar of rich, which is imported only here."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[state]}"), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True)) as bar:
+        if isinstance(budget, Cost):
+            task = bar.add_task("", total=budget.amount, state="")
+            yield lambda study: bar.update(task, completed=study.spent, state=state_of(study))
+            return
         task = bar.add_task("", total=budget, state="")
         yield lambda study: bar.update(task, completed=_ended(study), state=state_of(study))
 
@@ -94,7 +101,7 @@ def _in_notebook() -> bool:
 
 
 @contextmanager
-def _notebook_line(budget: int) -> Iterator[Show]:
+def _notebook_line(budget: int | Cost) -> Iterator[Show]:
     """A line in the output of a notebook's cell, which is replaced."""
     from IPython.display import display  # type: ignore[import-not-found, unused-ignore]
 
@@ -126,7 +133,7 @@ def _notebook_line(budget: int) -> Iterator[Show]:
             write(waiting)
 
 
-def _occasional_lines(budget: int) -> Show:
+def _occasional_lines(budget: int | Cost) -> Show:
     """Lines on standard error, a minute apart: a log of a long run shows that it goes on, and stays short."""
     last = time.monotonic()
 

@@ -3,8 +3,10 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from cascada.space import ControlValue
 from cascada.store.trial import Trial
 from cascada.study.certificate import Certificate, GapKind
+from cascada.study.probable_gap import ProbableGap
 from cascada.study.recommendation import Recommendation
 
 Status = Literal[
@@ -49,12 +51,15 @@ class Result:
     """
 
     best: Trial | None
-    recommended: dict[str, float | int] | None
+    recommended: dict[str, ControlValue] | None
     certificate: Certificate
     trials: tuple[Trial, ...]
     #: Why it ended.
     status: Status
     recommendation: Recommendation | None = None
+    #: A second statement beside the certificate where norms are estimated; None where it is not defined.
+    probable: ProbableGap | None = None
+    cost: float = 0.0  #: what was spent on all trials: see `Study.spent`
 
     @property
     def gap(self) -> float | None:
@@ -82,7 +87,8 @@ class Result:
             lines.append(f"{len(failed)} of {len(self.trials)} runs failed, the last because {failed[-1].reason}")
         if self.best is None:
             none = "No run satisfied the limits." if self.certificate.evaluations else "No run was completed."
-            return "\n".join([*lines, none, *([str(self.certificate)] if self.certificate.evaluations else [])])
+            known = self.certificate.evaluations or self.certificate.recommended is not None
+            return "\n".join([*lines, none, *([str(self.certificate)] if known else [])])
         settings = ", ".join(f"{name} = {value:.6g}" for name, value in self.best.controls.items())
         shown = self.certificate.shown
         # With a recommended setting, the value in the certificate is not that of the best run.
@@ -90,6 +96,8 @@ class Result:
         value = f"{self.best.value:.6g}" if shown is None or other else shown.best
         noisy = self.certificate.best_reading is not None
         lines += [f"Best {'reading' if noisy else 'value'} {value} at {settings}.", str(self.certificate)]
+        if self.probable is not None and self.probable.gap is not None:
+            lines.append(str(self.probable))
         # With noise or errors the certificate says the same of the recommended setting, unless there is no gap yet.
         if self.recommendation is not None and (shown is None or not noisy):
             lines.append(self.recommendation.summary)
