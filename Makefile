@@ -108,6 +108,7 @@ bench: $(STAMP) ## measure speed and the runs to a proven gap, and write docs/pe
 	$(BIN)/python -m benchmarks.loose_norms --write docs/performance.md
 	$(BIN)/python -m benchmarks.limits --write docs/performance.md
 	$(BIN)/python -m benchmarks.revise --write docs/performance.md
+	$(BIN)/python -m benchmarks.step_costs --write docs/performance.md
 	$(BIN)/python -m benchmarks.parallel --write docs/parallel.md
 	$(BIN)/python -m benchmarks.batch --write docs/parallel.md
 	$(BIN)/python -m benchmarks.live_page --write docs/reports.md

@@ -619,3 +619,17 @@ def test_optuna_runs_no_steps() -> None:
 
     with pytest.raises(ArgumentError, match="do not work with Optuna, whose trials are whole runs"):
         CascadaSampler(process())
+
+
+def test_measurements_are_kept_where_the_model_learns_a_selection_of_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cascada.study.selection.MOST_RUNS", 12)
+    study = Study(process())
+    study.measure("f", {"x": 1.9}, FUNCTIONS["f"](1.9))
+    rng = np.random.default_rng(0)
+    for x, y in rng.uniform(-2, 0, (30, 2)).tolist():
+        study.add_trial({"x": x, "y": y}, {"f": FUNCTIONS["f"](x), "g": FUNCTIONS["g"](FUNCTIONS["f"](x), y)})
+    assert study.model.runs is not None
+    assert study.beliefs.predict({"x": 1.9, "y": 0.0})["f"].sd[0] < 1e-3
+    study.measure("f", {"x": 1.5}, FUNCTIONS["f"](1.5))
+    assert study.beliefs.predict({"x": 1.5, "y": 0.0})["f"].sd[0] < 1e-3
+    assert study.certificate().kind == "proven"
