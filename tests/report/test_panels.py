@@ -1,6 +1,7 @@
 """Panels of stages with several inputs, logarithmic axes, legends, and the rows of the list of studies."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ def _plotly():
 
 @pytest.fixture(scope="module")
 def study():
-    controls = {"heat": cd.Real(40, 95), "time": cd.Real(0.3, 30, log=True), "acid": cd.Integer(1, 9)}
+    controls: dict[str, Any] = {"heat": cd.Real(40, 95), "time": cd.Real(0.3, 30, log=True), "acid": cd.Integer(1, 9)}
     kernel = cd.SquaredExponential((40, 1.0, 6))
     leach = cd.Stage("leach", controls, kernel=kernel, norm_bound=120, offset=50, limits={"leach": (40, None)})
     found = cd.Study(cd.chain(leach), algorithm="random_search")
