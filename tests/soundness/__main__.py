@@ -198,9 +198,9 @@ setting, which gives what it is said to give and satisfies the limits.
 
 ## Readings with scatter
 
-Bounds hold with a probability, so a process counts as broken if any bound is ever violated. One stage with a risk of one
-half, 60 readings, inputs that are chosen where the fit is worst, and true inputs that differ from the nominal ones on
-the side that raises the function. Whole networks are far from their risk; tests check them.
+Bounds hold with a probability, so a process counts as broken if any bound is ever violated. One stage with a risk of
+one half, 60 readings, inputs that are chosen where the fit is worst, and true inputs that differ from the nominal ones
+on the side that raises the function. Whole networks are far from their risk; tests check them.
 
 {scatter}
 
