@@ -77,7 +77,8 @@ def certified_choices(
     options: dict[str, Any] = {"kernel": kernel, "norm_bound": norm}
     if lipschitz:
         assert kernel.lipschitz_factor is not None, "the kernel implies a Lipschitz constant"
-        options["lipschitz"] = norm * kernel.lipschitz_factor / kernel.lengthscales(1)[0]
+        # It holds for every value, of which some have larger norms in the structure "later".
+        options["lipschitz"] = max(_SHARES) * norm * kernel.lipschitz_factor / kernel.lengthscales(1)[0]
     values = len(controls["wood"].values)  # type: ignore[union-attr]
     if same and alike is not None:
         options["norm_bound"] = norm / np.sqrt(alike + (1 - alike) / values)
