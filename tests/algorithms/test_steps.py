@@ -367,8 +367,11 @@ def test_imagined_outputs_that_contradict_the_data_are_dropped(monkeypatch):
     pending = replace(stock(lab), pending=((0, np.array([1.0, np.nan, np.nan, np.nan, np.nan, np.nan])),))
     imagined = imagined_at(lab.beliefs, 0, pending.pending[0][1])
 
+    def count(beliefs):
+        return beliefs.stages[0].belief.posterior.count
+
     def refuted_if_imagined(self, cells):
-        if self._beliefs.stages[0].belief.posterior.count >= imagined.stages[0].belief.posterior.count:
+        if count(self._beliefs) >= count(imagined):
             raise RefutedError("imagined")
         return bounds(self, cells)
 
