@@ -47,11 +47,16 @@ check: lint ## lint, types and the quick tests (80 seconds)
 	$(TESTS) -m 'not slow'
 
 # Types are checked beside the tests, by one core for half a minute. Both run to their end, and both must succeed.
-test: $(STAMP) postgresql compiler chromium ## lint, types and every test (five to six minutes)
+# What the tests need is installed meanwhile.
+test: $(STAMP) ## lint, types and every test (six to seven minutes)
 	@$(MAKE) --no-print-directory --jobs=2 --keep-going lint suite
 
-suite: $(STAMP)
+suite: $(STAMP) chromium
 	$(TESTS)
+
+# One after the other: installing locks the packages of the system.
+chromium: compiler
+compiler: postgresql
 
 # The server that some tests start for themselves, on a port of their own.
 postgresql:

@@ -28,11 +28,15 @@ _REFINED = 2  # points at which weights are chosen between two runs
 
 @dataclass(frozen=True)
 class Proof:
-    """The proven gap after every run, the true regret of the recommended setting at the end, and seconds."""
+    """The proven gap after every run, the true regret of the recommended setting at the end, and seconds.
+
+    `ask`: seconds of one ask with its tell and certificate after 50 runs; None if there were fewer.
+    """
 
     gaps: tuple[float, ...]
     regret: float
     seconds: float
+    ask: float | None = None
 
     def runs_to(self, gap: float) -> int | None:
         """The number of runs after which the gap was at most this; None if it never was."""

@@ -1,19 +1,18 @@
 """Number of runs needed for a gap that holds with probability 95 % when every stage is read with normal scatter.
 
-    python -m benchmarks.scatter [--seeds 3] [--write docs/performance.md]
+    python -m benchmarks.scatter [--seeds 3] [--records scatter.jsonl] [--write docs/performance.md]
 
 The chains and the search are those of `benchmarks.read_search`: stages of exact norm B = 2, two controls in [−2, 2] at
 the first one. The errors of the readings are normal with standard deviation R, which is given as SubGaussian(R).
 """
 
-from concurrent.futures import ProcessPoolExecutor
-from functools import partial
+from collections.abc import Sequence
 
 import numpy as np
 
-from benchmarks.command import print_or_write_seeds
 from benchmarks.environment import description
 from benchmarks.markdown import NONE, table
+from benchmarks.proof_records import Records, print_or_write_proofs
 from benchmarks.read_search import GAPS, Proof, gaps, problem_of, proof
 from cascada.arrays import Array
 from cascada.network import SubGaussian
@@ -23,8 +22,9 @@ BUDGET = 60
 CASES = ((2, 0.01), (3, 0.01), (2, 0.05))
 
 
-def prove(stages: int, scale: float, seed: int) -> Proof:
+def prove(case: tuple[int, float], seed: int) -> Proof:
     """Optimise one process until the smallest of the gaps is shown, or the budget is used up."""
+    stages, scale = case
     problem, rng = problem_of(stages, seed), np.random.default_rng([seed, 1])
 
     def read(values: Array) -> Array:
@@ -33,8 +33,7 @@ def prove(stages: int, scale: float, seed: int) -> Proof:
     return proof(problem, gaps(problem, SubGaussian(scale), read, seed, min(GAPS), BUDGET))
 
 
-def row(stages: int, scale: float, seeds: int, pool: ProcessPoolExecutor) -> list[str]:
-    proofs = list(pool.map(partial(prove, stages, scale), range(seeds)))
+def row(stages: int, scale: float, proofs: Sequence[Proof]) -> list[str]:
     needed = [[found.runs_to(gap) for found in proofs] for gap in GAPS]
     return [
         str(stages),
@@ -56,10 +55,9 @@ HEADER = (
 )
 
 
-def report(command: str, seeds: int) -> str:
+def report(command: str, seeds: int, records: Records) -> str:
     """The section for docs/performance.md."""
-    with ProcessPoolExecutor(1) as pool:
-        rows = [row(*case, seeds, pool) for case in CASES]
+    rows = [row(*case, proofs) for case, proofs in zip(CASES, records.proofs(CASES, seeds, prove), strict=True)]
     return "\n".join(
         [
             "## Runs to a gap from readings with scatter",
@@ -77,4 +75,4 @@ def report(command: str, seeds: int) -> str:
 
 
 if __name__ == "__main__":
-    print_or_write_seeds(NAME, __doc__, report, 3)
+    print_or_write_proofs(NAME, __doc__, report, 3)

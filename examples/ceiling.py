@@ -8,8 +8,8 @@
 # `ranges` says what is physically possible. It is an assumption like a norm bound: the certificate lists it, and a run
 # outside of it refutes it. More: [limits and ranges](../docs/limits.md).
 #
-# Run it with `python ceiling.py`, or open it as a notebook: Jupyter (with jupytext), VS Code and Spyder take each
-# `# %%` for a cell. It takes a few seconds. On the command line: `cascada run ceiling.py:network --tolerance 1`.
+# Run it with `python ceiling.py`, or cell by cell in VS Code or Spyder, or open `notebooks/ceiling.ipynb` in
+# Jupyter. It takes a few seconds. On the command line: `cascada run ceiling.py:network --tolerance 1`.
 
 # %%
 import math

@@ -4,8 +4,8 @@
 # Steel is heated, quenched and tested. We look for the settings that make it toughest, and want to know when to stop:
 # when it is *proven* that no setting is better by more than 1 joule.
 #
-# Run it with `python chain_and_proof.py`, or open it as a notebook: Jupyter (with jupytext), VS Code and Spyder take
-# each `# %%` for a cell. It takes a few seconds.
+# Run it with `python chain_and_proof.py`, or cell by cell in VS Code or Spyder, or open
+# `notebooks/chain_and_proof.ipynb` in Jupyter. It takes a few seconds.
 
 # %%
 import itertools

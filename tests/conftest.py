@@ -23,6 +23,7 @@ _ALLOCATIONS = 20_000
 SLOW = (
     "algorithms/test_baselines_metamorphic.py",
     "algorithms/test_conformance.py",
+    "algorithms/test_steps.py",
     "calibration/test_believed_sums.py",
     "calibration/test_likelihood.py",
     "calibration/test_noise.py",
@@ -33,6 +34,7 @@ SLOW = (
     "cli/test_reproduce.py",
     "cli/test_store_commands.py",
     "specs/test_toml_file.py",
+    "study/test_steps.py",
     "cli/test_worker.py",
     "experiments/test_bench.py",
     "experiments/test_figures.py",

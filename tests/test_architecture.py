@@ -20,10 +20,13 @@ SOURCE = Path(__file__).parents[1] / "src" / "cascada"
 
 LAYERS = (
     "errors",
+    "near_names",
     "whole_file",
     "printable",
+    "card",
     "literals",
     "arrays",
+    "choice",
     "controls",
     "space",
     "designs",
@@ -233,7 +236,7 @@ def test_the_layer_check_accepts_imports_from_the_same_and_earlier_layers(tree, 
         ("gp/a.py", "import cascada as cd", "'cascada', which is in no layer"),
         ("gp/a.py", "from cascada import Matern", "'cascada.Matern', which is in no layer"),
         ("gp/a.py", "from cascada.utils import clip", "'cascada.utils.clip', which is in no layer"),
-        ("utils.py", "", ": 'utils' is no layer; move it into one of errors, whole_file, printable, literals"),
+        ("utils.py", "", ": 'utils' is no layer; move it into one of errors, near_names, whole_file, printable"),
         ("helpers/clip.py", "", ": 'helpers' is no layer"),
     ],
 )

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from cascada.cli.main import app
 from cascada.study import Study
+from docs.site.example_notebooks import notebook
 from tests.forked import commands
 from tests.missing import need_module, need_program
 from tests.waiting import LONG
@@ -89,6 +90,42 @@ def script(name: str, folder: Path, budget: int, python: str = sys.executable, *
     return done.stdout
 
 
+#: A script that runs the cells of a notebook in one process, and shows the last value of each as Jupyter does.
+_RUN_CELLS = """
+import ast, json, sys
+
+with open(sys.argv[1], encoding="utf-8") as file:
+    content = json.load(file)
+names = {"__name__": "__main__"}
+for cell in content["cells"]:
+    if cell["cell_type"] == "code":
+        tree = ast.parse("".join(cell["source"]))
+        last = ast.Expression(tree.body.pop().value) if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+        exec(compile(tree, cell["id"], "exec"), names)
+        value = None if last is None else eval(compile(last, cell["id"], "eval"), names)
+        if value is not None:
+            assert getattr(value, "_repr_html_", lambda: "text")()
+"""
+
+
+def as_notebook(name: str, folder: Path, budget: int, python: str) -> str:
+    """Run the cells of an example's notebook, and return what they print; standard error must be empty."""
+    (folder / "run_cells.py").write_text(_RUN_CELLS)
+    shutil.copy(EXAMPLES / "notebooks" / f"{name}.ipynb", folder)
+    settings = {"CASCADA_EXAMPLE_BUDGET": str(budget), "TMPDIR": str(folder), "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [python, "run_cells.py", f"{name}.ipynb"],
+        cwd=folder,
+        env=os.environ | settings,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=LONG,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
 def found(pattern: str, text: str) -> tuple[str, ...]:
     """Return the groups of the only match of a pattern."""
     (match,) = re.finditer(pattern, text, re.MULTILINE)
@@ -105,7 +142,7 @@ def no_plotly(tmp_path: Path) -> str:
 
 
 def test_chain_and_proof_prints_a_true_gap(tmp_path: Path, forks: str) -> None:
-    printed = script("chain_and_proof.py", tmp_path, 5, forks)
+    printed = as_notebook("chain_and_proof", tmp_path, 5, forks)
     best, gap = (float(*found(pattern, printed)) for pattern in (r"^best +(\S+) J at", r"^gap +(\S+) J, proven$"))
     truth, bound = map(float, found(r"^best of 68,921 settings (\S+), bound (\S+)$", printed))
     assert best <= truth <= bound
@@ -119,7 +156,7 @@ def test_chain_and_proof_prints_a_true_gap(tmp_path: Path, forks: str) -> None:
 
 def test_lab_stores_its_trials_and_writes_a_report(tmp_path: Path, forks: str) -> None:
     need_module("plotly", "report")
-    printed = script("lab.py", tmp_path, 9, forks)
+    printed = as_notebook("lab", tmp_path, 9, forks)
     assert "open: trial 2, measured so far: coat" in printed
     assert "9 runs: 1 abandoned, 7 complete, 1 failed" in printed
     page = Path(*found(r"^report (.+)$", printed))
@@ -140,7 +177,7 @@ def test_lab_runs_without_plotly(tmp_path: Path, no_plotly: str, forks: str) -> 
 
 def test_paper_in_ten_minutes_prints_true_bounds(tmp_path: Path, forks: str) -> None:
     need_module("plotly", "report")
-    printed = script("paper_in_ten_minutes.py", tmp_path, 4, forks)
+    printed = as_notebook("paper_in_ten_minutes", tmp_path, 4, forks)
     assert "pip install" not in printed
     assert printed.count(", 0 of 401 points outside") == 2
     inside = re.findall(r"^s\d: between (\S+) and (\S+); in truth (\S+)$", printed, re.MULTILINE)
@@ -165,7 +202,7 @@ def test_paper_in_ten_minutes_runs_without_plotly(tmp_path: Path, no_plotly: str
 
 
 def test_ceiling_bounds_at_the_ceiling_with_ranges_only(tmp_path: Path, forks: str) -> None:
-    printed = script("ceiling.py", tmp_path, 4, forks)
+    printed = as_notebook("ceiling", tmp_path, 4, forks)
     bound = r": one run, (\S+); no setting gives more than (\S+)$"
     value, loose = map(float, found(f"^without ranges{bound}", printed))
     assert value < 140 < 370 < loose < 390
@@ -237,4 +274,25 @@ def test_every_example_has_a_row_in_the_readme_and_a_test() -> None:
     listed = {target.partition("/")[0] for target in re.findall(r"^\| \[.*?\]\((.*?)\)", table, re.MULTILINE)}
     assert listed == examples
     here = Path(__file__).read_text(encoding="utf-8")
-    assert [name for name in SCRIPTS if f'script("{name}"' not in here] == []
+    ways = {name: (f'script("{name}"', f'as_notebook("{name.removesuffix(".py")}"') for name in SCRIPTS}
+    assert [name for name, calls in ways.items() if not any(call in here for call in calls)] == []
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_the_notebook_of_a_script_has_the_same_cells(name: str) -> None:
+    path = EXAMPLES / "notebooks" / name.replace(".py", ".ipynb")
+    text = path.read_text(encoding="utf-8")
+    assert text == notebook(EXAMPLES / name), "write the notebooks again: python docs/site/example_notebooks.py"
+    cells = json.loads(text)["cells"]
+    code = [
+        line.rstrip("\n") for cell in cells if cell["cell_type"] == "code" for line in cell["source"] if line.strip()
+    ]
+    lines = (EXAMPLES / name).read_text(encoding="utf-8").splitlines()
+    assert all(line in lines for line in code)
+    prose = "".join(line for cell in cells if cell["cell_type"] == "markdown" for line in cell["source"])
+    targets = [target for target in re.findall(r"\]\(([^)]*)\)", prose) if not target.startswith("http")]
+    assert [target for target in targets if not (path.parent / target.partition("#")[0]).exists()] == []
+
+
+def test_every_notebook_belongs_to_a_script() -> None:
+    assert {path.stem for path in (EXAMPLES / "notebooks").iterdir()} == {name.removesuffix(".py") for name in SCRIPTS}

@@ -6,5 +6,5 @@ THOROUGH = os.environ.get("CASCADA_THOROUGH") == "1"
 
 
 def examples(number: int) -> int:
-    """Return the number of examples of a property test: all of them, or a quarter, but no fewer than ten."""
-    return number if THOROUGH else max(number // 4, min(number, 10))
+    """Return the number of examples of a property test: all of them, or a tenth, but no fewer than ten."""
+    return number if THOROUGH else max(number // 10, min(number, 10))

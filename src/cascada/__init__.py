@@ -9,6 +9,7 @@ from cascada.confidence import Belief, Boxes
 from cascada.errors import ArgumentError, CascadaError, ContradictionError, NumericalError, RefutedError, StoreError
 from cascada.gp import Posterior
 from cascada.kernels import Additive, BlockKernel, Matern, Separable, SquaredExponential
+from cascada.near_names import did_you_mean
 from cascada.network import (
     Bounded,
     Network,
@@ -19,10 +20,11 @@ from cascada.network import (
     feed_forward,
     multi_output_chain,
 )
-from cascada.space import Grid, Integer, Real
-from cascada.store.trial import Trial
-from cascada.study import Recommendation, Result, Revision, Study, maximise, minimise
+from cascada.space import Choice, Grid, Integer, Real
+from cascada.store.trial import Step, Trial
+from cascada.study import Cost, Measurement, Recommendation, Result, Revision, Study, maximise, minimise
 from cascada.study.certificate import Certificate
+from cascada.study.probable_gap import ProbableGap
 
 if TYPE_CHECKING:
     from cascada.process import Command
@@ -44,7 +46,8 @@ _LATER = {
 def __getattr__(name: str) -> Any:
     if name in _LATER:
         return getattr(import_module(_LATER[name]), name)
-    raise AttributeError(f"module 'cascada' has no attribute {name!r}")
+    hint = "" if name.startswith("_") else did_you_mean(name, __all__)
+    raise AttributeError(f"module 'cascada' has no attribute {name!r}{hint}")
 
 
 __all__ = [
@@ -57,14 +60,18 @@ __all__ = [
     "Calibration",
     "CascadaError",
     "Certificate",
+    "Choice",
     "Command",
     "ContradictionError",
+    "Cost",
     "Grid",
     "Integer",
     "Matern",
+    "Measurement",
     "Network",
     "NumericalError",
     "Posterior",
+    "ProbableGap",
     "Real",
     "Recommendation",
     "RefutedError",
@@ -74,6 +81,7 @@ __all__ = [
     "SquaredExponential",
     "Stage",
     "StageError",
+    "Step",
     "StoreError",
     "Study",
     "SubGaussian",

@@ -1,4 +1,4 @@
-"""Controls: what a user sets, as real numbers, real numbers in steps, or whole numbers.
+"""Controls: what a user sets, as real numbers, real numbers in steps, whole numbers, or names (`choice`).
 
 A control has a value in user units (degrees, hours) and a coordinate on which kernels act: the same number, or its
 logarithm for a logarithmic control. A discrete control has separate values; cells of it are cut between two of them.
@@ -8,12 +8,17 @@ import math
 from dataclasses import dataclass, fields
 from decimal import Decimal
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from cascada.arrays import LARGEST_SCALE, SMALLEST_SCALE, UNIT_ROUNDOFF, Array, BoolArray
+from cascada.choice import Choice
 from cascada.errors import ArgumentError
+
+#: The value of a control in user units: a float or an int, or for a choice a text. It is Any for type checkers, so that
+#: a user's function of numbers can be called with it.
+ControlValue: TypeAlias = Any
 
 _LARGEST_INTEGER = 2**51
 # The logarithms of two neighbouring whole numbers differ by far more than rounding up to here.
@@ -45,7 +50,25 @@ class _Range:
         """Whether there is only one value."""
         return self.low == self.high
 
-    def at(self, value: float) -> "Control":
+    @property
+    def unordered(self) -> bool:
+        """False: numbers have an order."""
+        return False
+
+    def coded(self, value: Any, name: str) -> float:
+        """A value of the control, which is called `name`, as a number; `ArgumentError` if it is none."""
+        try:
+            if isinstance(value, bool | np.bool_ | str | bytes):  # float() accepts these, but they are mistakes
+                raise TypeError
+            return float(value)
+        except (TypeError, ValueError, OverflowError):
+            raise ArgumentError(f"control {name!r} must be a number; got {value!r:.100}.") from None
+
+    def shown(self, value: float) -> ControlValue:
+        """A number as a value of the control."""
+        return int(value) if isinstance(self, Integer) else float(value)
+
+    def at(self, value: Any) -> "Control":
         """The same control fixed at one of its values."""
         fixed: Control = (
             Integer(int(value), int(value), self.log) if isinstance(self, Integer) else Real(value, value, self.log)
@@ -262,7 +285,7 @@ class Integer(_Range):
         return _once(np.round(np.exp(np.linspace(math.log(self.low), math.log(self.high), count))))
 
 
-Control = Real | Integer
+Control = Real | Integer | Choice
 
 
 def logarithm_rounding(coordinates: Array) -> Array:

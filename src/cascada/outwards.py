@@ -48,13 +48,13 @@ def rounded_down(number: float, digits: int) -> str:
     return _rounded(Decimal(float(number)), digits, ROUND_FLOOR)
 
 
-def as_given(number: float) -> str:
-    """The shortest string that parses to the same float.
+def as_given(number: float | str) -> str:
+    """The shortest string that parses to the same float; a text as it is.
 
     >>> as_given(40.0), as_given(0.3), as_given(1 / 3)
     ('40', '0.3', '0.3333333333333333')
     """
-    return _text(_shortest(number), 0)
+    return number if isinstance(number, str) else _text(_shortest(number), 0)
 
 
 def as_percent(probability: float) -> str:

@@ -14,17 +14,23 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cascada.arrays import Array, BoolArray, IntArray, as_points, as_whole_number
-from cascada.controls import Control, Integer, Real
+from cascada.choice import Choice
+from cascada.controls import Control, ControlValue, Integer, Real
 from cascada.errors import ArgumentError
+from cascada.near_names import did_you_mean
 
-__all__ = ["CandidatesLike", "Control", "Domain", "Grid", "Integer", "Real", "as_candidates"]
+__all__ = ["CandidatesLike", "Choice", "Control", "ControlValue", "Domain", "Grid", "Integer", "Real", "as_candidates"]
 
 
 @dataclass(frozen=True)
 class Domain:
-    """The box spanned by named controls."""
+    """The box spanned by named controls.
+
+    Choices in `idle` change neither the objective nor a limited output.
+    """
 
     controls: Mapping[str, Control]
+    idle: frozenset[str] = frozenset()
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -64,9 +70,40 @@ class Domain:
         return [j for j, c in enumerate(self.controls.values()) if c.discrete]
 
     @cached_property
+    def choices(self) -> list[int]:
+        """The columns of controls whose values have no order."""
+        return [j for j, c in enumerate(self.controls.values()) if c.unordered]
+
+    @cached_property
+    def combinations(self) -> Array:
+        """The codes (k, number of choices) of all combinations of values of the choices; idle ones have one value."""
+        codes = [
+            [float(c.low)] if name in self.idle else c.spread(c.high - c.low + 1)
+            for name, c in self.controls.items()
+            if isinstance(c, Choice)
+        ]
+        every = list(product(*codes))
+        return np.array(every, dtype=float).reshape(len(every), len(codes))
+
+    def uniform(self, rng: np.random.Generator, count: int) -> Array:
+        """Coordinates (n, d) drawn uniformly from the box; a choice has one of its codes, all of them equally likely.
+
+        Values of other discrete controls are not rounded.
+        """
+        points = rng.uniform(self.lower, self.upper, (count, self.dimension))
+        for j in self.choices:
+            low, values = self.lower[j], self.upper[j] - self.lower[j] + 1
+            part = (points[:, j] - low) / max(values - 1, 1)
+            points[:, j] = low + np.minimum(np.floor(part * values), values - 1)
+        return points
+
+    @cached_property
     def sides(self) -> Array:
-        """The widths of the ranges as coordinates, (d,); 1 for a fixed control, so that they can be divided by."""
-        fixed = [c.fixed for c in self.controls.values()]
+        """The widths of the ranges as coordinates, (d,), so that they can be divided by.
+
+        1 for a fixed control, and for a choice, of which two values are never close to each other.
+        """
+        fixed = [c.fixed or c.unordered for c in self.controls.values()]
         return np.where(fixed, 1.0, self.upper - self.lower)
 
     def encode(self, values: Array) -> Array:
@@ -135,9 +172,15 @@ class Domain:
         if unknown or missing:
             raise ArgumentError(
                 f"the controls are {', '.join(self.names)}; missing: {', '.join(missing) or 'none'}, "
-                f"unknown: {', '.join(map(repr, unknown)) or 'none'}."
+                f"unknown: {', '.join(f'{name!r}{did_you_mean(name, missing)}' for name in unknown) or 'none'}."
             )
-        return self.check(np.array([[_as_number(controls[name], name) for name in self.names]]))[0]
+        return self.check(np.array([[control.coded(controls[name], name) for name, control in self.controls.items()]]))[
+            0
+        ]
+
+    def coded(self, controls: Mapping[str, Any]) -> list[float]:
+        """Named values, which were validated before, as numbers in the order of the columns."""
+        return [control.coded(controls[name], name) for name, control in self.controls.items()]
 
     def check(self, values: ArrayLike) -> Array:
         """Validate points (n, d) in user units; raises `ArgumentError` if one is no value of its control."""
@@ -154,10 +197,10 @@ class Domain:
                 raise ArgumentError(f"control {name!r} must be {_allowed(control, column[strange][0])}.")
         return points
 
-    def named(self, point: Array) -> dict[str, float | int]:
+    def named(self, point: Array) -> dict[str, ControlValue]:
         """One point (d,) in user units as named values."""
         return {
-            name: int(value) if control.integer else float(value)
+            name: control.shown(float(value))
             for (name, control), value in zip(self.controls.items(), point, strict=True)
         }
 
@@ -170,7 +213,7 @@ class Grid:
     [[0.0, 0.0], [0.0, 5.0], [0.5, 0.0], [0.5, 5.0], [1.0, 0.0], [1.0, 5.0]]
     """
 
-    values: Mapping[str, int | Sequence[float]]
+    values: Mapping[str, int | Sequence[ControlValue]]
 
     def points(self, domain: Domain) -> Array:
         """The grid as an array (n, d) in user units; the last control varies fastest."""
@@ -182,12 +225,12 @@ class Grid:
             if isinstance(given, int):
                 axes.append(control.spread(as_whole_number(given, f"the number of values of {name!r}")))
             else:
-                axes.append([float(v) for v in given])
+                axes.append([control.coded(v, name) for v in given])
         return domain.check(np.array(list(product(*axes)), dtype=float).reshape(-1, domain.dimension))
 
 
 #: A grid, an array of points (n, d) in the order of the controls, or a list of points by name.
-CandidatesLike = Grid | ArrayLike | Sequence[Mapping[str, float | int]]
+CandidatesLike = Grid | ArrayLike | Sequence[Mapping[str, ControlValue]]
 
 
 def as_candidates(candidates: CandidatesLike, domain: Domain) -> Array:
@@ -196,6 +239,8 @@ def as_candidates(candidates: CandidatesLike, domain: Domain) -> Array:
         points = candidates.points(domain)
     elif isinstance(candidates, list) and candidates and isinstance(candidates[0], Mapping):
         points = np.array([domain.row(one) for one in candidates])
+    elif domain.choices:
+        points = np.array([domain.row(_by_name(one, domain)) for one in cast("Sequence[Any]", candidates)])
     else:
         points = domain.check(cast("ArrayLike", candidates))
     if not len(points):
@@ -211,10 +256,16 @@ def _allowed(control: Control, value: float) -> str:
     return f"a whole number of steps of {control.step:g} above {control.low:g}; got {value:.17g}, next to {nearest!r}"
 
 
-def _as_number(value: Any, name: str) -> float:
-    try:
-        if isinstance(value, bool | np.bool_ | str | bytes):  # float() accepts these, but they are mistakes
-            raise TypeError
-        return float(value)
-    except (TypeError, ValueError, OverflowError):
-        raise ArgumentError(f"control {name!r} must be a number; got {value!r:.100}.") from None
+def plain_candidates(points: Array, domain: Domain) -> "Array | list[list[ControlValue]]":
+    """Candidates (n, d) in a form that `as_candidates` reads: rows with the values of choices if there are any."""
+    return points if not domain.choices else [list(domain.named(point).values()) for point in points]
+
+
+def _by_name(row: Any, domain: Domain) -> dict[str, Any]:
+    """One row of candidates by name; `ArgumentError` if it has another length."""
+    if not isinstance(row, Sequence) or isinstance(row, str) or len(row) != domain.dimension:
+        raise ArgumentError(
+            f"with choices, give candidates as a Grid, a list of dicts, or rows with values of "
+            f"{', '.join(domain.names)}; got {row!r:.100}."
+        )
+    return dict(zip(domain.names, row, strict=True))

@@ -130,19 +130,17 @@ def check_suggestion(algorithm: Algorithm, now: Situation, structure: str) -> No
         algorithm.suggest(now, np.random.default_rng(0))
 
 
-@pytest.mark.parametrize("structure", STRUCTURES)
-@pytest.mark.parametrize("case", CASES)
-def test_a_suggestion_is_a_new_point_and_reproducible(algorithm: Algorithm, case: str, structure: str) -> None:
-    """It is a point of the domain, the same for the same situation, which is not changed.
+# Each case with two of the structures, and each structure with half of the cases; all pairs only if thorough.
+PAIRS = [(case, s) for i, case in enumerate(CASES) for j, s in enumerate(STRUCTURES) if THOROUGH or (i + j) % 2 == 0]
 
-    It is asked for again in each case and for each structure, but for all pairs of the two only if thorough.
-    """
+
+@pytest.mark.parametrize(("case", "structure"), PAIRS)
+def test_a_suggestion_is_a_new_point_and_reproducible(algorithm: Algorithm, case: str, structure: str) -> None:
+    """It is a point of the domain, the same for the same situation, which is not changed."""
     now = situation(structure, **CASES[case])
     before = arrays_of(now)
     first = algorithm.suggest(now, np.random.default_rng(1))
-    others = []
-    if THOROUGH or (list(CASES).index(case) + STRUCTURES.index(structure)) % 2 == 0:
-        others.append(algorithm.suggest(now, np.random.default_rng(1)))
+    others = [algorithm.suggest(now, np.random.default_rng(1))]
     if THOROUGH:  # `suggest` does not store anything in the situation either
         others.append(algorithm.suggest(situation(structure, **CASES[case]), np.random.default_rng(1)))
     assert first.point is not None
@@ -198,7 +196,7 @@ def test_every_algorithm_handles_every_structure(algorithm: Algorithm, structure
     """It is defined for every network, also a minimised one, or raises an error with the reason."""
     for mirrored in (False, True):
         if structure in STRUCTURES and not (candidates and mirrored):
-            continue  # one of the CASES
+            continue  # covered by the tests of bounds and of caches
         check_suggestion(algorithm, situation(structure, candidates=candidates, mirrored=mirrored), structure)
 
 

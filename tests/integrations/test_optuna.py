@@ -3,7 +3,7 @@
 import pickle
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,9 +19,10 @@ need_module("optuna", "optuna")  # before anything that imports it
 import optuna
 
 from cascada.algorithms import RandomSearch
+from cascada.errors import ArgumentError
 from cascada.integrations.optuna import CascadaSampler
 from cascada.integrations.optuna_replay import Replay
-from cascada.network import Stage, StageError, chain
+from cascada.network import Stage, StageError, SubGaussian, chain
 from cascada.network.noise import with_noise
 from cascada.process import Process
 from cascada.space import Integer
@@ -38,6 +39,7 @@ from tests.integrations.optuna_cases import (
     own_study,
     points,
 )
+from tests.waiting import LONG
 
 PAGE = Path(__file__).parents[2] / "docs" / "optuna.md"
 PROCESS = Process(network(), FUNCTIONS)
@@ -255,7 +257,7 @@ def test_two_processes_share_a_storage(tmp_path):
         study = created(CascadaSampler(network()), study_name="shared", storage=storage)
         command = [sys.executable, "-m", "tests.integrations.optuna_cases", f"sqlite:///{tmp_path}/optuna.db", "4"]
         workers = [subprocess.Popen(command, cwd=Path(__file__).parents[2]) for _ in range(2)]
-        assert [worker.wait(120) for worker in workers] == [0, 0]
+        assert [worker.wait(LONG) for worker in workers] == [0, 0]
         assert [trial.state.name for trial in study.trials] == ["COMPLETE"] * 8
         assert len({tuple(trial.params.values()) for trial in study.trials}) == 8
         assert [trial.state for trial in known(study).trials] == ["complete"] * 8
@@ -374,3 +376,34 @@ def test_a_sampler_estimates_noise(declared):
     assert (certificate.kind, certificate.best) == ("estimated", None)
     assert certificate.best_reading == study.best_value
     assert not certificate.evidence
+
+
+def test_a_sampler_proves_a_gap_from_readings_with_bounded_errors():
+    process = chain(*(with_error(stage, 0.05) for stage in network().stages))
+    sampler = CascadaSampler(process, seed=3)
+    study = created(sampler)
+    readings: list[Callable[..., float]] = [
+        lambda dose: mix(dose) + 0.05,
+        lambda mix, heat, turns: cure(mix - 0.05, heat, turns) - 0.05,
+    ]
+    study.optimize(sampler.objective(readings), n_trials=5)
+    found = sampler.certificate(study)
+    assert (found.kind, found.best) == ("proven", None)
+    assert found.best_reading == study.best_value
+    assert found.recommended is not None
+    controls = dict(found.recommended.controls)
+    assert found.recommended.at_least <= cure(mix(controls.pop("dose")), **controls)
+    ours = Study(process, seed=3, replayable=True)
+    assert points(study.trials) == points(own_study(ours, 5, readings))
+    assert ours.certificate().gap == found.gap
+
+
+def test_a_sampler_refuses_scatter():
+    process = chain(*(with_error(stage, SubGaussian(0.05)) for stage in network().stages))
+    with pytest.raises(ArgumentError, match=r"CascadaSampler does not support error=SubGaussian\(...\)"):
+        CascadaSampler(process)
+
+
+def with_error(stage: Stage, error: Any) -> Stage:
+    """Return a stage of the process that is read with an error."""
+    return Stage(stage.name, stage.controls, kernel=stage.kernel, norm_bound=stage.norm_bound, error=error)

@@ -189,7 +189,7 @@ STAGE_ERRORS: dict[str, tuple[Callable[[], Any], str]] = {
     "a name that is not text": (lambda: stage(3), "word without a dot; got 3"),  # type: ignore[arg-type]
     "a categorical control": (
         lambda: stage("f", controls={"metal": ["iron", "zinc"]}),
-        "stage 'f': control 'metal' must be Real.*Categories are not supported",
+        "stage 'f': control 'metal' must be Real.* or Choice",
     ),
     "controls without ranges": (lambda: stage("f", controls=["x"]), "stage 'f'.*controls"),
     "an empty range": (lambda: stage("f", controls={"x": Real(2, 1)}), "must not be empty"),
@@ -226,7 +226,7 @@ STAGE_ERRORS: dict[str, tuple[Callable[[], Any], str]] = {
     "an output passed twice": (lambda: _wide(passes=["u", "u"]), "passes"),
     "known with a kernel": (lambda: _known(kernel=SE), "stage 'k': a known stage is never modelled"),
     "known with a norm": (lambda: _known(norm_bound=1.0), "give it no kernel and no norm_bound"),
-    "known without bounds": (lambda: _known(lipschitz=None), "needs lipschitz= or interval="),
+    "known without bounds": (lambda: Network([_known(lipschitz=None)]), "needs lipschitz= or interval="),
     "interval of an unknown stage": (lambda: stage("f", interval=lambda x: x), "interval= is for known stages"),
 }
 NETWORK_ERRORS: dict[str, tuple[Callable[[], Any], str]] = {

@@ -446,8 +446,9 @@ def test_a_run_with_serve_shows_a_page(browser: Browser, url: str, tmp_path: Pat
         ended(running, signal.SIGKILL)
 
 
-def test_the_page_of_a_run_ends_when_the_run_is_killed(url: str) -> None:
-    command = [*COMMAND, "run", "ageing", "--storage", url, "--budget", "500", "--serve"]
+def test_the_page_of_a_run_ends_when_the_run_is_killed(url: str, tmp_path: Path) -> None:
+    (tmp_path / "slow.py").write_text(SLOW)
+    command = [*COMMAND, "run", f"{tmp_path}/slow.py:network", "--storage", url, "--budget", "500", "--serve"]
     with socket.socket() as taken:
         held = taken.connect_ex(("127.0.0.1", PORT)) != 0  # otherwise another test is using it
     with socket.socket() as taken:

@@ -12,6 +12,7 @@ from itertools import count, islice
 from pathlib import Path
 
 from tests.soundness import (
+    choices,
     contexts,
     crowds,
     extremes,
@@ -28,11 +29,15 @@ from tests.soundness import (
     robust,
     safe,
     scales,
+    scatter_shares,
+    steps,
     subsets,
 )
 from tests.soundness.broken import BROKEN, Broken, table
+from tests.soundness.broken_choices import BROKEN_CHOICES
 from tests.soundness.broken_read_studies import BROKEN_READ_STUDIES
 from tests.soundness.broken_readings import BROKEN_READINGS
+from tests.soundness.broken_steps import BROKEN_STEPS
 from tests.soundness.harness import Ledger, Tally
 
 TEXT = """# Soundness
@@ -143,6 +148,15 @@ are compared with the values of many settings there, and in the end a decision t
 
 {contexts}
 
+## Choices
+
+Stages in which every value of a choice has a function of its own, of exactly its norm, and stages in which all values
+share one norm; choices at any stage, shared by two stages, alone at a stage, and in a formula. All outputs over points,
+over cells with one value, and over cells with several; then searches, whose proven gap after each run must be at least
+the true regret.
+
+{choices}
+
 ## Uncertain controls
 
 One or two controls deviate from their settings by up to 0.3. After each run, what a setting is proven to give in the
@@ -157,6 +171,15 @@ the bounds of stages are checked as well.
 
 {ranges}
 
+## Steps
+
+Stages that are run one at a time, on outputs that are used up, kept, or set freely, as the rule says and at random:
+after every step of the rule the bound is compared with many settings, the gap with the true regret, and the setting
+that is proven to be best with what it gives; after random steps, with and without errors, all bounds of values over
+points and cells are compared with the values. Some processes are minimised, some have a limit on the first stage.
+
+{steps}
+
 ## Readings with errors
 
 Every structure, one with a nearly singular joint norm, and one with copies, offsets and a logarithmic control. Errors
@@ -165,11 +188,21 @@ part; crowds and repeats.
 
 {readings}
 
+## Studies of readings with errors
+
 Whole studies of the same processes, with limits and candidates, stage by stage, while runs are pending, with past runs,
 repeats, corrections and batches in progress: after every step the gap is at least the true regret of the recommended
 setting, which gives what it is said to give and satisfies the limits.
 
 {read_studies}
+
+## Readings with scatter
+
+Bounds hold with a probability, so a process counts as broken if any bound is ever violated. First one stage with a risk
+of one half, 60 readings, inputs that are chosen where the fit is worst, and true inputs that differ from the nominal
+ones on the side that raises the function. Then whole networks with a risk of 0.05.
+
+{scatter}
 
 ## Broken on purpose
 
@@ -194,12 +227,17 @@ PARTS: dict[str, tuple[Callable[[int], Ledger], int]] = {
     "safe": (lambda seed: safe.run(40, seed), 10),
     "robust": (lambda seed: robust.run(15, seed), 10),
     "contexts": (lambda seed: contexts.run(15, seed), 10),
+    "choices": (lambda seed: choices.run(600, seed, 12), 8),
     "ranges": (lambda seed: ranges.run(20, seed), 10),
-    "readings": (lambda seed: readings.run(40, seed), 20),
+    "steps": (lambda seed: steps.run(24, seed), 6),
+    "readings": (lambda seed: readings.run(200, seed), 5),
     "read_studies": (read_studies.run, 4),
 }
 
-EVERY_BROKEN = (*BROKEN, *BROKEN_READINGS, *BROKEN_READ_STUDIES)
+#: The part that has shares of broken processes instead of checks.
+SCATTER = "scatter"
+
+EVERY_BROKEN = (*BROKEN, *BROKEN_CHOICES, *BROKEN_STEPS, *BROKEN_READINGS, *BROKEN_READ_STUDIES)
 
 # Rounds between two counts of the checks; the result must not depend on the number of processes.
 _CHUNK = 2
@@ -222,7 +260,7 @@ class Rounds:
 
     def __init__(self, jobs: int, seed: int) -> None:
         self._pool = ProcessPoolExecutor(jobs) if jobs > 1 else None
-        self._seed = seed
+        self.seed = seed
 
     def map(self, function: Callable[..., Ledger], *arguments: Iterable[object]) -> Iterator[Ledger]:
         """Like the builtin `map`, in parallel."""
@@ -230,11 +268,11 @@ class Rounds:
 
     def fixed(self, part: str, rounds: int) -> Ledger:
         """A fixed number of rounds."""
-        return self._merged(part, Ledger(), range(self._seed, self._seed + rounds))
+        return self._merged(part, Ledger(), range(self.seed, self.seed + rounds))
 
     def until(self, part: str, enough: int, group: Callable[[Tally], str]) -> Ledger:
         """Rounds until every group of tallies has enough checks."""
-        ledger, seeds, fewest = Ledger(), count(self._seed), 0
+        ledger, seeds, fewest = Ledger(), count(self.seed), 0
         while fewest < enough:
             self._merged(part, ledger, list(islice(seeds, _CHUNK)))
             counts: dict[str, int] = {}
@@ -251,13 +289,17 @@ class Rounds:
         return ledger
 
 
+def introduction(part: str) -> str:
+    """The heading of a part, and the text before its table."""
+    before, after = TEXT.split(f"{{{part}}}")
+    assert after, "every part is followed by another section"
+    return before[before.rindex("\n## ") + 1 :]
+
+
 def section(part: str, command: str, ledger: Ledger, broken: list[tuple[Broken, Ledger]]) -> str:
     """The section of one part that was run alone: its text, its command and counts, and what was broken on purpose."""
-    before, after = TEXT.split(f"{{{part}}}")
-    heading = before[before.rindex("\n## ") + 1 :]
-    assert after, "every part is followed by another section"
     counts = f"Written by `{command}`: {ledger.checks:,} checks with {ledger.violations} violations."
-    return "\n\n".join([f"{heading}{counts}", ledger.table(), *([table(broken)] if broken else [])]) + "\n\n"
+    return "\n\n".join([f"{introduction(part)}{counts}", ledger.table(), *([table(broken)] if broken else [])]) + "\n\n"
 
 
 def with_sections(page: str, sections: Iterable[str]) -> str:
@@ -273,12 +315,16 @@ def with_sections(page: str, sections: Iterable[str]) -> str:
 
 def run_parts(rounds: Rounds, parts: list[str], command: str, share: float, write: Path | None) -> int:
     """Run some parts with their broken versions, and print or write their sections; 1 if one is not as it must be."""
-    ledgers = {part: rounds.fixed(part, max(1, round(share * PARTS[part][1]))) for part in parts}
+    ledgers = {part: rounds.fixed(part, max(1, round(share * PARTS[part][1]))) for part in parts if part != SCATTER}
     sections, missed = [], 0
     for part, ledger in ledgers.items():
         own = [(broken, one_broken(i)) for i, broken in enumerate(EVERY_BROKEN) if broken.part == part]
         missed += sum(not found.violations for _, found in own)
         sections.append(section(part, command, ledger, own))
+    if SCATTER in parts:
+        shares, right = scatter_shares.report(share, rounds.seed, log)
+        sections.append(f"{introduction(SCATTER)}Written by `{command}`.\n\n{shares}\n\n")
+        missed += not right
     print("".join(sections))
     if write:
         write.write_text(with_sections(write.read_text(encoding="utf-8"), sections), encoding="utf-8")
@@ -302,7 +348,7 @@ def main() -> int:
     options = parser.parse_args()
     rounds = Rounds(options.jobs, options.seed)
     if options.parts:
-        alone = [name for name, (_, usual) in PARTS.items() if usual]
+        alone = [*(name for name, (_, usual) in PARTS.items() if usual), SCATTER]
         if not set(options.parts) <= set(alone):
             parser.error(f"--parts must be some of {', '.join(alone)}; got {', '.join(options.parts)}")
         parts = [name for name in alone if name in options.parts]  # in the order of the page
@@ -320,6 +366,7 @@ def main() -> int:
         zip(EVERY_BROKEN, rounds.map(one_broken, range(len(EVERY_BROKEN))), strict=True)
     )
     caught = sum(ledger.violations > 0 for _, ledger in broken)
+    shares, right = scatter_shares.report(options.rounds, options.seed, log)
     violations = sum(ledger.violations for ledger in ledgers.values())
     text = TEXT.format(
         checks=sum(ledger.checks for ledger in ledgers.values()),
@@ -327,6 +374,7 @@ def main() -> int:
         broken=len(broken),
         caught=caught,
         broken_table=table(broken),
+        scatter=shares,
         **{part: ledger.table() for part, ledger in ledgers.items()},
     )
     print(text)
@@ -336,7 +384,7 @@ def main() -> int:
                 log(f"{part}: {tally.name}: {note}")
     if options.write:
         options.write.write_text(text, encoding="utf-8")
-    return 1 if violations or caught < len(broken) else 0
+    return 1 if violations or caught < len(broken) or not right else 0
 
 
 if __name__ == "__main__":

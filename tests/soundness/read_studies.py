@@ -69,7 +69,12 @@ class Truth:
 
 
 def run(
-    seed: int, structures: tuple[str, ...] = STRUCTURES, kernels: int = 2, every: int = 1, points: int = _POINTS
+    seed: int,
+    structures: tuple[str, ...] = STRUCTURES,
+    kernels: int = 2,
+    every: int = 1,
+    points: int = _POINTS,
+    runs: int = _RUNS,
 ) -> Ledger:
     """Studies of every structure, kernel and kind of errors, or of every third combination; with and without limits."""
     ledger = Ledger()
@@ -80,9 +85,9 @@ def run(
                     continue
                 rng = np.random.default_rng([seed, s, k, e])
                 one = readings.case(structure, kernel, kind, rng)
-                _study(ledger, structure, one, points, rng)
+                _study(ledger, structure, one, points, runs, rng)
                 if structure in LIMITED:
-                    _study(ledger, f"{structure}, limits", _limited(one, rng), points, rng)
+                    _study(ledger, f"{structure}, limits", _limited(one, rng), points, runs, rng)
     return ledger
 
 
@@ -99,7 +104,7 @@ def _limited(one: Case, rng: np.random.Generator) -> Case:
     return replace(one, network=limited)
 
 
-def _study(ledger: Ledger, name: str, one: Case, points: int, rng: np.random.Generator) -> None:
+def _study(ledger: Ledger, name: str, one: Case, points: int, runs: int, rng: np.random.Generator) -> None:
     note = f"{one.kind} errors {[s.error_bound.tolist() for s in one.network.stages]}"
     truth = Truth.of(one, points, rng)
     options: dict[str, Any] = {"replayable": bool(rng.random() < 0.5)}
@@ -108,7 +113,7 @@ def _study(ledger: Ledger, name: str, one: Case, points: int, rng: np.random.Gen
         truth = replace(truth, settings=truth.settings[chosen], values=truth.values[chosen])
         options["candidates"] = truth.settings
     study = Study(one.network, algorithm="gpn_ucb" if rng.random() < 0.3 else "auto", **options)
-    for _ in range(_RUNS):
+    for _ in range(runs):
         done = ledger[f"{name}: asked and told"].attempt(lambda: _step(ledger, name, study, truth, rng, note), note)
         if done is None:
             return

@@ -17,9 +17,11 @@ from tests.soundness import (
     robust,
     safe,
     scales,
+    steps,
     subsets,
 )
 from tests.soundness.broken import BROKEN, Broken
+from tests.soundness.broken_steps import BROKEN_STEPS
 from tests.soundness.harness import Ledger
 
 SLICES: dict[str, tuple[Callable[[], Ledger], int]] = {
@@ -36,6 +38,7 @@ SLICES: dict[str, tuple[Callable[[], Ledger], int]] = {
     "contexts": (lambda: contexts.run(steps=3, seed=1000, structures=("chain",)), 5_000),
     "robust": (lambda: robust.run(steps=2, seed=1000, structures=("chain",)), 10_000),
     "ranges": (lambda: ranges.run(steps=10, seed=1000, structures=("chain",)), 8_000),
+    "steps": (lambda: steps.run(steps=4, seed=1000, structures=("shared", "branches")), 15_000),
 }
 
 
@@ -47,11 +50,11 @@ def test_no_part_reports_a_violation(part: str) -> None:
     assert ledger.checks >= enough
 
 
-@pytest.mark.parametrize("broken", BROKEN, ids=lambda broken: broken.name)
+@pytest.mark.parametrize("broken", [*BROKEN, *BROKEN_STEPS], ids=lambda broken: broken.name)
 def test_a_broken_library_is_noticed(broken: Broken) -> None:
     assert broken.is_caught()
 
 
 @pytest.mark.parametrize("part", SLICES)
 def test_every_part_notices_some_broken_version(part: str) -> None:
-    assert any(broken.part == part for broken in BROKEN)
+    assert any(broken.part == part for broken in (*BROKEN, *BROKEN_STEPS))

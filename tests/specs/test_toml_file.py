@@ -217,7 +217,26 @@ def test_a_byte_order_mark_and_windows_line_ends_are_accepted(write: Write) -> N
         ("low = 1, high = 5", "low = 1, high = 5, hihg = 3", ["stage[0].controls.x.hihg", "did you mean high?"]),
         ("low = 1, high = 5", "low = 1, high = 5, log = 1", ["stage[0].controls.x.log", "true or false", "got 1"]),
         ("low = 1, high = 5", "low = 0, high = 5, log = true", ["stage[0].controls.x", "needs a range above 0"]),
-        ("low = 1, high = 5", 'low = 0, high = 5, type = "int"', ["stage[0].controls.x.type", '"real" or "integer"']),
+        (
+            "low = 1, high = 5",
+            'low = 0, high = 5, type = "int"',
+            ["stage[0].controls.x.type", '"real", "integer" or "choice"'],
+        ),
+        (
+            "low = 1, high = 5",
+            'type = "choice", values = ["oak", 3]',
+            ["stage[0].controls.x.values", "a list of names", "oak"],
+        ),
+        (
+            "low = 1, high = 5",
+            'type = "choice", values = ["oak", "oak"]',
+            ["stage[0].controls.x", "'oak' is given twice"],
+        ),
+        (
+            "low = 1, high = 5",
+            'type = "choice", low = 1, values = ["oak"]',
+            ["stage[0].controls.x.low", "is not known"],
+        ),
         ("low = 1, high = 3", "low = 1.5, high = 3", ["stage[1].controls.n (stage 'cool')", "whole numbers"]),
         ("low = 1, high = 3", "low = 1, high = 3, step = 1", ["stage[1].controls.n", "no step"]),
         ("x = { low = 1, high = 5 }", "x = [1, 5]", ["stage[0].controls.x", "must be a table", "got [1, 5]"]),
@@ -567,3 +586,24 @@ def test_the_timeout_of_a_stage_applies_to_its_command(write: Write) -> None:
     assert isinstance(function, Command)
     with pytest.raises(cd.CascadaError, match=r"timed out after 0\.1 s"):
         function(x=math.pi)
+
+
+def test_a_choice_in_a_file_is_one_in_the_process(tmp_path):
+    path = tmp_path / "process.toml"
+    path.write_text(
+        """
+[[stage]]
+name = "cut"
+kernel = { type = "matern", nu = 2.5 }
+norm_bound = { oak = 2, pine = 1.5 }
+[stage.controls]
+wood = { type = "choice", values = ["oak", "pine"] }
+glue = { type = "choice", values = ["hot", "cold"], alike = 0.5, context = true }
+x = { low = 0, high = 1 }
+"""
+    )
+    stage = load_toml(path).stages[0]
+    assert stage.controls["wood"] == cd.Choice(["oak", "pine"])
+    assert stage.controls["glue"] == cd.Choice(["hot", "cold"], alike=0.5, context=True)
+    assert stage.norm_bounds is not None
+    assert {name: bound.item() for name, bound in stage.norm_bounds.items()} == {"oak": 2.0, "pine": 1.5}

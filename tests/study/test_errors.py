@@ -87,6 +87,9 @@ def test_the_certificate_says_what_was_read_and_how_exactly() -> None:
     run = Study(NETWORK, candidates=np.array([[best.controls["x"]]]))
     run.add_trial(best.controls, best.outputs)
     assert "(its reading was 1.02" in str(run.certificate()) or "± 0.02)" in str(run.certificate())
+    exact = Study(process(ERROR, None), candidates=np.array([[0.0]]))
+    exact.add_trial({"x": 0.0}, {"f": 0.02, "g": 1.0})
+    assert "(its reading was 1), which" in str(exact.certificate())
 
 
 def test_a_run_proves_at_least_its_reading_minus_the_error() -> None:
@@ -118,6 +121,19 @@ def test_maximise_stops_at_the_tolerance_and_minimise_mirrors_it() -> None:
 def test_a_tolerance_below_what_the_errors_allow_is_warned_of() -> None:
     with pytest.warns(RuntimeWarning, match=r"±0.05 on the stage 'f' allows a gap of about 0.4 at best"):
         Study(process(0.05, 0.05), tolerance=0.1)
+
+
+def test_the_floor_is_shown_before_the_first_run() -> None:
+    study = Study(process(0.05, 0.05))
+    for _ in range(2):  # a run that was begun tells nothing
+        found = study.certificate()
+        assert found.gap is None
+        assert found.floor is not None
+        assert not found.floor.reached
+        sentence = "The errors of the readings allow a gap of about 0.4 at best, mostly because of stage 'f'."
+        assert f"So there is no gap. {sentence} It would rest on:" in str(found)
+        study.ask()
+    assert Study(process(None, None)).certificate().floor is None
 
 
 def test_a_study_without_errors_is_not_changed_by_an_error_of_zero() -> None:
@@ -216,6 +232,20 @@ def test_evidence_names_both_ways_out_and_the_trials() -> None:
     assert "trials 0 and 1 are possible only with" in found.evidence[0]
 
 
+def test_noise_in_exact_readings_is_named_as_a_way_out() -> None:
+    f = cd.Stage("f", controls=BOX, kernel=SE, norm_bound=3.0)
+    study = Study(cd.chain(f))
+    for x, error in ((0.0, 0.001), (0.001, -0.001), (0.002, 0.001), (0.003, -0.001)):
+        study.add_trial({"x": x}, {"f": math.sin(x) + error})
+    (found,) = study.certificate().evidence
+    assert "or check those trials. Or the readings are not exact: then say how far they may be off with error=" in found
+    with pytest.raises(cd.ContradictionError, match=r"say how far they may be off with error= at the stage"):
+        study.add_trial({"x": 0.0}, {"f": 0.002})
+    slightly = Study(cd.chain(cd.Stage("f", controls=BOX, kernel=SE, norm_bound=1.0)))
+    slightly.add_trial({"x": 0.0}, {"f": 1.1})
+    assert "not exact" not in slightly.certificate().evidence[0]
+
+
 def test_a_formula_of_readings_is_never_taken_as_exact() -> None:
     f = cd.Stage("f", controls=BOX, kernel=SE, norm_bound=3.0, error=0.1)
     revenue = cd.Stage("revenue", known=True, function=lambda f: 10 * f, lipschitz=10.0)
@@ -293,7 +323,25 @@ def test_a_reading_outside_its_range_by_more_than_its_error_refutes_it() -> None
     assert said in found.evidence[0]
 
 
-# ---- candidates, whole numbers, batches
+# ---- joint norms, candidates, whole numbers, batches
+
+
+def test_outputs_with_a_joint_norm_have_errors_of_their_own() -> None:
+    joint = cd.Separable(SE, ((1.0, 0.9), (0.9, 1.0)))
+    f = cd.Stage("f", controls=BOX, outputs=["u", "v"], kernel=joint, norm_bound=4.0, error=[0.01, 0.1])
+    study = Study(cd.chain(f, cd.Stage("g", kernel=SquaredExponential((1.0, 1.0)), norm_bound=3.0)))
+    for _ in range(4):
+        trial = study.ask()
+        assert trial is not None
+        u = math.sin(trial.controls["x"])
+        study.tell(trial, {"f": [u - 0.01, u + 0.1], "g": math.cos(2 * u)})
+        found = study.certificate()
+        assert found.kind == "proven"
+        assert found.bound is not None
+        assert found.bound >= 1.0
+        assert found.recommended is not None
+        assert found.recommended.at_least <= math.cos(2 * math.sin(found.recommended.controls["x"]))
+    assert "f is read to ±(0.01, 0.1), g is read exactly" in str(found)
 
 
 @pytest.mark.parametrize("algorithm", ["gpn_mixed", "gpn_ucb", "random_search"])
@@ -354,6 +402,20 @@ def test_a_batch_is_judged_by_the_interval_of_what_was_read() -> None:
 def test_options_that_do_not_work_with_errors_are_refused_by_name(options: Any, message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         Study(NETWORK, **options)
+
+
+@pytest.mark.parametrize("error", [0.1, cd.SubGaussian(0.1)])
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ({"context": True}, "stage 'f' has error=, which does not work with context=True, which x has"),
+        ({"deviation": 0.1}, "deviation=, which x has, does not work with error="),
+    ],
+)
+def test_contexts_and_uncertain_controls_are_refused(error: Any, option: dict[str, Any], message: str) -> None:
+    controls = {"x": cd.Real(-2, 2, **option), "y": cd.Real(-2, 2)}
+    with pytest.raises(ArgumentError, match=message):
+        Study(cd.chain(cd.Stage("f", controls=controls, kernel=SE, norm_bound=3.0, error=error)))
 
 
 def test_bounded_errors_need_norms_at_every_stage() -> None:

@@ -8,11 +8,14 @@ import pytest
 
 import cascada as cd
 from cascada.algorithms import CUCB, GPNUCB, GPUCB, GPNMixed, NonAdaptive
+from cascada.calibration import Calibration
 from cascada.errors import ArgumentError
 from cascada.network import Network, StageError
 from cascada.process import Process
 from cascada.study import Study
 
+# One kernel instead of six to choose from.
+SIMPLE = Calibration(family="matern")
 BOX = {"x": cd.Real(-1.5, 1.5), "y": cd.Real(-1.5, 1.5)}
 
 
@@ -47,7 +50,7 @@ BEST = float(end(bend(np.cos(ANGLES), np.sin(ANGLES)), np.cos(ANGLES)).max())  #
 
 def asked(network: Network, runs: int, **options: Any) -> list[dict[str, float | int]]:
     """The points of a study."""
-    study, run = Study(network, seed=5, **options), Process(network)
+    study, run = Study(network, seed=5, calibration=SIMPLE, **options), Process(network)
     for _ in range(runs):
         trial = study.ask()
         assert trial is not None
@@ -89,7 +92,7 @@ def test_the_best_setting_on_a_limit_is_found() -> None:
 def test_the_first_feasible_setting_is_found_in_a_small_region() -> None:
     """A ring that covers 2 % of the box."""
     network = process(limits={"disc": (0.20, 0.26)})
-    result = cd.maximise(network, budget=16, seed=3, progress=False)
+    result = cd.maximise(network, budget=16, seed=3, calibration=SIMPLE, progress=False)
     assert result.best is not None
     assert 0.20 <= result.best.outputs["disc"][0] <= 0.26
 
@@ -99,7 +102,8 @@ def test_the_first_feasible_setting_is_found_in_a_small_region() -> None:
 def test_estimates_never_say_that_no_setting_satisfies_the_limits(algorithm: str, candidates: bool) -> None:
     some = np.random.default_rng(0).uniform(-1.5, 1.5, (40, 2)) if candidates else None
     network = process(limits={"disc": (None, -5.0)})
-    result = cd.maximise(network, budget=9, seed=0, algorithm=algorithm, candidates=some, progress=False)
+    options: dict[str, Any] = {"algorithm": algorithm, "candidates": some, "calibration": SIMPLE, "progress": False}
+    result = cd.maximise(network, budget=9, seed=0, **options)
     assert (result.status, result.best, len(result.trials)) == ("budget", None, 9)
     certificate = result.certificate
     assert (certificate.answer, certificate.gap, certificate.margin, certificate.best) == ("optimum", None, None, None)
@@ -117,7 +121,7 @@ def fragile(bend: float, x: float) -> float:
 
 def failures(failure: str, budget: int = 20) -> tuple[int, float]:
     network = process({"failure": failure, "function": fragile})
-    result = cd.maximise(network, budget=budget, seed=2, progress=False)
+    result = cd.maximise(network, budget=budget, seed=2, calibration=SIMPLE, progress=False)
     assert result.best is not None
     assert result.best.value is not None
     return sum(trial.state == "failed" for trial in result.trials), result.best.value
@@ -149,7 +153,7 @@ def test_points_after_failures_follow_from_the_log(tmp_path: Any) -> None:
     url, run = f"sqlite:///{tmp_path}/study.db", Process(network)
     again: list[dict[str, float | int]] = []
     for _ in range(12):
-        study = Study.open(url, "fragile", network, seed=2)  # a new process each time
+        study = Study.open(url, "fragile", network, seed=2, calibration=SIMPLE)  # a new process each time
         trial = study.ask()
         assert trial is not None
         again.append(dict(trial.controls))
@@ -158,7 +162,7 @@ def test_points_after_failures_follow_from_the_log(tmp_path: Any) -> None:
         except StageError as error:
             study.tell(trial, error.outputs)
             study.fail(trial, str(error))
-    once = Study(network, seed=2, replayable=True)
+    once = Study(network, seed=2, replayable=True, calibration=SIMPLE)
     for controls in again:
         trial = once.ask()
         assert trial is not None
@@ -174,7 +178,7 @@ def test_points_after_failures_follow_from_the_log(tmp_path: Any) -> None:
 def test_over_candidates_the_best_one_that_does_not_fail_is_found() -> None:
     some = np.random.default_rng(0).uniform(-1.5, 1.5, (80, 2))
     network = process({"failure": "infeasible", "function": fragile})
-    result = cd.maximise(network, budget=16, seed=2, candidates=some, progress=False)
+    result = cd.maximise(network, budget=16, seed=2, candidates=some, calibration=SIMPLE, progress=False)
     assert result.best is not None
     assert result.best.value == max(end(bend(x, y), x) for x, y in some.tolist() if x <= 0.5)
 

@@ -17,7 +17,7 @@ from cascada.store.database import Store
 from cascada.store.event import Event
 from cascada.study import Study, Trial
 from tests.forked import Fork
-from tests.kills import attacked, wrong_with
+from tests.kills import attacked, wrong_steps, wrong_with
 from tests.starting import first_line
 from tests.waiting import LONG
 
@@ -131,6 +131,30 @@ def test_runners_and_workers_that_are_killed_lose_and_double_nothing(
     tally = attacked(url, 3, seed=5, server=running, restarts=2)
     assert not tally.wrong
     assert (tally.kills, tally.restarts) == (3, 1 if server else 0)
+
+
+def test_runners_and_workers_of_steps_that_are_killed_lose_and_double_nothing(tmp_path: Path) -> None:
+    """A short form of `python -m tests.kills --steps`."""
+    tally = attacked(f"sqlite:///{tmp_path}/studies.db", 2, seed=7, steps=True)
+    assert not tally.wrong
+    assert tally.kills == 2
+
+
+def test_the_check_of_steps_notices_wrong_values_charges_and_portions() -> None:
+    x = {"controls": {"x": 1.0}}
+    log = [Event(0, "created", None, {}, 0.0), Event(1, "asked", 0, {**x, "steps": ["heat"]}, 1.0)]
+    log += [Event(2, "observed", 0, {"outputs": {"heat": [0.3]}}, 2.0)]
+    for number in (1, 2, 3):
+        went_on = {**x, "steps": ["quench"], "from": {"heat": 0}}
+        log += [Event(len(log), "asked", number, went_on, 3.0)]
+        log += [Event(len(log), "told", number, {"outputs": {"quench": [0.2]}}, 4.0)]
+    assert [text.partition(":")[0] for text in wrong_steps(log)] == ["more portions were taken than there were"]
+    log = log[:-2]
+    assert list(wrong_steps(log)) == []
+    log[2] = Event(2, "observed", 0, {"outputs": {"heat": [0.31]}}, 2.0)
+    assert next(wrong_steps(log)).startswith("trial 0: heat is (0.31,)")
+    log[2] = Event(2, "observed", 0, {"outputs": {"heat": [0.3]}, "tries": {"heat": 2}}, 2.0)
+    assert next(wrong_steps(log)) == "trial 0 gave ['heat'] and was charged {'heat': 6.0}"
 
 
 def test_the_check_of_a_log_notices_what_is_lost_doubled_or_changed() -> None:

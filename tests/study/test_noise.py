@@ -195,6 +195,12 @@ def test_noise_is_estimated_only_with_its_kernel(options: dict[str, Any], messag
         cd.Stage("f", controls={"x": cd.Real(0, 1)}, error="estimate", **options)
 
 
+def test_safe_runs_refuse_estimated_noise() -> None:
+    limited = cd.chain(cd.Stage("f", controls=BOX, error="estimate", limits={"f": (None, 0.4)}), NOISY.stages[1])
+    with pytest.raises(ArgumentError, match=r"safe=True needs a given kernel and norm_bound at every stage"):
+        Study(limited, safe=True)
+
+
 def test_a_proven_stage_behind_noise_is_refused() -> None:
     first = cd.Stage("f", controls=BOX, error="estimate")
     with pytest.raises(ArgumentError, match="stage 'g' has a kernel or a lipschitz, but its inputs are readings"):
@@ -222,7 +228,7 @@ def test_formulas_and_copies_behind_noise_follow_the_reading() -> None:
 
 
 def test_the_certificate_is_about_the_run_with_the_best_mean() -> None:
-    study = ran(Study(NOISY, seed=1), 24)
+    study = ran(Study(NOISY, seed=1, calibration=SHORT), 24)
     certificate = study.certificate()
     best, recommended = study.best_trial, certificate.recommended
     assert best is not None

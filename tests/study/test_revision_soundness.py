@@ -22,7 +22,7 @@ from tests.network.cases import NETWORKS, truth
 from tests.study.batches import Revised, revisions, violations
 from tests.thorough import THOROUGH
 
-SEEDS = range(10 if THOROUGH else 2)
+SEEDS = range(10 if THOROUGH else 1)
 RUNS = 25 if THOROUGH else 4
 
 
@@ -174,7 +174,7 @@ def test_a_rule_that_asks_for_as_much_as_a_new_run_promises_discards_more(monkey
     assert study.within_tolerance
     assert discarded(study) < len(study.trials) / 2
     monkeypatch.setattr(decision, "_ENOUGH", 1.0)
-    demanding = costly("controls", 0, 40)
+    demanding = costly("controls", 0, 25)
     assert discarded(demanding) > discarded(study)
     assert len(demanding.trials) > len(study.trials)
 
@@ -184,6 +184,6 @@ def test_a_rule_that_asks_for_as_much_as_the_gap_stalls(monkeypatch: pytest.Monk
     assert costly("join", 1, 30).within_tolerance
     monkeypatch.setattr(decision, "_ENOUGH", 1.0)
     monkeypatch.setattr(Batch, "next_gain", lambda _, best, bound: bound - best)
-    stalled = costly("join", 1, 30)
+    stalled = costly("join", 1, 30 if THOROUGH else 12)
     assert not stalled.within_tolerance
     assert discarded(stalled) > 0.9 * len(stalled.trials)

@@ -201,6 +201,59 @@ def test_limits_hold_if_they_hold_with_the_probability() -> None:
     assert "With probability at least 95 %" in str(found)
 
 
+def test_candidates_are_run_again_and_averaged() -> None:
+    study = cd.Study(network(), candidates=np.array([[-0.3], [0.1], [1.0]]))
+    Plant().run(study, 6)
+    assert len({trial.controls["x"] for trial in study.trials}) <= 3
+    found = study.certificate()
+    assert (found.kind, found.over) == ("confident", "the 3 candidates")
+    assert found.recommended is not None
+    assert found.recommended.controls["x"] in (-0.3, 0.1, 1.0)
+
+
+def test_formulas_and_minimising_work_with_scatter() -> None:
+    cost = cd.Stage("cost", parents=["g"], known=True, function=lambda g: 2 * g + 1, lipschitz=2.0)
+    f, g = network().stages
+    study = cd.Study(cd.chain(f, g, cost).mirrored())
+    plant = Plant()
+    for _ in range(3):
+        trial = study.ask()
+        assert trial is not None
+        study.tell(trial, {"f": plant.f(trial.controls["x"]), "g": plant.g(trial.controls["x"])})
+    found = study.certificate()
+    assert found.kind == "confident"
+    assert found.bound is not None
+    assert found.bound <= 1.6 * np.cos(2.0) + 1
+    assert found.recommended is not None
+    assert found.recommended.at_least >= 1.6 * np.cos(2 * np.sin(found.recommended.controls["x"])) + 1
+
+
+def test_a_batch_is_revised_with_the_probability() -> None:
+    f = cd.Stage("f", controls=X, kernel=SE, norm_bound=2.0, error=SCATTER)
+    g = cd.Stage("g", controls={"y": cd.Real(-1, 1)}, kernel=cd.SquaredExponential(1.0), norm_bound=2.0, error=SCATTER)
+    study, rng = cd.Study(cd.chain(f, g)), np.random.default_rng(0)
+
+    def value(controls: Any) -> float:
+        return float(0.8 * np.cos(2 * np.sin(controls["x"])) * np.exp(-0.5 * controls["y"] ** 2))
+
+    for _ in range(3):
+        trial = study.ask()
+        assert trial is not None
+        study.tell_stage(trial, "f", float(np.sin(trial.controls["x"])) + 0.01 * rng.standard_normal())
+        found = study.revise(trial, apply=True)
+        assert found.kind == "confident"
+        if study.trials[trial.number].state == "running":
+            controls = study.trials[trial.number].controls
+            study.tell_stage(trial, "g", value(controls) + 0.01 * rng.standard_normal())
+    trial = study.ask()
+    assert trial is not None
+    study.tell_stage(trial, "f", float(np.sin(trial.controls["x"])) + 0.01 * rng.standard_normal())
+    found = study.revise(trial)
+    assert found.bound is not None
+    assert found.bound >= max(value({"x": trial.controls["x"], "y": y}) for y in np.linspace(-1, 1, 21))
+    assert study.certificate().kind == "confident"  # discarding a run after a reading keeps the reading
+
+
 def test_the_recommended_setting_is_not_called_proven() -> None:
     lines = recommended_lines(three_runs().certificate())
     assert lines[0].startswith("recommended (with probability 95 % sure to give at least ")

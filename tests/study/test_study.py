@@ -362,7 +362,7 @@ def test_huge_numbers_and_arguments_of_wrong_types_raise() -> None:
         study.enqueue_trial({"x": 10**400})
     trial = study.enqueue_trial({"x": 0.5})
     with pytest.raises(ArgumentError, match="name the stage"):
-        study.tell_stage(trial, [1], 1.0)  # type: ignore[arg-type]
+        study.tell_stage(trial, [1], 1.0)  # type: ignore[call-overload]
 
 
 def test_past_runs_may_be_complete_or_partial() -> None:

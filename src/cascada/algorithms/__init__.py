@@ -15,6 +15,7 @@ from cascada.algorithms.non_adaptive import NonAdaptive
 from cascada.algorithms.optimistic_improvement import OptimisticImprovement
 from cascada.algorithms.random_search import RandomSearch
 from cascada.errors import ArgumentError
+from cascada.near_names import did_you_mean
 
 NAMES: dict[str, type[Any]] = {
     "auto": GPNMixed,
@@ -44,7 +45,10 @@ def by_name(algorithm: "str | Algorithm") -> Algorithm:
         return NAMES[algorithm]()
     module, colon, name = algorithm.partition(":")
     if not colon:
-        raise ArgumentError(f"algorithm must be one of {', '.join(NAMES)}, or 'module:Class'; got {algorithm!r}.")
+        raise ArgumentError(
+            f"algorithm must be one of {', '.join(NAMES)}, or 'module:Class'; got {algorithm!r}"
+            f"{did_you_mean(algorithm, NAMES)}."
+        )
     try:
         made = getattr(import_module(module), name)()
     except Exception as error:  # the user's class may raise anything

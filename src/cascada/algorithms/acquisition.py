@@ -56,7 +56,7 @@ def random_free_point(situation: Situation, rng: np.random.Generator) -> Array |
     """A point drawn uniformly (in coordinates) that was not run yet; None if none is found."""
     domain = situation.domain
     for _ in range(1000):  # a box of few whole numbers may be exhausted
-        point = domain.encode(domain.decode(rng.uniform(domain.lower, domain.upper)[None]))[0]
+        point = domain.encode(domain.decode(domain.uniform(rng, 1)))[0]
         if not situation.is_taken(point):
             return point
     return None

@@ -43,6 +43,12 @@ class Situation:
     untested: Beliefs | None = None
     #: (k, V), like `data`: failed runs that count as infeasible; None if no stage has `failure="infeasible"`
     failed: Array | None = None
+    alone: int = 0  #: the number of observations of single stages that are in no row of `data`
+
+    @property
+    def version(self) -> int:
+        """A number that grows with what is known or imagined: bounds of cells from less are computed again."""
+        return len(self.data) + len(self.pending) + self.alone
 
     @cached_property
     def best_run(self) -> Array | None:

@@ -51,7 +51,7 @@ def suggest_feasible(situation: Situation, beliefs: Beliefs, cells: int, rng: np
         return _among_candidates(situation, beliefs, scales, rng)
     root = Leaves.root(situation.domain)
     kept = situation.cache if isinstance(situation.cache, FeasibleTrees) else FeasibleTrees(root, root)
-    version = len(situation.data) + len(situation.pending)
+    version = situation.version
     if beliefs.network.read_with_errors:
         version = read_version(situation)
     if np.isfinite(situation.best):

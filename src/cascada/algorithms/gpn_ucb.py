@@ -41,13 +41,14 @@ class GPNUCB:
     def suggest(self, situation: Situation, rng: np.random.Generator) -> Suggestion:
         """argmax UCB_{t−1} over the points that were not run yet."""
         try:
-            return self._suggest(situation, hallucinated(situation.beliefs, situation.pending), rng)
+            return self.suggest_from(situation, hallucinated(situation.beliefs, situation.pending), rng)
         except RefutedError:
             if not len(situation.pending):
                 raise
-            return self._suggest(situation, situation.beliefs, rng)  # imagined outputs may contradict
+            return self.suggest_from(situation, situation.beliefs, rng)  # imagined outputs may contradict
 
-    def _suggest(self, situation: Situation, beliefs: Beliefs, rng: np.random.Generator) -> Suggestion:
+    def suggest_from(self, situation: Situation, beliefs: Beliefs, rng: np.random.Generator) -> Suggestion:
+        """The suggestion by these beliefs, which contain imagined outputs of what is pending."""
         if beliefs.network.limits:
             return suggest_feasible(situation, beliefs, self._cells(situation), rng)
         if situation.candidates is not None:
@@ -87,7 +88,7 @@ class GPNUCB:
             found = search_readings(situation, beliefs, ObjectiveBounds, leaves, self._cells(situation))
             return suggest_from_box(situation, found)
         budget = SearchBudget(tolerance=situation.tolerance, cells=self._cells(situation))
-        version = len(situation.data) + len(situation.pending)
+        version = situation.version
         bounds = ObjectiveBounds(beliefs, situation.exact_run)  # imagined outputs refute nothing
         outcome = search(bounds, leaves, situation.best, version, budget, taken=situation.is_taken)
         if len(situation.pending):  # bounds from imagined outputs prove nothing: the tree is not kept
@@ -98,5 +99,5 @@ class GPNUCB:
         best = np.empty((0, situation.domain.dimension)) if situation.best_point is None else situation.best_point[None]
         points = ascend(beliefs, rng, best)
         free = [point for point in points if not situation.is_taken(point)]
-        point = free[0] if free else rng.uniform(situation.domain.lower, situation.domain.upper)
+        point = free[0] if free else situation.domain.uniform(rng, 1)[0]
         return Suggestion(point, None, 0, "ascent")

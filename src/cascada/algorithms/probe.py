@@ -44,10 +44,11 @@ def is_probe(beliefs: Beliefs, points: Array, best: float, runs: Array) -> BoolA
     """Which points (n, d) are away from all runs (t, d) and, by the bounds, no better than the best value, (n,).
 
     With limits, a point that breaks one by the bounds is no better either; without a feasible run no point is a probe.
+    Nor is one where some formula has no bounds.
     Raises `RefutedError` or `StageError` if there are no bounds.
     """
     network, cells = beliefs.network, Boxes(points, points)
-    if network.limits and np.isinf(best):
+    if network.unbounded or (network.limits and np.isinf(best)):
         return np.zeros(len(points), dtype=bool)
     if network.limits:
         upper = enclose_feasible(beliefs, cells, network.limits).above(network.objective_column, network.sign)
@@ -61,6 +62,6 @@ def _tried(situation: Situation, rng: np.random.Generator) -> Array:
     if situation.candidates is not None:
         free = situation.candidates[situation.free_candidates()]
         return free if len(free) <= _TRIED else free[rng.choice(len(free), _TRIED, replace=False)]
-    points = rng.uniform(domain.lower, domain.upper, (_TRIED, domain.dimension))
+    points = domain.uniform(rng, _TRIED)
     points = domain.encode(domain.decode(points))  # whole numbers are whole
     return np.array([point for point in points if not situation.is_taken(point)]).reshape(-1, domain.dimension)

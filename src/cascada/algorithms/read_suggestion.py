@@ -22,7 +22,7 @@ _MOST_CELLS = 1_200
 
 def read_version(situation: Situation) -> int:
     """The number of readings so far: bounds of cells from fewer readings are computed again."""
-    return int(np.isfinite(situation.data).sum() + np.isfinite(situation.pending).sum())
+    return int(np.isfinite(situation.data).sum() + np.isfinite(situation.pending).sum()) + situation.alone
 
 
 def search_readings(

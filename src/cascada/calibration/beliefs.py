@@ -64,14 +64,16 @@ def calibrate(
     *,
     enlarge: bool = False,
     trials: Sequence[int] | None = None,
+    alone: Sequence[tuple[int, Array]] = (),
 ) -> Calibrated:
     """Beliefs from runs (t, V); `before` are those from an initial part of the runs.
 
-    `enlarge` raises declared bounds that the runs refute. `trials` (t,) are the numbers of the runs' trials, by which
+    `alone` are observations of single stages: see `Beliefs.append_to`. `enlarge` raises declared bounds that the runs
+    refute. `trials` (t,) are the numbers of the runs' trials, by which
     stages with noise tell a second run from another report of the same one; without them every row is a run.
     """
     numbers = np.arange(len(data)) if trials is None else np.array(trials, dtype=np.int64)
-    runs = _Runs(data, numbers)
+    runs = Runs(data, numbers, tuple(alone))
     found = _calibrated(network if before is None else before.network, runs, settings, jitter, before)
     changes = list(found.changes)
     while enlarge and found.judging.evidence:
@@ -82,42 +84,51 @@ def calibrate(
 
 
 @dataclass(frozen=True, eq=False)
-class _Runs:
+class Runs:
     """Rows of runs (t, V) and the numbers of their trials (t,): a run that is reported stage by stage has several."""
 
     data: Array
     trials: IntArray
+    alone: tuple[tuple[int, Array], ...] = ()  # of single stages by their position
 
-    def of(self, part: Node) -> tuple[Array, Array]:
+    def of(self, part: Node, position: int | None = None) -> tuple[Array, Array]:
         """The inputs (n, d) and modelled outputs (n, p) of the runs in which all of them were observed, each once.
 
-        Without noise, a second run with the same inputs and outputs is left out as well.
+        Without noise, a second run with the same inputs and outputs is left out as well. Observations of the stage by
+        itself, at its position, come last.
         """
-        X, Y = self.data[:, list(part.inputs)], self.data[:, part.modelled_columns]
+        own = self.data[:0] if position is None else self.alone_of(position)
+        data, trials = np.concatenate([self.data, own]), np.append(self.trials, -1 - np.arange(len(own)))
+        X, Y = data[:, list(part.inputs)], data[:, part.modelled_columns]
         seen = np.isfinite(X).all(axis=1) & np.isfinite(Y).all(axis=1)
         X, Y = X[seen], Y[seen]
-        same = self.trials[seen] if part.stage.noisy else np.hstack([X, Y])
+        same = trials[seen] if part.stage.noisy else np.hstack([X, Y])
         once = np.sort(np.unique(same, axis=0, return_index=True)[1])
         return X[once], Y[once]
 
+    def alone_of(self, position: int) -> Array:
+        """The observations (n, V) of a stage by itself."""
+        return np.array([row for i, row in self.alone if i == position]).reshape(-1, self.data.shape[1])
+
 
 def _calibrated(
-    network: Network, runs: _Runs, settings: Calibration, jitter: float, before: Calibrated | None
+    network: Network, runs: Runs, settings: Calibration, jitter: float, before: Calibrated | None
 ) -> Calibrated:
     acting: list[StageBelief] = []
     judging: list[StageBelief] = []
     fits: dict[tuple[str, str], Fit] = {}
-    for node in network.nodes:
-        for part in _parts(node):
+    for position, node in enumerate(network.nodes):
+        for part in parts_of(node):
             known = [] if before is None else _posteriors(before, len(acting))
-            inputs, outputs = runs.of(part)
+            inputs, outputs = runs.of(part, position)
             likely = cautious = part
             ridge = careful = jitter  # λ of the posteriors
             if part.stage.modelled and part.stage.kernel is None:
                 key = node.stage.name, part.stage.outputs[0]
                 last = None if before is None else before.fits.get(key)
                 ranges = _ranges(network, part, runs.data)
-                fit = _fitted(inputs, outputs[:, 0], ranges, settings, last, part.stage.noisy)
+                codes = tuple(part.choices)
+                fit = _fitted(inputs, outputs[:, 0], ranges, settings, last, part.stage.noisy, codes)
                 fits[key] = fit = _without_wrong_sum(fit, part, inputs, outputs, jitter, known)
                 likely, cautious = (
                     replace(part, stage=part.stage.fitted(m.kernel, m.offset)) for m in (fit.likely, fit.cautious)
@@ -125,6 +136,7 @@ def _calibrated(
                 ridge, careful = (max(jitter, m.noise**2 / m.kernel.variance) for m in (fit.likely, fit.cautious))
             if not likely.stage.estimated:  # nothing to estimate: the same belief as in any other network
                 declared = StageBelief(likely, stage_prior(likely, jitter)).append(runs.data)
+                declared = declared.append(runs.alone_of(position))
                 acting.append(declared)
                 judging.append(declared)
                 continue
@@ -151,7 +163,7 @@ def stage_predictions(network: Network, parts: Mapping[str, StagePrediction]) ->
     return result
 
 
-def _parts(node: Node) -> list[Node]:
+def parts_of(node: Node) -> list[Node]:
     """The parts of a stage: one for each output if it has no kernel, else the stage itself."""
     stage = node.stage
     if stage.known or not stage.modelled or stage.kernel is not None:
@@ -178,16 +190,23 @@ def _ranges(network: Network, part: Node, data: Array) -> Array:
 
 
 def _fitted(
-    inputs: Array, outputs: Array, ranges: Array, settings: Calibration, before: Fit | None, noisy: bool
+    inputs: Array,
+    outputs: Array,
+    ranges: Array,
+    settings: Calibration,
+    before: Fit | None,
+    noisy: bool,
+    codes: tuple[int, ...],
 ) -> Fit:
     if before is not None:
         same = 0 < len(inputs) == before.count  # the new observations are of other stages
         if same or _ALWAYS <= len(inputs) < _GROWTH * before.count:
             return before
     if len(inputs) <= MOST_FITTED:
-        return kept_fit(inputs, outputs, ranges, settings, before, noisy)
+        return kept_fit(inputs, outputs, ranges, settings, before, noisy, codes)
     rows = fitted_rows(len(inputs))
-    return replace(kept_fit(inputs[rows], outputs[rows], ranges, settings, before, noisy), count=len(inputs))
+    few = kept_fit(inputs[rows], outputs[rows], ranges, settings, before, noisy, codes)
+    return replace(few, count=len(inputs))
 
 
 def _without_wrong_sum(
@@ -296,6 +315,8 @@ def held_out(posterior: Posterior) -> Array:
 def _spanned(network: Network, stages: list[StageBelief]) -> Beliefs:
     """Beliefs with the range of the possible inputs of each stage."""
     plain = Beliefs(network, tuple(stages))
+    if network.unbounded:  # a formula without bounds: inputs of the stages after it can be anything
+        return plain
     box = Boxes(network.domain.lower[None], network.domain.upper[None])
     try:
         return plain.spanned(enclose_network(plain, box).boxes)

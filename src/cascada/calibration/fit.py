@@ -28,7 +28,7 @@ MANY = 100
 _ENOUGH = 30
 _HOPELESS = 20.0
 # Lengthscales stay within these factors of the range of an input.
-_BOUNDS = (np.log(5e-3), np.log(50.0))
+BOUNDS = (np.log(5e-3), np.log(50.0))
 # The variance of the noise over that of the function stays within these.
 _NOISE_BOUNDS = (np.log(1e-9), np.log(10.0))
 
@@ -63,18 +63,25 @@ class Fit:
 
 
 def fit_output(
-    inputs: Array, outputs: Array, ranges: Array, settings: Calibration, before: Fit | None, noisy: bool = False
+    inputs: Array,
+    outputs: Array,
+    ranges: Array,
+    settings: Calibration,
+    before: Fit | None,
+    noisy: bool = False,
+    codes: tuple[int, ...] = (),
 ) -> Fit:
     """The maximum a posteriori fit of inputs (n, d) and outputs (n,), from the last fit and a few other starts.
 
-    `noisy`: the noise of the outputs is fitted as well, and `before` is such a fit.
+    `noisy`: the noise of the outputs is fitted as well, and `before` is such a fit. The inputs `codes` are codes of
+    unordered values.
     """
     if not noisy:
         inputs, first = np.unique(inputs, axis=0, return_index=True)
         outputs = outputs[first]
-    offset, scale = _centre(outputs)
+    offset, scale = centre(outputs)
     scaled, standardised = inputs / ranges, (outputs - offset) / scale
-    shapes = settings.shapes(inputs.shape[1]) if before is None else before.log_scales
+    shapes = settings.shapes(inputs.shape[1], codes) if before is None else before.log_scales
     density = {shape: Likelihood(scaled, standardised, shape, noisy) for shape in shapes}
     starts = {} if before is None else _rescaled(before, ranges)
     if starts and len(outputs) >= MANY:
@@ -110,7 +117,7 @@ def _rescaled(fit: Fit, ranges: Array) -> dict[Shape, Array]:
     return {shape: np.append(theta[:d] + shift, theta[d:]) for shape, theta in fit.log_scales.items()}
 
 
-def _centre(outputs: Array) -> tuple[float, float]:
+def centre(outputs: Array) -> tuple[float, float]:
     """The shift and the scale that standardise the outputs; the scale is positive even for constant outputs."""
     if not len(outputs):
         return 0.0, 1.0
@@ -174,7 +181,7 @@ def _climbed(density: Likelihood, starts: Sequence[Array]) -> _Maximum:
 
 def _limits(density: Likelihood) -> tuple[Array, Array]:
     """The smallest and the largest parameters."""
-    limits = [_BOUNDS] * len(density.prior_mode)
+    limits = [BOUNDS] * len(density.prior_mode)
     if density.noisy:
         limits[-1] = _NOISE_BOUNDS
     low, high = np.array(limits).T

@@ -25,15 +25,21 @@ class _Call:
 
 
 def kept_fit(
-    inputs: Array, outputs: Array, ranges: Array, settings: Calibration, before: Fit | None, noisy: bool = False
+    inputs: Array,
+    outputs: Array,
+    ranges: Array,
+    settings: Calibration,
+    before: Fit | None,
+    noisy: bool = False,
+    codes: tuple[int, ...] = (),
 ) -> Fit:
     """The result of `fit_output`, computed if it is not among the last ones."""
     data = inputs.shape, inputs.tobytes(), outputs.tobytes(), ranges.tobytes()
     # A fit depends on the shapes to choose from and on where it starts; the order of the shapes decides between equals.
-    start: tuple[Any, ...] = settings.shapes(inputs.shape[1])
+    start: tuple[Any, ...] = settings.shapes(inputs.shape[1], codes)
     if before is not None:
         start = before.ranges.tobytes(), *((shape, theta.tobytes()) for shape, theta in before.log_scales.items())
-    return _computed(_Call((*data, noisy, start), (inputs, outputs, ranges, settings, before, noisy)))
+    return _computed(_Call((*data, noisy, start), (inputs, outputs, ranges, settings, before, noisy, codes)))
 
 
 @lru_cache(maxsize=_MOST)

@@ -28,7 +28,7 @@ MEAN_VARIANCE = 1.0  # c: the constant mean has the prior N(0, c·s²)
 
 # A lengthscale of the whole range, and a factor of e² either way; times √d where distances grow with dimension.
 _CENTRE = 0.0
-_SPREAD = 1.5
+SPREAD = 1.5
 # The sd of the noise: a hundredth of that of the outputs, and a factor of e^1.5 either way. Few data do not tell noise
 # from a rough function; then this decides.
 _NOISE_CENTRE = math.log(1e-4)
@@ -92,6 +92,7 @@ class Likelihood:
         """The mode of the prior of θ; with noise, for s² = 1."""
         d = self.inputs.shape[1]
         scales = np.full(d, _CENTRE + (0.0 if self.shape.additive else 0.5 * math.log(d)))
+        scales[list(self.shape.codes)] = _CENTRE  # two codes are one unit apart, whatever the other inputs are
         return np.append(scales, _NOISE_CENTRE) if self.noisy else scales
 
     def noise(self, theta: Array) -> float:
@@ -118,7 +119,7 @@ class Likelihood:
         # With m integrated out, (y − m̂)ᵀK⁻¹(y − m̂) + m̂²/c is the whole square, and log|K| grows by log(1 + c·1ᵀK⁻¹1).
         spent = float((self.outputs - mean) @ alpha) + mean**2 / MEAN_VARIANCE
         square = (spent + PRIOR_COUNT) / (self.count + PRIOR_COUNT)  # s²
-        spreads, away = np.full(len(theta), _SPREAD), theta - self.prior_mode
+        spreads, away = np.full(len(theta), SPREAD), theta - self.prior_mode
         if self.noisy:
             spreads[-1] = _NOISE_SPREAD
             away[-1] += math.log(square)
@@ -140,15 +141,24 @@ class Likelihood:
 
     def mean_and_variance(self, theta: Array) -> tuple[float, float]:
         """The maximising m and s² for these lengthscales."""
-        n = len(self.outputs)
-        if not n:
+        if not len(self.outputs):
             return 0.0, 1.0
+        mean, spent, _ = self.moments(theta)
+        return mean, spent / (self.count + PRIOR_COUNT)
+
+    def moments(self, theta: Array) -> tuple[float, float, float]:
+        """What the posteriors of m and s² for these lengthscales consist of, for at least one observation.
+
+        The maximising m, the sum of squares of which s² is the mean, and the precision of m in units of 1/s².
+        """
         from scipy.linalg import cho_factor, cho_solve  # slow to import
 
+        n = len(self.outputs)
         K = self._kernel(theta)(self.inputs, self.inputs) + self.noise(theta) * np.eye(n)
         factor = cho_factor(K, lower=True)
         ones = cho_solve(factor, np.ones(n))
-        mean = float(ones @ self.outputs) / (float(ones.sum()) + 1.0 / MEAN_VARIANCE)
+        weight = float(ones.sum()) + 1.0 / MEAN_VARIANCE
+        mean = float(ones @ self.outputs) / weight
         rest = self.outputs - mean
         spent = float(rest @ cho_solve(factor, rest)) + mean**2 / MEAN_VARIANCE
-        return mean, (spent + PRIOR_COUNT) / (self.count + PRIOR_COUNT)
+        return mean, spent + PRIOR_COUNT, weight

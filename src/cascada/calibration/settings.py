@@ -58,10 +58,13 @@ class Calibration:
             return (*sorted({_ROUGH, self.nu}), SE)
         return (SE,) if self.family == "se" else (self.nu,)
 
-    def shapes(self, dimension: int) -> tuple[Shape, ...]:
-        """The kernels to choose from for this many inputs, the roughest first, additive ones last."""
-        general = tuple(Shape(nu) for nu in self.smoothness)
-        if self.family != "auto" or not 1 < dimension <= Additive.MOST_INPUTS:
+    def shapes(self, dimension: int, codes: tuple[int, ...] = ()) -> tuple[Shape, ...]:
+        """The kernels to choose from for this many inputs, the roughest first, additive ones last.
+
+        There are no additive ones if some inputs are codes.
+        """
+        general = tuple(Shape(nu, codes=codes) for nu in self.smoothness)
+        if codes or self.family != "auto" or not 1 < dimension <= Additive.MOST_INPUTS:
             return general
         return general + tuple(Shape(nu, additive=True) for nu in self.smoothness)
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from cascada.cli.output import print_json
-from cascada.cli.stored import Json, Safe, Spec, Storage, StudyName, network_of, opened, text_of
+from cascada.cli.stored import Confidence, Json, Safe, Spec, Storage, StudyName, network_of, opened, text_of
 from cascada.cli.terminal import say
 
 
@@ -20,6 +20,7 @@ def add(
         bool, typer.Option("--ignore-unknown", help="Leave out columns that are neither controls nor outputs.")
     ] = False,
     safe: Safe = False,
+    confidence: Confidence = None,
     json_output: Json = False,
 ) -> None:
     """Add runs of the past, all of them or, if a line is wrong, none.
@@ -34,7 +35,8 @@ def add(
     lines = list(StringIO(text_of(file), newline=""))
     if spec is not None:
         read_runs(network_of(spec), lines, ignore_unknown=ignore_unknown)  # an invalid file creates no study
-    added = add_runs(opened(storage, study, spec, create=True, safe=safe), lines, ignore_unknown=ignore_unknown)
+    found = opened(storage, study, spec, create=True, safe=safe, confidence=confidence)
+    added = add_runs(found, lines, ignore_unknown=ignore_unknown)
     if json_output:
         print_json({"study": study, "added": added})
     else:

@@ -10,7 +10,7 @@ import typer
 from cascada.cli.output import as_json, print_json, summary
 from cascada.cli.terminal import say
 from cascada.errors import ArgumentError
-from cascada.study import Result
+from cascada.study import Cost, Result
 
 Revise = Annotated[
     bool,
@@ -28,7 +28,25 @@ Jobs = Annotated[
         show_default="1, or with --dask as many as the cluster has threads",
     ),
 ]
+BudgetCost = Annotated[
+    float | None,
+    typer.Option(
+        "--budget-cost",
+        metavar="COST",
+        help="A budget in the unit of the stages' costs, instead of a number of runs; stages are then run one at a "
+        "time, if some can be run by themselves.",
+    ),
+]
 Dask = Annotated[str | None, typer.Option(metavar="ADDRESS", help="Run on a Dask cluster, as in tcp://10.0.0.1:8786.")]
+
+
+def budget_of(runs: int | None, money: float | None, default: int) -> int | Cost:
+    """The budget in runs or in money; `ArgumentError` if both are given."""
+    if money is None:
+        return default if runs is None else runs
+    if runs is not None:
+        raise ArgumentError("--budget counts runs and --budget-cost money; give one of them.")
+    return Cost(money)
 
 
 @contextmanager

@@ -6,6 +6,7 @@ is called (or listed by ``--help``), so that no command waits for the imports of
 Exit codes: 0 success, 1 failure, 2 invalid arguments.
 """
 
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
@@ -39,7 +40,9 @@ COMMANDS: Mapping[str, str] = {
     "fail": "cascada.cli.fail:fail",
     "hard": "cascada.cli.hard:hard",
     "import": "cascada.cli.import_:import_",
+    "measure": "cascada.cli.measure:measure",
     "new": "cascada.cli.new:new",
+    "next": "cascada.cli.next:next_",
     "problems": "cascada.cli.problems:problems",
     "rename": "cascada.cli.studies:rename",
     "report": "cascada.cli.report:report",
@@ -57,7 +60,7 @@ COMMANDS: Mapping[str, str] = {
 }
 
 #: Commands whose arguments may be negative numbers, which look like options.
-_TAKES_NUMBERS = ("correct", "tell-stage")
+_TAKES_NUMBERS = ("correct", "measure", "tell-stage")
 #: Errors of calls, which quote arguments; of Typer's own copy of click, or of click itself.
 _UsageError: type[Any] = typer.BadParameter.__mro__[1]
 
@@ -91,7 +94,7 @@ class LazyCommands(TyperGroup):
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
         """Run the chosen command; print a `CascadaError` as one line, without a traceback, and exit with 1 or 2."""
         try:
-            with _short_usage_errors():
+            with _plain_warnings(), _short_usage_errors():
                 return super().invoke(ctx)
         except CascadaError as error:
             typer.echo(f"cascada: {message(str(error))}", err=True)
@@ -108,6 +111,17 @@ class LazyCommands(TyperGroup):
             text = f"some number is too large to compute with ({error}); use smaller ones."
             typer.echo(f"cascada: {message(text)}", err=True)
             raise typer.Exit(2) from error
+
+
+@contextmanager
+def _plain_warnings() -> Iterator[None]:
+    """Print a warning in one line, without the line of code that it comes from."""
+    before = warnings.formatwarning
+    warnings.formatwarning = lambda text, *_: f"cascada: {message(str(text))}\n"
+    try:
+        yield
+    finally:
+        warnings.formatwarning = before
 
 
 @contextmanager

@@ -9,11 +9,14 @@ import typer
 
 from cascada.algorithms import NAMES
 from cascada.cli.enqueue import controls_from, enqueue_start
-from cascada.cli.execution import Dask, Jobs, Revise, execution_options, print_result
+from cascada.cli.execution import BudgetCost, Dask, Jobs, Revise, budget_of, execution_options, print_result
 from cascada.cli.stored import Amend, Confidence, Json, Safe, Start, Storage, given, process_of, store_at
 from cascada.errors import ArgumentError
 from cascada.study import maximise
 from cascada.study.catalogue import open_study
+from cascada.study.settings import as_stop_on
+
+_BUDGET = 100  # runs
 
 
 def run(
@@ -26,12 +29,23 @@ def run(
         typer.Option(help=f"{', '.join(NAMES)}, or module:Class.", show_default="auto, or that of the stored study"),
     ] = None,
     budget: Annotated[
-        int, typer.Option(help="At most this many runs of the process, those in a store included.", min=1)
-    ] = 100,
+        int | None,
+        typer.Option(
+            help="At most this many runs of the process, those in a store included.", min=1, show_default=str(_BUDGET)
+        ),
+    ] = None,
+    budget_cost: BudgetCost = None,
     tolerance: Annotated[float | None, typer.Option(help="Stop when the proven gap is at most this.")] = None,
+    stop_on: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KIND",
+            help="If kernels or norms are not known, stop on a gap of this kind as well: probable or estimated.",
+            show_default="proven",
+        ),
+    ] = None,
     stop_on_estimated: Annotated[
-        bool,
-        typer.Option("--stop-on-estimated", help="Stop on an estimated gap, too: if kernels or norms are not known."),
+        bool, typer.Option("--stop-on-estimated", help="The same as --stop-on estimated.")
     ] = False,
     safe: Safe = False,
     start: Start = None,
@@ -71,9 +85,9 @@ def run(
         network = network.mirrored()
     if serve and storage is None:
         raise ArgumentError("--serve needs a store, and got none; give --storage URL, as in sqlite:///alloy.db.")
-    first = None if start is None else controls_from(start)
+    first, most = None if start is None else controls_from(start), budget_of(budget, budget_cost, _BUDGET)
     with execution_options(jobs, dask, revise=revise) as execution, ExitStack() as stack:
-        options = execution | {"budget": budget, "progress": not json_output}
+        options = execution | {"budget": most, "progress": not json_output}
         if storage is None:
             if study is not None:
                 given(storage)
@@ -82,6 +96,7 @@ def run(
                 process,
                 algorithm=algorithm or "auto",
                 tolerance=tolerance,
+                stop_on=as_stop_on(stop_on),
                 stop_on_estimated=stop_on_estimated,
                 safe=safe,
                 start=first,
@@ -99,8 +114,9 @@ def run(
             network,
             algorithm=algorithm,
             seed=seed,
-            planned=budget,  # stored by the first call only; a later call may have a larger budget
+            planned=most if isinstance(most, int) else None,  # stored by the first call only; a later one may have more
             tolerance=tolerance,
+            stop_on=as_stop_on(stop_on),
             stop_on_estimated=stop_on_estimated,
             safe=safe or None,  # without --safe it is as stored
             confidence=confidence,

@@ -1,32 +1,33 @@
 """`cascada status`: list the studies of a store, or print the state of one."""
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from cascada.cli.output import (
     certificate_json,
     feasibility,
+    gap_lines,
     number_text,
     print_json,
     print_table,
+    probable_json,
     recommended_lines,
     settings,
     trial_json,
 )
+from cascada.cli.stock import money_json, spent_lines, stock_lines
 from cascada.cli.stored import Context, Json, OneOrAll, Spec, Storage, followed, object_from, store_at
 from cascada.cli.terminal import say
-from cascada.outwards import as_percent
 from cascada.store.summary import summarised
-from cascada.store.trial import TrialState
+from cascada.store.trial import counted
 
 if TYPE_CHECKING:
     from cascada.store.event import Event
     from cascada.study.certificate import Certificate
     from cascada.study.reader import Reader
-
-STATES: tuple[TrialState, ...] = get_args(TrialState)
 
 
 def status(
@@ -34,12 +35,17 @@ def status(
     storage: Storage = None,
     spec: Spec = None,
     context: Context = None,
+    probable: Annotated[
+        bool,
+        typer.Option("--probable", help="Compute the probable gap as well, if kernels or norms are not known."),
+    ] = False,
     json_output: Json = False,
 ) -> None:
     """List the studies of a store, or print the state of one.
 
     Of one study: trials by state, the best run, its gap and the assumptions behind it, open trials with their controls.
-    With --context, the gap is that of the best setting for this context.
+    With --context, the gap is that of the best setting for this context. With --probable, the probable gap is printed
+    as well: how far the best run is from that of processes drawn from the runs.
     """
     if study is None:
         store = store_at(storage, read_only=True)
@@ -52,10 +58,13 @@ def status(
     found = followed(storage, study, spec)
     certificate = found.certificate(context=object_from(context, "--context"))
     content = _content(found, certificate)
+    drawn = found.probable_gap() if probable else None
+    if drawn is not None:
+        content["probable"] = probable_json(drawn)
     if json_output:
         print_json(content)
     else:
-        say(_text(found, content, certificate))
+        say(_text(found, content, certificate) + ("" if drawn is None else f"\n\n{drawn}"))
 
 
 def _listed(name: str, events: "Sequence[Event]") -> dict[str, Any]:
@@ -69,11 +78,6 @@ def _listed(name: str, events: "Sequence[Event]") -> dict[str, Any]:
     }
 
 
-def _counted(states: Iterable[TrialState]) -> dict[str, int]:
-    count = Counter(states)
-    return {state: count[state] for state in STATES}
-
-
 def _print_list(rows: list[dict[str, Any]], json_output: bool) -> None:
     if json_output:
         print_json({"studies": rows})
@@ -81,13 +85,14 @@ def _print_list(rows: list[dict[str, Any]], json_output: bool) -> None:
     if not rows:
         say("The store has no studies.")
         return
+    states = max((row["trials"] for row in rows), key=len)
     table = [
         [row["study"], "{sense} {stage}.{output}".format(**row["objective"])]
-        + [str(row["trials"][state] or "") for state in STATES]
+        + [str(row["trials"].get(state) or "") for state in states]
         + [_time(row["last_event"])]
         for row in rows
     ]
-    print_table(["study", "objective", *STATES, "last event"], table)
+    print_table(["study", "objective", *states, "last event"], table)
 
 
 def _content(study: "Reader", certificate: "Certificate") -> dict[str, Any]:
@@ -102,14 +107,14 @@ def _content(study: "Reader", certificate: "Certificate") -> dict[str, Any]:
             still_open.append(trial_json(trial) | by)
     return {
         "study": study.name,
-        "trials": _counted(trial.state for trial in trials),
+        "trials": counted(trial.state for trial in trials),
         "best": None if best is None else trial_json(best),
         "gap": certificate.gap,
         "gap_kind": certificate.kind if known else None,
         "certificate": certificate_json(certificate) | {"text": str(certificate)},
         "open": still_open,
         "corrections": {str(number): list(texts) for number, texts in study.state.notes.items()},
-    }
+    } | (money_json(study) if study.network.priced else {})
 
 
 def _text(study: "Reader", content: Mapping[str, Any], certificate: "Certificate") -> str:
@@ -118,7 +123,8 @@ def _text(study: "Reader", content: Mapping[str, Any], certificate: "Certificate
     states += f" ({infeasible} infeasible)" if infeasible else ""
     lines = [f"study       {study.name}", f"trials      {states or 'none'}"]
     lines += [f"limits      {', '.join(certificate.limits)}"] if certificate.limits else []
-    best, shown = content["best"], certificate.shown
+    lines += spent_lines(content) if study.network.priced else []
+    best = content["best"]
     if best is not None:
         what = "best value" if certificate.best_reading is None else "best reading"
         lines += [
@@ -129,17 +135,17 @@ def _text(study: "Reader", content: Mapping[str, Any], certificate: "Certificate
     elif certificate.limits and certificate.evaluations:
         lines.append("best value  none: no run satisfied the limits")
     lines += recommended_lines(certificate)
-    if shown is not None:
-        level = "" if certificate.confidence is None else f", {as_percent(certificate.confidence)}"
-        lines.append(f"gap         {shown.gap} ({certificate.kind}{level})")
+    lines += gap_lines(certificate)
     lines += ["", str(certificate)]
     for trial in content["open"]:
         since = "" if trial["asked_at"] is None else f" since {_time(trial['asked_at'])} by {trial['worker']}"
-        lines += ["", f"trial {trial['number']}, {trial['state']}{since}", settings(trial["controls"])]
+        step = f", step {', '.join(trial['steps'])}" if "steps" in trial else ""
+        lines += ["", f"trial {trial['number']}{step}, {trial['state']}{since}", settings(trial["controls"])]
         for stage, values in trial["outputs"].items():
             lines.append(f"  {stage:<12} {', '.join(map(number_text, values))} (told)")
         if trial["feasible"] is False:
             lines.append(f" {feasibility(study.trials[trial['number']], study.network)}")
+    lines += stock_lines(content) if study.network.priced else []
     if content["corrections"]:
         lines += ["", "corrections"]
         lines += [f"  trial {n:<6} {text}" for n, texts in content["corrections"].items() for text in texts]

@@ -41,8 +41,11 @@ def trials(
     for trial in all_trials:
         seen = [trial.outputs[stage][j] if stage in trial.outputs else None for _, stage, j in columns]
         numbers = [*(trial.controls[name] for name in controls), *seen, trial.value]
-        remarks = "; ".join([*([trial.reason] if trial.reason else []), *corrections.get(trial.number, ())])
+        numbers += [trial.cost] if found.network.priced else []
+        step = [f"step {', '.join(trial.steps)}"] if trial.steps else []
+        remarks = "; ".join([*step, *([trial.reason] if trial.reason else []), *corrections.get(trial.number, ())])
         judged = [FEASIBLE_CELLS[trial.feasible]] if found.network.limits else []
         rows.append([str(trial.number), trial.state, *map(rounded, numbers), *judged, remarks])
     headings = ["trial", "state", *controls, *(heading for heading, _, _ in columns), "value"]
+    headings += ["cost"] if found.network.priced else []
     print_table([*headings, *([FEASIBLE] if found.network.limits else []), ""], rows)

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from cascada.cli.execution import Dask, Jobs, Revise, execution_options, print_result
-from cascada.cli.stored import Algorithm, Json, Storage, StudyName, process_of, store_at
+from cascada.cli.execution import BudgetCost, Dask, Jobs, Revise, budget_of, execution_options, print_result
+from cascada.cli.stored import Algorithm, Confidence, Json, Storage, StudyName, process_of, store_at
 from cascada.study.catalogue import open_study
 
 _BUDGET = 100  # the default of `cascada run`
@@ -25,7 +25,9 @@ def worker(
             min=1, help="Stop when the study has this many runs.", show_default="what the study was created for, or 100"
         ),
     ] = None,
+    budget_cost: BudgetCost = None,
     algorithm: Algorithm = None,
+    confidence: Confidence = None,
     jobs: Jobs = None,
     dask: Dask = None,
     revise: Revise = False,
@@ -53,10 +55,11 @@ def worker(
         study,
         process.network,
         algorithm=algorithm,
+        confidence=confidence,
         worker=name or f"{socket.gethostname()}:{os.getpid()}",
         any_sense=True,
-        planned=budget or _BUDGET,
+        planned=(budget or _BUDGET) if budget_cost is None else None,
     )
     with execution_options(jobs, dask, revise=revise) as options:
-        budget = budget or found.horizon or _BUDGET
-        print_result(found.optimise(process, budget=budget, progress=not json_output, **options), study, json_output)
+        most = budget_of(budget, budget_cost, found.horizon or _BUDGET)
+        print_result(found.optimise(process, budget=most, progress=not json_output, **options), study, json_output)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cascada.arrays import Array, BoolArray
+from cascada.arrays import Array, BoolArray, IntArray
 from cascada.confidence.regions import Boxes
 
 
@@ -48,7 +48,7 @@ class Affine:
         index = list(indices)
         return Affine(self.centre[:, index], self.slope[:, index], self.error[:, index])
 
-    def take(self, rows: BoolArray) -> "Affine":
+    def take(self, rows: BoolArray | IntArray) -> "Affine":
         """The forms of some cells."""
         return Affine(self.centre[rows], self.slope[rows], self.error[rows])
 

@@ -134,6 +134,10 @@ class Belief(BeliefBase[Prediction]):
         known = self.squared_errors
         return self.norm_bound**2 + (self.posterior.count * self.output_error**2 if known is None else known) / noise
 
+    def radius_at(self, inputs: Array) -> Array:
+        """The radius at rows of inputs (n, d), (n, p): the same everywhere."""
+        return np.broadcast_to(self.radius, (len(inputs), len(self.radius)))
+
     @property
     def observed(self) -> Boxes:
         """Boxes that contain f at the data: the outputs ± their error."""
@@ -163,7 +167,7 @@ class Belief(BeliefBase[Prediction]):
         found = norm_evidence(posterior.whitened**2, posterior.rows, self.norm_bound, self.budget)
         if self.lipschitz is not None:
             data = posterior.inputs, posterior.outputs, posterior.rows
-            found += lipschitz_evidence(*data, self.lipschitz, self.output_error)
+            found += lipschitz_evidence(*data, self.lipschitz, self.output_error, codes=self.kernel.codes)
         return found
 
     # ---- pointwise
@@ -237,13 +241,17 @@ class Belief(BeliefBase[Prediction]):
 
         d_k(r) ≤ s·sqrt(−φ''(0))·r, so the first never exceeds the derived Lipschitz bound of `kernel.lipschitz_factor`.
         """
-        return self.modulus_at(differences, self.kernel.distance(self.kernel.scaled_norm(differences)))
+        return self.modulus_at(differences, self.kernel.distance_of(differences))
 
     def modulus_at(self, differences: Array, distance: Array) -> Array:
         """`modulus` of differences (…, d) whose distance d_k (…) is known."""
         bound = self.norm_bound * distance[..., None]
         if self.lipschitz is not None:
-            bound = np.minimum(bound, self.lipschitz * np.linalg.norm(differences, axis=-1)[..., None])
+            lengths = np.linalg.norm(differences, axis=-1)
+            if self.kernel.codes:  # L says nothing between values without an order
+                between = (differences[..., list(self.kernel.codes)] != 0).any(axis=-1)
+                lengths = np.where(between, np.inf, lengths)
+            bound = np.minimum(bound, self.lipschitz * lengths[..., None])
         return bound * (1.0 + 4 * (differences.shape[-1] + 4) * UNIT_ROUNDOFF)  # the norms are rounded as well
 
     @cached_property

@@ -106,6 +106,10 @@ class BeliefBase(ABC, Generic[P]):
 
     # ---- predictions
 
+    def radius_at(self, inputs: Array) -> Array:
+        """The radius of every output at rows of inputs (n, d), (n, p); for beliefs about outputs by themselves."""
+        raise NotImplementedError
+
     @abstractmethod
     def predict_quickly(self, inputs: Array) -> P:
         """The posterior's prediction, interpolated where many inputs lie on a line: not for proofs."""

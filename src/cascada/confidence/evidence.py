@@ -9,6 +9,10 @@ from cascada.arrays import UNIT_ROUNDOFF, Array, IntArray
 from cascada.gp.rounding import square_rounding
 from cascada.outwards import apart, rounded_down
 
+# A bound that has to be raised by this factor is less likely to be wrong than readings that are taken as exact.
+_SUSPICIOUS = 2.0
+_NOT_EXACT = " Or the readings are not exact: then say how far they may be off with error= at the stage."
+
 
 @dataclass(frozen=True)
 class Evidence:
@@ -24,33 +28,49 @@ class Evidence:
     smallest: float
     needed: float
     hint: str = ""  # a further sentence, with a blank before it
+    category: str = ""  # " for wood = 'oak'" where a category has bounds of its own
 
     def __str__(self) -> str:
-        return self.in_words("" if self.output is None else f" of output {self.output}")
+        return self.in_words(("" if self.output is None else f" of output {self.output}") + self.category)
 
     def of_output(self, names: Sequence[str]) -> str:
-        """The suffix that names the output, " of …", if the stage has several outputs; else empty."""
-        return "" if self.output is None or len(names) == 1 else f" of {names[self.output]}"
+        """The suffix that names the output, " of …", if the stage has several outputs, and the category."""
+        return ("" if self.output is None or len(names) == 1 else f" of {names[self.output]}") + self.category
 
     def in_words(self, of_output: str, trials: Sequence[int] | None = None) -> str:
         """The message: what was assumed, which observations contradict it, and what to do.
 
-        `trials` are the numbers of the trials behind the observations, by the number of the observation.
+        `trials` are the labels of the trials behind the observations, by the number of the observation (`label_text`).
         """
         noun = "observation" if trials is None else "trial"
         numbers = sorted(self.rows if trials is None else {int(trials[row]) for row in self.rows})
         given, needed = apart(self.given, self.needed)
         more = rounded_down(self.smallest, 6)
         others = f", and all {noun}s together only with more than {more}" if float(more) > float(needed) else ""
+        hint = self.hint or (_NOT_EXACT if self.smallest > _SUSPICIOUS * self.given else "")
         return (
             f"The {self.assumption}{of_output} is given as {given}, but {listed(noun, numbers)} possible only with "
             f"more than {needed}{others}. Raise it well above that, as other runs may need more, or check those "
-            f"{noun}s.{self.hint}"
+            f"{noun}s.{hint}"
         )
 
 
+def label_text(label: int) -> str:
+    """The name of a run by its label: its number, or ~k for a measurement of a single stage."""
+    return f"trial {label}" if label >= 0 else f"measurement {~label}"
+
+
 def listed(noun: str, numbers: Sequence[int]) -> str:
-    """A subject: "trial 3 is", "trials 3 and 7 are", "trials 0 to 5 are", "6 of the trials 0 to 9 are"."""
+    """A subject: "trial 3 is", "trials 3 and 7 are", "trials 0 to 5 are", "6 of the trials 0 to 9 are".
+
+    Negative numbers are labels of measurements: "trial 3 and measurement 0 are".
+    """
+    if numbers[0] < 0:
+        measured, runs = sorted(~n for n in numbers if n < 0), [n for n in numbers if n >= 0]
+        if not runs:
+            return listed("measurement", measured)
+        parts = [listed(word, some).rsplit(" ", 1)[0] for word, some in ((noun, runs), ("measurement", measured))]
+        return f"{' and '.join(parts)} are"
     first, last = numbers[0], numbers[-1]
     if len(numbers) == 1:
         return f"{noun} {first} is"
@@ -88,11 +108,24 @@ def lipschitz_evidence(
     lipschitz: Array,
     output_error: Array | float = 0.0,
     joint: bool = False,
+    codes: tuple[int, ...] = (),
 ) -> tuple[Evidence, ...]:
     """Evidence against |f_j(x) − f_j(x')| ≤ L_j‖x − x'‖₂: the pair of observations with the steepest chord.
 
-    With `joint`, the chord is ‖f(x) − f(x')‖₂ over all outputs, against one L.
+    With `joint`, the chord is ‖f(x) − f(x')‖₂ over all outputs, against one L. Only inputs that agree in the columns
+    `codes` are compared: L says nothing between values without an order.
     """
+    if codes and len(inputs):
+        group = np.unique(inputs[:, list(codes)], axis=0, return_inverse=True)[1].reshape(-1)
+        every = [
+            lipschitz_evidence(inputs[some], outputs[some], rows[some], lipschitz, output_error, joint)
+            for some in (np.flatnonzero(group == number) for number in range(int(group.max()) + 1))
+        ]
+        worst: dict[int | None, Evidence] = {}
+        for one in (one for found in every for one in found):
+            if one.output not in worst or worst[one.output].smallest < one.smallest:
+                worst[one.output] = one
+        return tuple(worst.values())
     if len(inputs) < 2:
         return ()
     from scipy.spatial.distance import pdist, squareform  # slow to import

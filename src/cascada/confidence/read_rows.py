@@ -29,6 +29,20 @@ class ReadRows:
     def __len__(self) -> int:
         return len(self.places)
 
+    def joined(self, other: "ReadRows") -> "ReadRows":
+        """These rows, followed by others; of those at the place of one of these only what they add to it."""
+        lower, upper = self.values.lower.copy(), self.values.upper.copy()
+        new = np.ones(len(other), dtype=bool)
+        for j, place in enumerate(other.places):
+            same = np.flatnonzero((self.places == place).all(axis=1))
+            if len(same):  # two exact rows at one place would be one row too many
+                lower[same[0]] = np.maximum(lower[same[0]], other.values.lower[j])
+                upper[same[0]] = np.minimum(upper[same[0]], other.values.upper[j])
+                new[j] = False
+        more = other.take(new)
+        values = Boxes(np.concatenate([lower, more.values.lower]), np.concatenate([upper, more.values.upper]))
+        return ReadRows(np.concatenate([self.places, more.places]), values, (*self.numbers, *more.numbers))
+
     @property
     def middle(self) -> Array:
         """y: the middles of the boxes, (n, p)."""

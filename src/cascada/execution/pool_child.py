@@ -38,7 +38,7 @@ def main() -> None:
     runs: SimpleQueue[Any] = SimpleQueue()
     Thread(target=_read, args=(requests, runs), daemon=True).start()
     while True:
-        controls, outputs, follows = runs.get()
+        controls, outputs, follows, only = runs.get()
         try:
             found = process.run(
                 controls,
@@ -46,6 +46,7 @@ def main() -> None:
                 began=lambda stage: _send(answers, "began", stage),
                 ended=partial(_ended, answers, runs if follows else None),
                 limited=False,
+                only=only,
             )
         except StageError as error:
             _send(answers, "finished", error.outputs, str(error))

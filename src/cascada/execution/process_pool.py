@@ -21,7 +21,7 @@ from typing import Any
 
 from cascada.errors import ArgumentError
 from cascada.execution.blas import one_thread_environment
-from cascada.execution.workers import EndedRun, Observer
+from cascada.execution.workers import EndedRun, Observer, Tries, not_run, own_outputs, work_of
 from cascada.network import Outputs, StageError
 from cascada.process import Process
 from cascada.process.time_limit import TimedOut
@@ -45,6 +45,11 @@ class _Run:
     stage: str | None = None
     since: float = math.inf
     lost: Counter[str] = field(default_factory=Counter)
+    tries: Tries = field(default_factory=Tries)
+
+    def ended(self, outputs: Outputs, failure: str | None = None) -> EndedRun:
+        """This run after it has ended, with the outputs that belong to its trial."""
+        return EndedRun(self.trial, own_outputs(self.trial, outputs), failure, self.tries.repeated)
 
 
 class Pool:
@@ -70,7 +75,7 @@ class Pool:
         Raises `ArgumentError`, before the first run, if a command of a stage cannot be started.
         """
         if not self._begun:
-            self._process.check_programs(trial.outputs)
+            self._process.check_programs(not_run(self._process, trial))
             self._begun = True
         self._queue.append(trial)
         self._advance()
@@ -101,7 +106,7 @@ class Pool:
                 worker, message = self._messages.get_nowait()
                 if message[0] in ("ended", "finished"):
                     finished += self._received(worker, message)
-        finished += [EndedRun(run.trial, run.outputs) for run in self._busy.values() if run.outputs]
+        finished += [run.ended(run.outputs) for run in self._busy.values() if own_outputs(run.trial, run.outputs)]
         self._busy, self._idle, self._queue = {}, [], deque()
         return finished
 
@@ -110,7 +115,7 @@ class Pool:
     def _advance(self) -> None:
         while self._queue and len(self._busy) < self.capacity:
             trial = self._queue.popleft()
-            self._send(_Run(trial, dict(trial.outputs)))
+            self._send(_Run(trial, work_of(trial)[1]))
 
     def _send(self, run: _Run) -> None:
         worker = None
@@ -120,7 +125,7 @@ class Pool:
             worker = _Worker(self._payload, self._messages)
         self._busy[worker] = run
         run.stage, run.since = None, math.inf
-        worker.send((dict(run.trial.controls), run.outputs, self._follows))
+        worker.send((dict(run.trial.controls), run.outputs, self._follows, run.trial.steps))
 
     def _received(self, worker: "_Worker", message: Any) -> list[EndedRun]:
         kind, *content = message
@@ -134,9 +139,10 @@ class Pool:
         elif kind == "finished":
             del self._busy[worker]
             self._idle.append(worker)
-            return [EndedRun(run.trial, *content)]
+            return [run.ended(*content)]
         elif kind == "began":
             run.stage, run.since = content
+            run.tries.began(run.stage)
         elif kind == "ended":
             stage, outputs = content
             run.outputs[stage] = outputs
@@ -175,9 +181,10 @@ class Pool:
     def _lost(self, worker: "_Worker", reason: str, free: int) -> list[EndedRun]:
         """Continue the run of a worker that died in another one, or let it fail if its stage has no tries left."""
         run = self._busy.pop(worker)
-        missing = [n.stage.name for n in self._process.network.nodes if n.stage.name not in run.outputs]
+        names = run.trial.steps or [node.stage.name for node in self._process.network.nodes]
+        missing = [name for name in names if name not in run.outputs]
         if not missing:  # it died after its last stage, before it could report that
-            return [EndedRun(run.trial, run.outputs)]
+            return [run.ended(run.outputs)]
         stage = run.stage or missing[0]
         run.lost[run.stage or ""] += 1
         if run.stage is None:  # no stage had begun: the death counts for the first one, with more free retries
@@ -190,7 +197,7 @@ class Pool:
             return []
         tries = f" (in the last of {tried} tries)" if tried > 1 else ""
         error = StageError(stage, run.trial.controls, reason + tries, run.outputs)
-        return [EndedRun(run.trial, run.outputs, str(error))]
+        return [run.ended(run.outputs, str(error))]
 
 
 class _Worker:

@@ -1,13 +1,13 @@
 """Workers, which run trials: in the calling thread, or in any `concurrent.futures.Executor`."""
 
 import math
-from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
 from dataclasses import dataclass, field
 from functools import partial
 from pickle import PicklingError
-from typing import Protocol
+from typing import Any, Protocol
 
 from cascada.errors import ArgumentError
 from cascada.network import Outputs, StageError
@@ -26,6 +26,40 @@ class EndedRun:
     trial: Trial
     outputs: Outputs = field(default_factory=dict)
     failure: str | None = None
+    tries: Mapping[str, int] = field(default_factory=dict)  # of stages that were run more than once
+
+
+def work_of(trial: Trial) -> tuple[dict[str, float | int], Outputs, tuple[str, ...]]:
+    """What `Process.run` needs for a trial: its controls, the outputs that are known, and its steps if it is no run."""
+    return dict(trial.controls), {**(trial.set_outputs or {}), **trial.outputs}, trial.steps
+
+
+def not_run(process: Process, trial: Trial) -> Collection[str]:
+    """The stages that a trial does not run."""
+    if not trial.steps:
+        return trial.outputs
+    return [stage.name for stage in process.network.stages if stage.name not in trial.steps]
+
+
+def own_outputs(trial: Trial, outputs: Outputs) -> Outputs:
+    """The outputs of a run that belong to its trial: of a step only those of its stages."""
+    return {name: values for name, values in outputs.items() if name in trial.steps} if trial.steps else outputs
+
+
+class Tries:
+    """How often the stages of a run were begun."""
+
+    def __init__(self) -> None:
+        self._count: Counter[str] = Counter()
+
+    def began(self, stage: str) -> None:
+        """Count a try of a stage."""
+        self._count[stage] += 1
+
+    @property
+    def repeated(self) -> dict[str, int]:
+        """The stages that were begun more than once."""
+        return {stage: count for stage, count in self._count.items() if count > 1}
 
 
 class Workers(Protocol):
@@ -56,7 +90,7 @@ class InThread:
     def start(self, trial: Trial) -> None:
         """Keep the trial for `wait`; raises `ArgumentError`, once, if a command of a stage cannot be started."""
         if self._trial is None:
-            self._process.check_programs(trial.outputs)
+            self._process.check_programs(not_run(self._process, trial))
         self._trial = trial
 
     def wait(self) -> list[EndedRun]:
@@ -65,12 +99,14 @@ class InThread:
         assert trial is not None, "`wait()` called before `start()`"
         ended = None if self._observed is None else partial(self._ended, self._observed)
         self._outputs = {}
+        (controls, done, only), tries = work_of(trial), Tries()
         try:
-            outputs, failure = self._process.run(trial.controls, trial.outputs, ended=ended), None
+            outputs = self._process.run(controls, done, began=tries.began, ended=ended, only=only)
+            failure = None
         except StageError as error:
-            outputs, failure = error.outputs, str(error)
+            outputs, failure = own_outputs(trial, error.outputs), str(error)
         self._outputs = {}
-        return [EndedRun(self._trial or trial, outputs, failure)]
+        return [EndedRun(self._trial or trial, outputs, failure, tries.repeated)]
 
     def _ended(self, observed: Observer, stage: str, outputs: tuple[float, ...]) -> Mapping[str, float]:
         assert self._trial is not None, "a trial is under way"
@@ -84,6 +120,7 @@ class InThread:
     def stop(self) -> list[EndedRun]:
         """Return the run that was interrupted if some of its stages have ended: the observer may have failed."""
         outputs, self._outputs = self._outputs, {}
+        outputs = {} if self._trial is None else own_outputs(self._trial, outputs)
         return [EndedRun(self._trial, outputs)] if self._trial is not None and outputs else []
 
 
@@ -114,7 +151,10 @@ class OnExecutor:
 
     def _submit(self, trial: Trial) -> None:
         try:
-            future = self._executor.submit(partial(self._process.run, trial.controls, dict(trial.outputs)))
+            controls, done, only = work_of(trial)
+            counted = any(stage.retries for stage in self._process.network.stages)
+            run: Callable[[], Any] = partial(self._process.run, controls, done, only=only)
+            future = self._executor.submit(partial(_counted, self._process, controls, done, only) if counted else run)
         except BrokenExecutor as error:  # reported by `wait`, as for the runs under way
             future = Future()
             future.set_exception(error)
@@ -181,11 +221,33 @@ def _size(executor: Executor) -> int | None:
     return found if isinstance(found, int) else None
 
 
-def _ended_run(trial: Trial, future: Future[Outputs]) -> EndedRun:
+@dataclass(frozen=True)
+class _Counted:
+    """What a run gave, or why it failed, with its tries: an error would lose them on its way from another process."""
+
+    outputs: Outputs
+    failure: str | None
+    tries: Mapping[str, int]
+
+
+def _counted(
+    process: Process, controls: Mapping[str, float], done: Mapping[str, tuple[float, ...]], only: tuple[str, ...]
+) -> _Counted:
+    tries = Tries()
     try:
-        return EndedRun(trial, future.result())
+        return _Counted(process.run(controls, done, began=tries.began, only=only), None, tries.repeated)
     except StageError as error:
-        return EndedRun(trial, error.outputs, str(error))
+        return _Counted(error.outputs, str(error), tries.repeated)
+
+
+def _ended_run(trial: Trial, future: Future[Any]) -> EndedRun:
+    try:
+        found = future.result()
+        if isinstance(found, _Counted):
+            return EndedRun(trial, own_outputs(trial, found.outputs), found.failure, found.tries)
+        return EndedRun(trial, found)
+    except StageError as error:
+        return EndedRun(trial, own_outputs(trial, error.outputs), str(error))
     except BrokenExecutor:
         raise
     except CancelledError:

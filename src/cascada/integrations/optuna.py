@@ -19,12 +19,12 @@ from cascada.integrations.optuna_constraints import (
     excesses,
     store,
 )
-from cascada.integrations.optuna_objective import StagewiseObjective
+from cascada.integrations.optuna_objective import StagewiseObjective, distribution_of
 from cascada.integrations.optuna_replay import Replay, Snapshot
 from cascada.integrations.optuna_runs import POINT, is_at, read
 from cascada.network import Network
 from cascada.process import Functions
-from cascada.space import Domain
+from cascada.space import ControlValue, Domain
 from cascada.study import Study
 from cascada.study.certificate import Certificate
 
@@ -81,6 +81,11 @@ class CascadaSampler(BaseSampler):
             raise ArgumentError(
                 f"deviation=, which {', '.join(network.uncertain)} has, does not work with Optuna, where the best run "
                 f"is the result. Use cascada.Study."
+            )
+        if network.stepwise:
+            raise ArgumentError(
+                "reachable='stock' and reachable='any' do not work with Optuna, whose trials are whole runs; leave "
+                "reachable= out, or use a Study."
             )
         if network.context:
             raise ArgumentError(
@@ -248,7 +253,7 @@ class CascadaSampler(BaseSampler):
                 f"must agree in range, type, log and step: change one of them."
             )
 
-    def _chosen(self, study: "optuna.Study", trial: "FrozenTrial") -> dict[str, float | int]:
+    def _chosen(self, study: "optuna.Study", trial: "FrozenTrial") -> dict[str, ControlValue]:
         """Choose the point of a trial, store it as an attribute, where other processes see it, and return it."""
         network = self._directed(study)
         while True:
@@ -267,7 +272,7 @@ class CascadaSampler(BaseSampler):
                 return point
 
 
-def _asked(snapshot: Snapshot) -> dict[str, float | int] | None:
+def _asked(snapshot: Snapshot) -> dict[str, ControlValue] | None:
     try:
         trial = snapshot.study.ask()
     except RefutedError as error:
@@ -289,11 +294,4 @@ def _end(study: "optuna.Study") -> NoReturn:
 
 
 def _distributions(domain: Domain) -> dict[str, "BaseDistribution"]:
-    from optuna.distributions import FloatDistribution, IntDistribution
-
-    return {
-        name: IntDistribution(int(control.low), int(control.high), log=control.log)
-        if control.integer
-        else FloatDistribution(control.low, control.high, log=control.log, step=control.step)
-        for name, control in domain.controls.items()
-    }
+    return {name: distribution_of(control) for name, control in domain.controls.items()}

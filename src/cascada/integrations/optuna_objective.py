@@ -9,8 +9,10 @@ from cascada.integrations.optuna_constraints import excesses
 from cascada.integrations.optuna_runs import PREFIX
 from cascada.network import Network, Outputs, StageError
 from cascada.process import Functions, Process
+from cascada.space import Choice, Control, ControlValue
 
 if TYPE_CHECKING:
+    from optuna.distributions import BaseDistribution
     from optuna.trial import Trial
 
 
@@ -28,12 +30,7 @@ class StagewiseObjective:
         from optuna import TrialPruned
 
         network = self._process.network
-        controls: dict[str, float] = {
-            name: trial.suggest_int(name, int(control.low), int(control.high), log=control.log)
-            if control.integer
-            else trial.suggest_float(name, control.low, control.high, log=control.log, step=control.step)
-            for name, control in network.domain.controls.items()
-        }
+        controls = {name: _suggested(trial, name, control) for name, control in network.domain.controls.items()}
         outputs: Outputs = {}
         stored: set[str] = set()
 
@@ -57,3 +54,22 @@ class StagewiseObjective:
                     trial.set_constraint(name, excess)
         stage, output = network.objective
         return outputs[stage][network.node(stage).stage.outputs.index(output)]
+
+
+def distribution_of(control: Control) -> "BaseDistribution":
+    """Return a control as one of Optuna's distributions."""
+    from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+
+    if isinstance(control, Choice):
+        return CategoricalDistribution(control.values)
+    if control.integer:
+        return IntDistribution(int(control.low), int(control.high), log=control.log)
+    return FloatDistribution(control.low, control.high, log=control.log, step=control.step)
+
+
+def _suggested(trial: "Trial", name: str, control: Control) -> ControlValue:
+    if isinstance(control, Choice):
+        return trial.suggest_categorical(name, control.values)
+    if control.integer:
+        return trial.suggest_int(name, int(control.low), int(control.high), log=control.log)
+    return trial.suggest_float(name, control.low, control.high, log=control.log, step=control.step)

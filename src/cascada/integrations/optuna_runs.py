@@ -14,6 +14,7 @@ from cascada.errors import ArgumentError, CascadaError, ContradictionError
 from cascada.integrations.optuna_constraints import add_outputs
 from cascada.network import Network
 from cascada.network.outputs import UnusableResult, as_outputs_of
+from cascada.space import ControlValue
 
 if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
@@ -32,7 +33,7 @@ class Run:
     """A trial at a point of the domain, with the outputs of the stages that were observed."""
 
     number: int  # in Optuna
-    controls: Mapping[str, float | int]
+    controls: Mapping[str, ControlValue]
     outputs: Mapping[str, tuple[float, ...]]
     state: str  # name of the state in Optuna
 
@@ -77,7 +78,7 @@ def read(network: Network, trial: "FrozenTrial", state: str | None = None, value
     return Reading(Run(trial.number, controls, outputs, state), tuple(errors), tuple(remarks))
 
 
-def is_at(network: Network, trial: "FrozenTrial", point: Mapping[str, float | int]) -> bool:
+def is_at(network: Network, trial: "FrozenTrial", point: Mapping[str, ControlValue]) -> bool:
     """Return whether a trial has exactly these controls."""
     run = read(network, trial).run
     return run is not None and run.controls == point
@@ -93,7 +94,7 @@ def _value(trial: "FrozenTrial") -> float | None:
     return trial.values[0] if trial.values else None
 
 
-def _controls(network: Network, trial: "FrozenTrial", state: str) -> dict[str, float | int] | None:
+def _controls(network: Network, trial: "FrozenTrial", state: str) -> dict[str, ControlValue] | None:
     """Return the controls of a trial, validated; None if some are unknown, `ArgumentError` if one is out of range."""
     domain, attributes = network.domain, trial.system_attrs
     known = dict(trial.params)

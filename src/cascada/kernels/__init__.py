@@ -1,6 +1,7 @@
 """Kernels: stationary kernels with derivatives, operator-valued kernels, and functions of known norm."""
 
 from cascada.kernels.additive import Additive
+from cascada.kernels.coded import Coded
 from cascada.kernels.expansion import (
     Expansion,
     OperatorExpansion,
@@ -16,6 +17,7 @@ from cascada.kernels.stationary import Stationary
 __all__ = [
     "Additive",
     "BlockKernel",
+    "Coded",
     "Expansion",
     "Matern",
     "OperatorExpansion",

@@ -96,6 +96,15 @@ class Stationary(ABC):
 
     # ---- common to all kernels
 
+    @property
+    def codes(self) -> tuple[int, ...]:
+        """The positions of inputs that are codes of unordered values; none for most kernels."""
+        return ()
+
+    def distance_of(self, differences: Array) -> Array:
+        """d_k of differences along the last axis, rounded up."""
+        return self.distance(self.scaled_norm(differences))
+
     def gradient(self, Z: Array, X: Array) -> Array:
         """∂k(z_i, x_j)/∂z_i, shape (n, m, d)."""
         return self.jet(Z, X)[1:].transpose(1, 2, 0)

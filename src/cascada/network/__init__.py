@@ -13,7 +13,8 @@ from cascada.network.enclosure import (
 from cascada.network.enlargement import enlarged
 from cascada.network.error import Bounded, SubGaussian
 from cascada.network.mean import StagePrediction, composite_mean, hallucinated, predict
-from cascada.network.network import Network, Node, chain, feed_forward, multi_output_chain
+from cascada.network.network import Network, chain, feed_forward, multi_output_chain
+from cascada.network.node import Node
 from cascada.network.outputs import Outputs, StageError
 from cascada.network.prior import prior_beliefs
 from cascada.network.stage import Stage

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from cascada.arrays import LARGEST_SCALE, Array
-from cascada.network.network import Node
+from cascada.network.node import Node
 
 # Rows that are compared. A formula that mixes rows (a sort, a cumulative sum, a mean) agrees at all of them only if it
 # happens to be right there.
@@ -50,10 +50,11 @@ def _usable(values: Array) -> Array:
 def _called(node: Node, points: Array) -> Array | None:
     """What the formula returns for arrays, (n, p); None if it raises or the result has another form."""
     assert node.stage.function is not None, "a known stage has its formula"
-    inputs = {}
-    for name, column in zip(node.input_names, points.T.copy(), strict=True):
+    inputs: dict[str, Any] = {}
+    for j, (name, column) in enumerate(zip(node.input_names, points.T.copy(), strict=True)):
         column.flags.writeable = False  # x += 1 changes a number only for the formula, but an array for all
-        inputs[name] = column
+        choice = node.choices.get(j)
+        inputs[name] = column if choice is None else np.array([choice.shown(code) for code in column])
     try:
         with np.errstate(all="ignore"):  # rows without a finite value are computed again
             result = node.stage.function(**inputs)

@@ -9,9 +9,11 @@ import numpy as np
 
 from cascada.arrays import MOST_SDS, UNIT_ROUNDOFF, Array, BoolArray
 from cascada.confidence import Belief, BeliefBase, Boxes, EnvelopeTable, Evidence
+from cascada.confidence.split_belief import SplitBelief
 from cascada.controls import logarithm_rounding
 from cascada.errors import RefutedError
-from cascada.network.network import Network, Node
+from cascada.network.network import Network
+from cascada.network.node import Node
 
 if TYPE_CHECKING:
     from cascada.network.mean import StagePrediction
@@ -34,12 +36,33 @@ class StageBelief:
         belief = self.per_output
         if belief is None or self.span is None or len(self.node.inputs) != 1 or belief.raw_lipschitz is None:
             return ()
+        if self.node.choices:  # there is nothing between two codes
+            return ()
         nodes = np.linspace(self.span.lower.item(), self.span.upper.item(), _TABLE_NODES)
         return EnvelopeTable.of_outputs(belief, nodes)
 
+    @cached_property
+    def categories(self) -> tuple["StageBelief", ...]:
+        """The beliefs about the stage in each category, without the inputs that tell these apart; empty without any."""
+        belief = self.belief
+        if not isinstance(belief, SplitBelief):
+            return ()
+        kept = belief.categories.others
+        span = None if self.span is None else Boxes(self.span.lower[:, kept], self.span.upper[:, kept])
+        pairs = zip(self.node.by_category, belief.parts, strict=True)
+        return tuple(StageBelief(node, part, span) for node, part in pairs)
+
+    @property
+    def followed(self) -> "Belief | SplitBelief | None":
+        """The belief about every output by itself, in each category if it has any; None as `per_output`."""
+        return self.belief.outputs_alone if isinstance(self.belief, SplitBelief) else self.per_output
+
     @property
     def per_output(self) -> Belief | None:
-        """The belief about every output by itself; None for a general operator-valued kernel, or without a belief."""
+        """The belief about every output by itself.
+
+        None for a general operator-valued kernel, without a belief, and for a stage with categories.
+        """
         return None if self.belief is None else self.belief.per_output
 
     def append(self, values: Array, *, each: bool = False) -> "StageBelief":
@@ -88,6 +111,16 @@ class Beliefs:
         is bit for bit that of one call for every run.
         """
         return Beliefs(self.network, tuple(stage.append(values, each=each) for stage in self.stages))
+
+    def append_to(self, position: int, values: Array) -> "Beliefs":
+        """The beliefs after observations of one stage by itself: rows (n, V) with its inputs and modelled outputs.
+
+        No other stage learns from them. In such a row the outputs of a parent are values that were set, or come from
+        another run than the rest, and need not be what the parent gives at the controls in the row.
+        """
+        stages = list(self.stages)
+        stages[position] = stages[position].append(values)
+        return replace(self, stages=tuple(stages))
 
     def predict(self, controls: Mapping[str, Any]) -> "dict[str, StagePrediction]":
         """Mean, sd, lower and upper bound of every stage's outputs at named controls in user units."""

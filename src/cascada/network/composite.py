@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cascada.arrays import Array
+from cascada.arrays import Array, IntArray
 from cascada.confidence import Boxes
 from cascada.errors import ArgumentError
 from cascada.gp import OperatorPrediction, Prediction
@@ -106,11 +106,19 @@ def _formula_error(stage: StageBelief, mean: Array, errors: Array) -> Array:
     if stage.span is not None:  # only possible inputs count
         lower, upper = np.maximum(lower, stage.span.lower), np.minimum(upper, stage.span.upper)
     result = np.full((len(mean), len(columns)), np.inf)
-    for i in np.flatnonzero(np.isfinite(mean[:, inputs + columns]).all(axis=1) & (lower <= upper).all(axis=1)):
-        with suppress(StageError, ArgumentError):  # the user's formula or interval function may fail
-            over = enclose_stage(stage, Boxes(lower[[i]], upper[[i]]), None)[0]
-            at = mean[i, columns]
-            result[i] = np.maximum(np.maximum(over.upper[0] - at, at - over.lower[0]), 0.0)
+    defined = np.flatnonzero(np.isfinite(mean[:, inputs + columns]).all(axis=1) & (lower <= upper).all(axis=1))
+
+    def most(rows: IntArray) -> Array:
+        over = enclose_stage(stage, Boxes(lower[rows], upper[rows]), None)[0]
+        at = mean[rows][:, columns]
+        return np.maximum(np.maximum(over.upper - at, at - over.lower), 0.0)
+
+    try:
+        result[defined] = most(defined)
+    except (StageError, ArgumentError):  # the user's formula or interval function fails for some of the points
+        for row in defined[:, None]:
+            with suppress(StageError, ArgumentError):
+                result[row] = most(row)
     return result
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from cascada.arrays import Array
 from cascada.confidence import Boxes
-from cascada.confidence.evidence import lipschitz_evidence
+from cascada.confidence.evidence import label_text, lipschitz_evidence
 from cascada.network.beliefs import Beliefs, StageBelief
 from cascada.network.enclosure import enclose_network
 from cascada.network.formula import in_user_units
@@ -56,7 +56,7 @@ def shows_only_own_evidence(beliefs: Beliefs, values: Array) -> bool:
 
 
 def range_evidence(network: Network, data: Array, trials: Sequence[int], boxes: Boxes | None = None) -> tuple[str, ...]:
-    """Observed outputs (t, V) that lie outside their ranges, in words; `trials` (t,) are the numbers of the trials.
+    """Observed outputs (t, V) that lie outside their ranges, in words; `trials` (t,) are the labels of the trials.
 
     If they are readings with errors, `boxes` (t, V) contain the true values.
     """
@@ -69,8 +69,8 @@ def range_evidence(network: Network, data: Array, trials: Sequence[int], boxes: 
             column = node.columns[node.stage.outputs.index(output)]
             values = data[:, column]
             found += [
-                f"Stage {node.stage.name!r}: trial {trials[int(row)]} gave {output} = {as_given(values[row])}, but its "
-                f"range is {in_words(output, (low, high))}{off}. Correct the run if the value is wrong{cause}, "
+                f"Stage {node.stage.name!r}: {label_text(trials[int(row)])} gave {output} = {as_given(values[row])}, "
+                f"but its range is {in_words(output, (low, high))}{off}. Correct the run if the value is wrong{cause}, "
                 f"or amend the range if the range is."
                 for row in np.flatnonzero((upper[:, column] < low) | (lower[:, column] > high))
                 if np.isfinite(values[row])
@@ -94,5 +94,6 @@ def formula_evidence(stage: StageBelief, data: Array, trials: Sequence[int]) -> 
     # The exponential of a rounded logarithm is off by a few roundings, and so is the formula there; its own are added.
     off = declared.lipschitz * np.linalg.norm(user.half, axis=1).max(initial=0.0)
     off = off + FORMULA_DIGITS * np.abs(outputs).max(axis=0, initial=0.0)
-    found = lipschitz_evidence(inputs, outputs, first.astype(np.int64), declared.lipschitz, off)
+    codes = tuple(stage.node.choices)
+    found = lipschitz_evidence(inputs, outputs, first.astype(np.int64), declared.lipschitz, off, codes=codes)
     return tuple(f"Stage {declared.name!r}: {one.in_words(one.of_output(declared.outputs), numbers)}" for one in found)

@@ -20,6 +20,7 @@ from cascada.confidence.cells import enclose
 from cascada.errors import RefutedError
 from cascada.gp.rounding import NORM_ROUNDING, OFFSET_ROUNDING
 from cascada.network.beliefs import Beliefs, StageBelief, logarithmic_inputs
+from cascada.network.category_cells import by_category, over_values, several_values
 from cascada.network.formula import in_user_units, known_bounds
 from cascada.network.limits import in_words
 from cascada.network.network import Network
@@ -56,6 +57,8 @@ class Enclosure:
 
 def enclose_network(beliefs: Beliefs, cells: Boxes, form: Form = "union") -> Enclosure:
     """The enclosure of every value over every cell of controls (coordinates, (n, d))."""
+    if beliefs.network.unbounded:
+        return Enclosure(_as_far_as_bounded(beliefs, cells), None)
     enclosure = Enclosure(cells, Affine.of_cells(cells) if form == "union" else None)
     near = beliefs.from_runs(cells) if form == "union" else None
     for stage in beliefs.stages:
@@ -66,6 +69,25 @@ def enclose_network(beliefs: Beliefs, cells: Boxes, form: Form = "union") -> Enc
             _check_possible(stage, boxes)
         enclosure = enclosure.joined(boxes, affine)
     return enclosure
+
+
+def _as_far_as_bounded(beliefs: Beliefs, cells: Boxes) -> Boxes:
+    """Boxes (n, V) in a network with formulas without bounds: infinite for them and for what follows from them.
+
+    The bounds of such a formula are its value where its inputs are known exactly.
+    """
+    found = cells
+    for stage in beliefs.stages:
+        columns = list(stage.node.inputs)
+        inputs = Boxes(found.lower[:, columns], found.upper[:, columns])
+        unknown = np.full((len(cells.lower), len(stage.node.columns)), np.inf)
+        outputs = Boxes(-unknown, unknown)
+        rows = np.flatnonzero((np.isfinite(inputs.lower) & np.isfinite(inputs.upper)).all(axis=1))
+        if len(rows):
+            boxes = enclose_stage(stage, Boxes(inputs.lower[rows], inputs.upper[rows]), None)[0]
+            outputs.lower[rows], outputs.upper[rows] = boxes.lower, boxes.upper
+        found = found.product(outputs)
+    return found
 
 
 def objective_above(network: Network, enclosure: Enclosure) -> Array:
@@ -101,6 +123,8 @@ def enclose_any_inputs(stage: StageBelief, cells: Boxes, inputs: Affine | None) 
 
 def _all_outputs(stage: StageBelief, cells: Boxes, inputs: Affine | None) -> tuple[Boxes, Affine | None]:
     """All outputs of a stage over boxes of its inputs, whatever their ranges."""
+    if stage.node.choices and (several := several_values(stage, cells)).any():
+        return over_values(stage, cells, inputs, several, _all_outputs)
     if stage.node.stage.known:
         return _known(stage, cells, inputs)
     modelled = _modelled(stage, cells, inputs)
@@ -170,6 +194,8 @@ def _with_passed(
 def _modelled(stage: StageBelief, cells: Boxes, inputs: Affine | None) -> tuple[Boxes, Affine | None] | None:
     if stage.belief is None:
         return None
+    if stage.categories:
+        return by_category(stage, cells, inputs, _modelled)
     offset = stage.node.stage.offset
     belief = stage.per_output
     if belief is None:  # a general operator-valued kernel: balls

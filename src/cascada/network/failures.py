@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from cascada.arrays import Array
-from cascada.network.network import Network, Node
+from cascada.network.network import Network
+from cascada.network.node import Node
 
 _REACH = 0.2  # the distance of the imagined success
 _CLOSEST = 1e-6  # smaller distances are raised to this one
@@ -37,6 +38,7 @@ class StageRisk:
     failed: Array  #: (k, d)
     ended: Array  #: (m, d)
     units: Array  #: (d,)
+    codes: tuple[int, ...] = ()  #: positions of the inputs that are codes: two different ones are one unit apart
 
     def at(self, inputs: Array) -> Array:
         """The probability of a failure at inputs (n, d), (n,)."""
@@ -68,6 +70,7 @@ class StageRisk:
     def _weight(self, inputs: Array, run: Array) -> tuple[Array, Array]:
         """The weights (n,) of one run at inputs (n, d), and their slopes (n, d)."""
         away = (inputs - run) / self.units
+        away[:, list(self.codes)] = away[:, list(self.codes)] != 0
         distance = np.sqrt(np.vecdot(away, away) / len(self.columns))
         close = distance < _CLOSEST
         distance = np.where(close, _CLOSEST, distance)
@@ -96,7 +99,8 @@ class FailureRisk:
                 known = np.isfinite(data[:, [*node.inputs, *node.columns]]).all(axis=1)
                 ended = np.unique(data[known][:, list(node.inputs)], axis=0)
                 units = _units(network, node, np.concatenate([data, failed]))
-                risks.append(StageRisk(node.inputs, np.unique(broken, axis=0), ended, units))
+                codes = tuple(node.choices)
+                risks.append(StageRisk(node.inputs, np.unique(broken, axis=0), ended, units, codes))
         return cls(tuple(risks)) if risks else None
 
 

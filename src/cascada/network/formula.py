@@ -22,9 +22,20 @@ def known_bounds(stage: StageBelief, cells: Boxes) -> Boxes:
     if declared.interval is not None:
         pairs = [_interval(stage, low, high) for low, high in zip(cells.lower, cells.upper, strict=True)]
         return Boxes(*np.array(pairs).reshape(len(pairs), 2, len(stage.node.columns)).transpose(1, 0, 2))
+    if declared.unbounded:
+        return _at_points(stage, cells)
     values = np.array([_formula(stage, row) for row in cells.centre]).reshape(len(cells.lower), len(stage.node.columns))
     reach = np.linalg.norm(cells.half, axis=1)[:, None] * declared.lipschitz * (1 + NORM_ROUNDING)
     return Boxes(values - reach, values + reach).widened()
+
+
+def _at_points(stage: StageBelief, cells: Boxes) -> Boxes:
+    """The values of a formula without bounds over cells that are points; infinite bounds over all others."""
+    unknown = np.full((len(cells.lower), len(stage.node.columns)), np.inf)
+    found = Boxes(-unknown, unknown)
+    for i in np.flatnonzero((cells.lower == cells.upper).all(axis=1)):
+        found.lower[i] = found.upper[i] = _formula(stage, cells.lower[i])
+    return found
 
 
 def known_values(stage: StageBelief, inputs: Array) -> Array:
@@ -63,7 +74,7 @@ def _repeated(outputs: tuple[float, ...], rows: int) -> Array:
 def _formula(stage: StageBelief, row: Array) -> tuple[float, ...]:
     """A known stage's outputs at one row of inputs in user units; raises `StageError` if the formula fails."""
     assert stage.node.stage.function is not None, "a known stage has its formula"
-    inputs = dict(zip(stage.node.input_names, row.tolist(), strict=True))
+    inputs = stage.node.keywords(row.tolist())
     try:
         return as_outputs_of(stage.node, stage.node.stage.function(**inputs))
     except Exception as error:  # the user's formula may raise anything
@@ -76,7 +87,7 @@ def _interval(stage: StageBelief, low: Array, high: Array) -> tuple[list[float],
     Raises `ArgumentError` if the function fails or does not return intervals.
     """
     assert stage.node.stage.interval is not None, "called only with an interval function"
-    pairs = dict(zip(stage.node.input_names, zip(low.tolist(), high.tolist(), strict=True), strict=True))
+    pairs = stage.node.keywords(zip(low.tolist(), high.tolist(), strict=True))
     try:
         returned = stage.node.stage.interval(**pairs)
     except Exception as error:  # the user's function may raise anything

@@ -12,6 +12,7 @@ from cascada.gp import OperatorPrediction, Prediction
 from cascada.network.beliefs import Beliefs, StageBelief
 from cascada.network.enclosure import enclose_network
 from cascada.network.formula import in_user_units, likely_values
+from cascada.network.read_beliefs import ReadBeliefs
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,26 @@ def hallucinated(beliefs: Beliefs, pending: Array) -> Beliefs:
         values = forward(beliefs, row[None, :d], observed=row[None, d:])[0]
         beliefs = Beliefs(beliefs.network, tuple(_imagined(stage, values) for stage in beliefs.stages))
     return beliefs
+
+
+def with_mean_of(beliefs: Beliefs, position: int, row: Array) -> Array:
+    """A row (V,) with the inputs of one stage, completed by the mean of its outputs; NaN where it is not defined."""
+    stage, values = beliefs.stages[position], row.copy()
+    inputs = row[None, list(stage.node.inputs)]
+    prediction = None if stage.belief is None else _predict(stage, inputs)
+    values[list(stage.node.columns)] = within_ranges_of(stage, _stage_mean(stage, inputs, prediction))[0]
+    return values
+
+
+def imagined_at(beliefs: Beliefs, position: int, row: Array) -> Beliefs:
+    """The beliefs as if one stage by itself had returned its mean at the inputs in a row (V,); for choosing a step."""
+    stages, values = list(beliefs.stages), with_mean_of(beliefs, position, row)
+    if not np.isfinite(values[list(stages[position].node.columns)]).all():
+        return beliefs
+    if isinstance(beliefs, ReadBeliefs):
+        return beliefs.imagined_at(position, values[None])
+    stages[position] = _imagined(stages[position], values[None])
+    return replace(beliefs, stages=tuple(stages))
 
 
 def _imagined(stage: StageBelief, values: Array) -> StageBelief:

@@ -7,45 +7,22 @@ from functools import cached_property
 
 import numpy as np
 
-from cascada.arrays import Array
+from cascada.choice import MOST_COMBINATIONS
 from cascada.errors import ArgumentError
 from cascada.kernels import OperatorKernel, Separable, Stationary
+from cascada.near_names import did_you_mean
+from cascada.network.drawing import Drawn
 from cascada.network.limits import Limit
+from cascada.network.node import Node, idle_choices
+from cascada.network.objective import objective_among
 from cascada.network.stage import Stage
 from cascada.network.step_groups import Positions, feeders, step_groups
 from cascada.network.wiring import parents_first, wires_of
-from cascada.space import Control, Domain
-
-
-@dataclass(frozen=True, eq=False)
-class Node:
-    """A stage and its place in the network.
-
-    Every value of a run has a column: the controls first, then the outputs stage by stage, parents before children.
-    """
-
-    stage: Stage
-    input_names: tuple[str, ...]  #: parents' outputs, then controls: the keywords of the stage's function
-    inputs: tuple[int, ...]  #: their columns
-    columns: tuple[int, ...]  #: the columns of the outputs
-    parents: tuple[str, ...]  #: the names of the parent stages
-
-    @property
-    def modelled_columns(self) -> list[int]:
-        """The columns of the modelled outputs."""
-        return [self.columns[position] for position in self.stage.modelled_positions]
-
-    @cached_property
-    def ranges(self) -> tuple[Array, Array] | None:
-        """The low and the high ends of the outputs' ranges, (p,) each; None if no output has one."""
-        if not self.stage.ranges:
-            return None
-        ends = [self.stage.ranges.get(output, (-np.inf, np.inf)) for output in self.stage.outputs]
-        return np.array([low for low, _ in ends]), np.array([high for _, high in ends])
+from cascada.space import Choice, Control, Domain
 
 
 @dataclass(frozen=True, eq=False, init=False)
-class Network:
+class Network(Drawn):
     """A process made of stages, parents before children; see `Stage` and `chain`.
 
     >>> from cascada.kernels import SquaredExponential
@@ -64,8 +41,8 @@ class Network:
     sign: int  #: 1: the objective is maximised, −1: minimised
 
     def __init__(self, stages: Sequence[Stage], objective: str | None = None) -> None:
+        _check_stages(stages)
         ordered = tuple(stages)
-        _check_stages(ordered)
         parents = {stage.name: tuple(stage.parents or ()) for stage in ordered}
         self._build(ordered, parents, objective)
 
@@ -101,10 +78,15 @@ class Network:
             owners = tuple(dict.fromkeys(owner for owner, _ in wire))
             nodes.append(Node(stage, tuple(names), tuple(inputs), outputs, owners))
         object.__setattr__(self, "stages", stages)
-        object.__setattr__(self, "objective", _objective(ordered, wires, objective))
-        object.__setattr__(self, "domain", domain)
+        object.__setattr__(self, "objective", objective_among(ordered, wires, objective))
+        object.__setattr__(self, "domain", Domain(domain.controls, idle_choices(nodes, self.objective)))
         object.__setattr__(self, "nodes", tuple(nodes))
         object.__setattr__(self, "sign", 1)
+        if self.unbounded and not self.estimated:
+            raise ArgumentError(
+                f"stage {self.unbounded[0]!r}: a known stage needs lipschitz= or interval=, so that its values can be "
+                f"bounded. Only where a kernel or norm_bound is left out it needs neither, and there is no gap then."
+            )
 
     def assuming(self, stages: Mapping[str, Stage]) -> "Network":
         """The same network with some stages, by name, replaced by others of the same wiring (`Stage.assuming`)."""
@@ -124,7 +106,7 @@ class Network:
         """The same process over a smaller box, in which some controls, by name, have another range."""
         network = copy(self)
         ranges = {name: controls.get(name, control) for name, control in self.domain.controls.items()}
-        object.__setattr__(network, "domain", Domain(ranges))
+        object.__setattr__(network, "domain", Domain(ranges, self.domain.idle))
         return network
 
     def __repr__(self) -> str:
@@ -151,6 +133,11 @@ class Network:
         """Whether the kernel or the norm of some stage has to be estimated from data."""
         return any(stage.estimated for stage in self.stages)
 
+    @cached_property
+    def unbounded(self) -> tuple[str, ...]:
+        """The stages that are formulas without bounds: with one there is no gap."""
+        return tuple(stage.name for stage in self.stages if stage.unbounded)
+
     @property
     def read_with_errors(self) -> bool:
         """Whether readings of some stage may differ from its values."""
@@ -170,6 +157,11 @@ class Network:
     def stepwise(self) -> bool:
         """Whether some stage can be run by itself, on an output that was kept or at any inputs."""
         return any(stage.reachable != "run" for stage in self.stages)
+
+    @property
+    def priced(self) -> bool:
+        """Whether costs matter: some stage has one of its own, or can be run by itself."""
+        return self.stepwise or any(stage.cost != 1 for stage in self.stages if not stage.known)
 
     @cached_property
     def feeders(self) -> tuple[Positions, ...]:
@@ -241,8 +233,9 @@ class Network:
         for node in self.nodes:
             if node.stage.name == name:
                 return node
-        known = ", ".join(repr(node.stage.name) for node in self.nodes)
-        raise ArgumentError(f"there is no stage {name!r}; the stages are {known}.")
+        names = [node.stage.name for node in self.nodes]
+        known = ", ".join(map(repr, names))
+        raise ArgumentError(f"there is no stage {name!r}{did_you_mean(name, names)}; the stages are {known}.")
 
 
 def chain(*stages: Stage, objective: str | None = None) -> Network:
@@ -275,11 +268,14 @@ def multi_output_chain(*stages: Stage, objective: str | None = None) -> Network:
 
 
 def _check_stages(stages: Sequence[Stage]) -> None:
+    if not isinstance(stages, Sequence) or isinstance(stages, str):
+        raise ArgumentError(f"a network needs a list of stages, Network([a, b]); got {stages!r:.100}.")
     if not stages:
         raise ArgumentError("a network needs at least one stage; got none.")
     for stage in stages:
         if not isinstance(stage, Stage):
-            raise ArgumentError(f"a network is made of Stage objects; got {stage!r}.")
+            hint = " Give the stages one by one: chain(a, b)." if isinstance(stage, list | tuple) else ""
+            raise ArgumentError(f"a network is made of Stage objects; got {stage!r:.100}.{hint}")
     names = [stage.name for stage in stages]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
@@ -296,6 +292,12 @@ def _controls(stages: Sequence[Stage]) -> dict[str, Control]:
                     f"control {name!r} is {controls[name]} in one stage and {control} in {stage.name!r}; a shared "
                     f"control is one coordinate with one range. Give them different names if they are two."
                 )
+    combinations = int(np.prod([len(one.values) for one in controls.values() if isinstance(one, Choice)], dtype=float))
+    if combinations > MOST_COMBINATIONS:
+        raise ArgumentError(
+            f"the choices of a process may have at most {MOST_COMBINATIONS:,} combinations of values, all of which are "
+            f"searched; got {combinations:,}. Leave out values or choices that do not matter."
+        )
     if not controls:
         raise ArgumentError("a network needs at least one control; give one to a stage: controls={'x': Real(0, 1)}.")
     if all(control.context for control in controls.values()):
@@ -327,12 +329,19 @@ def _check_inputs(stage: Stage, names: list[str]) -> None:
         return
     if not stage.modelled:
         return
+    choices = [name for name, control in stage.controls.items() if isinstance(control, Choice)]
+    if choices and stage.joint and stage.norm_bound is None:
+        raise ArgumentError(
+            f"stage {stage.name!r} has the choice {choices[0]!r} and a joint norm that is estimated, which is not "
+            f"supported; give norm_bound=, or leave kernel= out."
+        )
     if stage.kernel is None:
         return  # estimated from data
+    names = [name for name in names if name not in choices]
     scalar = stage.kernel.kernel if isinstance(stage.kernel, Separable) else stage.kernel
     if isinstance(scalar, Stationary):
         try:
-            scalar.lengthscales(len(names))
+            scalar.lengthscales(max(len(names), 1))
         except ArgumentError as error:
             raise ArgumentError(f"stage {stage.name!r} with inputs {', '.join(names)}: {error}") from None
         if scalar.lipschitz_factor is None and stage.lipschitz is None:
@@ -341,26 +350,3 @@ def _check_inputs(stage: Stage, names: list[str]) -> None:
             )
     elif stage.lipschitz is None:
         raise ArgumentError(f"stage {stage.name!r}: a general operator-valued kernel needs lipschitz=.")
-
-
-def _objective(
-    stages: Sequence[Stage], wires: Mapping[str, list[tuple[str, str]]], objective: str | None
-) -> tuple[str, str]:
-    """The stage and output of the objective: as named, else the single output of the only sink."""
-    by_name = {stage.name: stage for stage in stages}
-    if objective is not None and not isinstance(objective, str):
-        raise ArgumentError(f"objective must be a name, 'stage' or 'stage.output'; got {objective!r}.")
-    if objective is not None:
-        owner, _, output = objective.partition(".")
-        if owner in by_name and not output and len(by_name[owner].outputs) == 1:
-            output = by_name[owner].outputs[0]
-        if owner not in by_name or output not in by_name[owner].outputs:
-            choices = ", ".join(f"{stage.name}.{o}" for stage in stages for o in stage.outputs)
-            raise ArgumentError(f"objective must name a stage's output, one of {choices}; got {objective!r}.")
-        return owner, output
-    used = {owner for wire in wires.values() for owner, _ in wire}
-    sinks = [stage for stage in stages if stage.name not in used]
-    ends = [f"{stage.name}.{output}" for stage in sinks for output in stage.outputs]
-    if len(ends) != 1:
-        raise ArgumentError(f"say which output to maximise: objective= one of {', '.join(ends)}.")
-    return sinks[0].name, sinks[0].outputs[0]

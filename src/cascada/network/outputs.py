@@ -7,7 +7,7 @@ from typing import Any
 
 from cascada.arrays import LARGEST_SCALE
 from cascada.errors import CascadaError
-from cascada.network.network import Node
+from cascada.network.node import Node
 
 Outputs = dict[str, tuple[float, ...]]  # stage → its outputs
 
@@ -15,18 +15,33 @@ _LONGEST_TEXT = 4000  # characters of a failure
 
 
 class StageError(CascadaError):
-    """A stage raised, or returned something that is not its outputs; `outputs` keeps the stages before it."""
+    """A stage raised, or returned something that is not its outputs; `outputs` keeps the stages before it.
 
-    def __init__(self, stage: str, controls: Mapping[str, float], reason: str, outputs: Outputs) -> None:
-        settings = ", ".join(f"{name}={value:g}" for name, value in controls.items())
-        super().__init__(f"stage {stage!r} {reason} at {settings}. The results of the stages before it are kept.")
-        self.stage = stage
-        self.controls = dict(controls)
-        self.reason = reason
-        self.outputs = outputs
+    A stage's function may raise it with a message alone, `StageError("the oven tripped")`, to make its run fail with
+    that reason. Stage, controls and outputs are then empty.
+    """
+
+    def __init__(
+        self,
+        stage: str,
+        controls: Mapping[str, float] | None = None,
+        reason: str | None = None,
+        outputs: Outputs | None = None,
+    ) -> None:
+        if reason is None:  # raised by the user with a message
+            super().__init__(stage)
+        else:
+            settings = ", ".join(f"{name}={value:g}" for name, value in (controls or {}).items())
+            super().__init__(f"stage {stage!r} {reason} at {settings}. The results of the stages before it are kept.")
+        self.stage = "" if reason is None else stage
+        self.controls = dict(controls or {})
+        self.reason = stage if reason is None else reason
+        self.outputs = outputs or {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         # An exception is pickled as its message alone, which could not be read back: a worker's error has to travel.
+        if not self.stage:
+            return type(self), (self.reason,)
         return type(self), (self.stage, self.controls, self.reason, self.outputs)
 
 
@@ -81,6 +96,6 @@ def failure_text(error: BaseException) -> str:
         text = "(no text)"
     if isinstance(error, StageProblem):
         return text
-    verb = "failed" if isinstance(error, StageFailure) else f"raised {type(error).__name__}"
+    verb = "failed" if isinstance(error, StageFailure | StageError) else f"raised {type(error).__name__}"
     full = f"{verb}: {text}"
     return full if len(full) <= _LONGEST_TEXT else f"{full[:_LONGEST_TEXT]}…"

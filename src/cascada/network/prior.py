@@ -1,18 +1,21 @@
 """Beliefs before the first run: the assumptions about every stage, and the range of its inputs."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from cascada.confidence import BallBelief, Belief, Boxes
+from cascada.confidence import BallBelief, Belief, BeliefBase, Boxes
 from cascada.confidence.bounded_belief import Assumption, BoundedBelief
+from cascada.confidence.split_belief import SplitBelief
 from cascada.errors import ArgumentError
 from cascada.gp import BlockPosterior, OperatorPosterior, Posterior, SeparablePosterior
 from cascada.gp.rounding import SMALLEST_JITTER
 from cascada.kernels import OperatorKernel, Separable, Stationary
 from cascada.network.beliefs import Beliefs, StageBelief, logarithmic_inputs, stretch
 from cascada.network.enclosure import enclose_network
-from cascada.network.network import Network, Node
+from cascada.network.network import Network
+from cascada.network.node import Node
 from cascada.network.read_beliefs import ReadBeliefs
 from cascada.network.scatter import CONFIDENCE, Scatter
 from cascada.network.scatter_beliefs import ScatterBeliefs
@@ -47,7 +50,8 @@ def prior_beliefs(
     with np.errstate(over="ignore", invalid="ignore"):  # `_check_span` reports ranges that are too wide
         spanned = beliefs.spanned(enclose_network(beliefs, whole, form="hull").boxes)
     for stage in spanned.stages:
-        _check_span(stage)
+        for part in stage.categories or (stage,):
+            _check_span(part)
     return spanned
 
 
@@ -71,13 +75,15 @@ def _check_span(stage: StageBelief) -> None:
             )
 
 
-def stage_prior(node: Node, jitter: float, tight: bool = True) -> Belief | BallBelief | None:
+def stage_prior(node: Node, jitter: float, tight: bool = True) -> Belief | BallBelief | SplitBelief | None:
     """The belief about a stage before any data; None if it has no modelled output.
 
     Raises `ArgumentError` if its kernel or norm bound has to be estimated.
     """
     if not node.stage.modelled:
         return None
+    if node.categories is not None:
+        return _split(node, [stage_prior(part, jitter, tight) for part in node.by_category])
     bound, lipschitz = _constants(node)
     posterior = empty_posterior(node, jitter)
     if isinstance(posterior, Posterior):
@@ -85,10 +91,18 @@ def stage_prior(node: Node, jitter: float, tight: bool = True) -> Belief | BallB
     return BallBelief(posterior, float(bound), None if lipschitz is None else float(lipschitz), tight)
 
 
-def read_prior(node: Node) -> BoundedBelief | None:
+def _split(node: Node, parts: Sequence[BeliefBase[Any] | None]) -> SplitBelief:
+    """The belief about a stage from those about its categories."""
+    assert node.categories is not None, "only asked of a stage with categories"
+    return SplitBelief.of(node.categories, tuple(part for part in parts if part is not None), node.category_names)
+
+
+def read_prior(node: Node) -> BoundedBelief | SplitBelief | None:
     """The belief about a stage of a network that is read with errors; see `stage_prior`."""
     if not node.stage.modelled:
         return None
+    if node.categories is not None:
+        return _split(node, [read_prior(part) for part in node.by_category])
     bound, lipschitz = _constants(node)
     posterior = empty_posterior(node, SMALLEST_JITTER)
     if isinstance(posterior, Posterior):
@@ -115,7 +129,7 @@ def _constants(node: Node) -> tuple[Any, Any]:
 
 def empty_posterior(node: Node, jitter: float) -> Posterior | OperatorPosterior:
     """The posterior of a stage's modelled outputs before any data, of the kind that its kernel needs."""
-    kernel, d, p = node.stage.kernel, len(node.inputs), len(node.stage.modelled)
+    kernel, d, p = node.kernel, len(node.inputs), len(node.stage.modelled)
     rounded = bool(logarithmic_inputs(node)) or node.stage.noisy  # the same input may have several outputs
     if isinstance(kernel, Stationary):
         return Posterior.empty(kernel, d, p, jitter, rounded)

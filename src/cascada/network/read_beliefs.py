@@ -20,11 +20,13 @@ from cascada.confidence import Boxes, Evidence, cell_bounds
 from cascada.confidence.bounded_belief import BoundedBelief
 from cascada.confidence.read_rows import ReadRows
 from cascada.confidence.reading_evidence import Conflict
+from cascada.controls import setting_rounding
 from cascada.errors import ArgumentError, RefutedError
-from cascada.network.beliefs import Beliefs, StageBelief
+from cascada.network.beliefs import Beliefs, StageBelief, learned_from, logarithmic_inputs
 from cascada.network.enclosure import enclose_network
-from cascada.network.latent import Latent, forwarded_error
-from cascada.network.network import Network, Node
+from cascada.network.latent import Latent, around_readings, forwarded_error
+from cascada.network.network import Network
+from cascada.network.node import Node
 from cascada.network.outputs import StageError
 from cascada.network.reading_evidence import conflict, raw_latent, stage_evidence
 from cascada.network.run_anchors import bounds_from_runs
@@ -41,9 +43,14 @@ _SPREAD = 24
 
 @dataclass(frozen=True, eq=False)
 class ReadBeliefs(Beliefs):
-    """One belief per stage, and intervals of the true values of every run; immutable."""
+    """One belief per stage, and intervals of the true values of every run; immutable.
+
+    `alone` are readings of one stage by itself: its position, and a row (V,) with the values that its inputs were set
+    to and with what was read.
+    """
 
     latent: Latent
+    alone: tuple[tuple[int, Array], ...] = ()
 
     @classmethod
     def prior(cls, network: Network, stages: tuple[StageBelief, ...]) -> "ReadBeliefs":
@@ -72,6 +79,27 @@ class ReadBeliefs(Beliefs):
         if self.evidence:
             return grown  # no function is left
         return grown.learned(_ROUNDS if len(values) == 1 else ROUNDS_AT_ONCE)
+
+    def append_to(self, position: int, values: Array) -> Self:
+        """The beliefs after readings of one stage by itself, whose inputs were set: see `Beliefs.append_to`."""
+        stage = self.stages[position]
+        seen = learned_from(stage, values)
+        if stage.belief is None or not seen.any():
+            return self
+        grown = replace(self, alone=(*self.alone, *((position, row) for row in values[seen])))
+        return grown if self.evidence else grown.learned()
+
+    def imagined_at(self, position: int, values: Array) -> Self:
+        """The beliefs as if one stage had been read at inputs that were set, in a row (1, V); no other stage learns."""
+        stage, belief = self.stages[position], self.stages[position].belief
+        if not isinstance(belief, BoundedBelief):
+            return self
+        after = belief.learned(belief.rows.joined(_rows_alone(belief, stage, values)))
+        if after.contradictory:  # a mean can be steeper than L
+            return self
+        stages = list(self.stages)
+        stages[position] = replace(stage, belief=after)
+        return replace(self, stages=tuple(stages))
 
     def refined(self, point: Array) -> Self:
         """The beliefs with fits whose weights are chosen along the path of a point (d,), coordinates."""
@@ -145,7 +173,13 @@ class ReadBeliefs(Beliefs):
         columns, offset = node.modelled_columns, node.stage.offset
         latent = latent.intersected(columns, latent.read(node))
         latent = _possible(node, latent.intersected(columns, image(belief, inputs, offset)), groups)
-        belief = self.averaged(stage, belief.learned(_rows(belief, latent, stage, inputs, groups)), latent, inputs)
+        rows = _rows(belief, latent, stage, inputs, groups)
+        alone = [row for position, row in self.alone if self.stages[position].node is node]
+        if alone:
+            rows = rows.joined(_rows_alone(belief, stage, np.array(alone)))
+            if rows.values.empty.any():
+                raise RefutedError("readings at the same inputs of a stage are too different.")
+        belief = self.averaged(stage, belief.learned(rows), latent, inputs)
         if belief.contradictory:
             raise RefutedError("no function agrees with the rows of the stage.")
         return replace(stage, belief=belief), _possible(
@@ -216,6 +250,22 @@ def _rows(belief: BoundedBelief, latent: Latent, stage: StageBelief, inputs: Box
     rounding = 2 * UNIT_ROUNDOFF * np.abs(offset)  # the difference of two numbers may be much smaller than they
     wide = Boxes(own.lower - shift - rounding, own.upper + shift + rounding).widened()
     return ReadRows(box.centre, wide, tuple(int(i) for i in chosen))
+
+
+def _rows_alone(belief: BoundedBelief, stage: StageBelief, values: Array) -> ReadRows:
+    """The rows of a stage from readings (n, V) of it alone: one for all readings at the same inputs."""
+    node, offset = stage.node, stage.node.stage.offset
+    places, group = np.unique(values[:, list(node.inputs)] + 0.0, axis=0, return_inverse=True)
+    read = around_readings(values[:, node.modelled_columns], node.stage.error_bound)
+    lower, upper = np.full((len(places), len(offset)), -np.inf), np.full((len(places), len(offset)), np.inf)
+    np.maximum.at(lower, group.reshape(-1), read.lower - offset)
+    np.minimum.at(upper, group.reshape(-1), read.upper - offset)
+    half = np.zeros_like(places)  # a logarithm is rounded
+    logarithms = logarithmic_inputs(node)
+    half[:, logarithms] = setting_rounding(places[:, logarithms])
+    rounding = 2 * UNIT_ROUNDOFF * np.abs(offset)
+    shift = belief.shift(places, half) + rounding
+    return ReadRows(places, Boxes(lower - shift, upper + shift).widened(), (0,) * len(places))
 
 
 def image(belief: BoundedBelief, inputs: Boxes, offset: Array) -> Boxes:

@@ -12,7 +12,8 @@ from cascada.confidence.read_rows import ReadRows
 from cascada.confidence.reading_evidence import Conflict, reading_evidence
 from cascada.network.beliefs import Beliefs, StageBelief
 from cascada.network.latent import Latent
-from cascada.network.network import Network, Node
+from cascada.network.network import Network
+from cascada.network.node import Node
 from cascada.network.slack import around_setting
 from cascada.network.stage_values import bounded, computed, copied
 

@@ -31,7 +31,8 @@ from cascada.confidence.reading_evidence import ConfidentEvidence, Conflict
 from cascada.errors import ArgumentError, RefutedError
 from cascada.network.beliefs import StageBelief
 from cascada.network.latent import Latent
-from cascada.network.network import Network, Node
+from cascada.network.network import Network
+from cascada.network.node import Node
 from cascada.network.read_beliefs import ROUNDS_AT_ONCE, ReadBeliefs, image
 from cascada.network.reading_evidence import conflict
 from cascada.network.scatter import Scatter

@@ -8,7 +8,8 @@ import numpy as np
 from cascada.arrays import UNIT_ROUNDOFF, Array, IntArray
 from cascada.confidence import Boxes
 from cascada.network.latent import Latent, around_readings
-from cascada.network.network import Network, Node
+from cascada.network.network import Network
+from cascada.network.node import Node
 from cascada.network.scatter import Scatter
 
 

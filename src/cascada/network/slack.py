@@ -73,6 +73,8 @@ def _formula_slack(stage: StageBelief, inputs: Boxes) -> Array:
 
     Inputs move within their possible range: a formula need not be defined outside of it.
     """
+    if stage.node.stage.unbounded:
+        return np.zeros(len(stage.node.columns))
     user = in_user_units(stage, inputs)
     pad = _ROUNDINGS * np.maximum(np.abs(user.lower), np.abs(user.upper))
     lower, upper = user.lower - pad, user.upper + pad
@@ -82,6 +84,9 @@ def _formula_slack(stage: StageBelief, inputs: Boxes) -> Array:
     for j, name in enumerate(stage.node.input_names):
         if name in stage.node.stage.controls:
             control = stage.node.stage.controls[name]
+            if control.unordered:  # a code is exact
+                lower[:, j], upper[:, j] = user.lower[:, j], user.upper[:, j]
+                continue
             lower[:, j], upper[:, j] = np.maximum(lower[:, j], control.low), np.minimum(upper[:, j], control.high)
     lower, upper = np.minimum(lower, user.lower), np.maximum(upper, user.upper)
     plain = known_bounds(stage, user)

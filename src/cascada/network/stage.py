@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from cascada.arrays import LARGEST_SCALE, MOST_SDS, SMALLEST_SCALE, Array, check_scale
 from cascada.errors import ArgumentError
 from cascada.kernels import OperatorKernel, Separable, Stationary
+from cascada.near_names import with_near_names
 from cascada.network.error import (
     ESTIMATE,
     Bounded,
@@ -23,26 +24,29 @@ from cascada.network.error import (
     is_estimate,
     sub_gaussian_part,
 )
-from cascada.network.limits import Interval, as_intervals, in_words
+from cascada.network.limits import Interval, as_intervals
+from cascada.network.stage_options import check_intervals, check_noise, given_constants, norm_bounds_by_value
 from cascada.network.stock import Reachable, check_stock
-from cascada.space import Control, Integer, Real
+from cascada.space import Choice, Control, Integer, Real
 
 
 @dataclass(frozen=True, eq=False, init=False)
 class Stage:
     """A stage with named controls and outputs, its parents, and the assumptions about it.
 
-    * `controls`: name → `Real` or `Integer`; a control named by several stages is one coordinate.
+    * `controls`: name → `Real`, `Integer` or `Choice`; a control named by several stages is one coordinate.
     * `outputs`: names; by default one, the stage's own name.
     * `parents`: stages (all their outputs) or "stage.output"; None means the stage before in `chain`, `feed_forward`
       and `multi_output_chain`, and no parent in `Network`.
     * `kernel`: a scalar kernel for independent outputs; `Separable` or `BlockKernel` for one joint norm. It acts on the
       parents' outputs, then the controls, in this order.
-    * `norm_bound` (B) and `lipschitz` (L, per user unit): one number, or one per modelled output.
+    * `norm_bound` (B) and `lipschitz` (L, per user unit): one number, or one per modelled output. With a `Choice`, B
+      bounds the function of each value by itself, and may be a dict: value → B.
     * `offset`: constant prior mean; B bounds ‖f − offset‖.
     * `passes`: outputs that are exact copies of the input of the same name: never modelled.
     * `known`: the function is a cheap formula, evaluated and never modelled; bounds come from its values and
       `lipschitz`, or from `interval`, called with (low, high) pairs and returning such a pair (or a list of pairs).
+      Where kernels or norms are estimated it needs neither; then there is no gap.
     * `limits`: output → (low, high), None for no limit: what a result must satisfy. The best setting is sought among
       those that do.
     * `ranges`: output → (low, high): what is physically possible, an assumption like B. Bounds are intersected with it.
@@ -65,7 +69,9 @@ class Stage:
     outputs: tuple[str, ...]
     parents: tuple[str, ...] | None
     kernel: Stationary | OperatorKernel | None
-    norm_bound: Array | None
+    norm_bound: Array | None  #: the largest one, if the values of a choice have different ones
+    #: By value of its only choice without `alike`, if they were given so.
+    norm_bounds: Mapping[str, Array] | None = field(init=False)
     lipschitz: Array | None
     offset: Array
     passes: tuple[str, ...]
@@ -83,6 +89,7 @@ class Stage:
     reachable: Reachable
     portions: float
 
+    @with_near_names
     def __init__(
         self,
         name: str,
@@ -90,7 +97,7 @@ class Stage:
         outputs: Sequence[str] | None = None,
         parents: Sequence[str] | str | None = None,
         kernel: Stationary | OperatorKernel | None = None,
-        norm_bound: ArrayLike | None = None,
+        norm_bound: ArrayLike | Mapping[str, ArrayLike] | None = None,
         lipschitz: ArrayLike | None = None,
         offset: ArrayLike = 0.0,
         passes: Sequence[str] = (),
@@ -116,10 +123,9 @@ class Stage:
         if not isinstance(controls or {}, Mapping):
             raise fail(f"controls must be a dict such as {{'x': Real(0, 1)}}; got {controls!r}.")
         for control, range_ in (controls or {}).items():
-            if not isinstance(range_, Real | Integer):
+            if not isinstance(range_, Real | Integer | Choice):
                 raise fail(
-                    f"control {control!r} must be Real(low, high) or Integer(low, high); got {range_!r}. "
-                    f"Categories are not supported."
+                    f"control {control!r} must be Real(low, high), Integer(low, high) or Choice([...]); got {range_!r}."
                 )
         names = (name,) if outputs is None else (outputs,) if isinstance(outputs, str) else tuple(outputs)
         if not names or any(not isinstance(o, str) or not o.strip() or "." in o for o in names):
@@ -132,6 +138,17 @@ class Stage:
             raise fail(f"passes must name outputs of the stage; got {', '.join(map(repr, strange))}.")
         if len(set(passes)) != len(passes):
             raise fail(f"passes must name every output once; got {', '.join(passes)}.")
+        named = [p for p in passes if isinstance((controls or {}).get(p), Choice)]
+        if named:
+            raise fail(
+                f"passes: {named[0]!r} is a choice, whose values are names, and outputs are numbers; leave it out."
+            )
+        alike = [name for name, one in (controls or {}).items() if isinstance(one, Choice) and one.alike is not None]
+        if alike and isinstance(kernel, OperatorKernel):
+            raise fail(
+                f"alike= of control {alike[0]!r} is not supported with the joint norm of the kernel {kernel!r}; leave "
+                f"alike= out, or use a kernel with one norm per output."
+            )
         given_parents = () if parents is None else (parents,) if isinstance(parents, str | Stage) else tuple(parents)
         if not all(isinstance(parent, str) for parent in given_parents):
             raise fail(f"parents must be names, 'stage' or 'stage.output'; got {parents!r}.")
@@ -163,10 +180,11 @@ class Stage:
         if known:
             if kernel is not None or norm_bound is not None:
                 raise fail("a known stage is never modelled: give it no kernel and no norm_bound.")
-            if lipschitz is None and interval is None:
-                raise fail("a known stage needs lipschitz= or interval=, so that its values can be bounded.")
         elif interval is not None:
             raise fail("interval= is for known stages; set known=True.")
+        for what, called in (("function", function), ("interval", interval)):
+            if called is not None and not callable(called):
+                raise fail(f"{what} must be a function that is called with the inputs by name; got {called!r:.100}.")
         if kernel is not None and not isinstance(kernel, Stationary | OperatorKernel):
             raise fail(f"kernel must be a kernel such as Matern(2.5); got {kernel!r}.")
         if modelled and kernel is None and norm_bound is not None:
@@ -186,7 +204,7 @@ class Stage:
             wanted, possible = as_intervals(limits, "limits", names), as_intervals(ranges, "ranges", names)
         except ArgumentError as mistake:
             raise fail(str(mistake)) from None
-        _check_intervals(fail, wanted, possible, passes)
+        check_intervals(fail, wanted, possible, passes)
         if forwards not in ("value", "reading"):
             raise fail(f"forwards must be 'value' or 'reading'; got {forwards!r}.")
         try:
@@ -205,14 +223,23 @@ class Stage:
             )
         if noisy:
             given = {"kernel": kernel, "norm_bound": norm_bound, "lipschitz": lipschitz}
-            _check_noise(fail, modelled, [word for word, value in given.items() if value is not None])
+            check_noise(fail, modelled, [word for word, value in given.items() if value is not None])
         price, where, feeds = check_stock(fail, bool(known), cost, reachable, portions)
-        bounds, slopes = constants(norm_bound, "norm_bound"), constants(lipschitz, "lipschitz")
+        by_value: dict[str, Array] | None = None
+        if isinstance(norm_bound, Mapping):
+            bounds_by_value = norm_bounds_by_value(fail, controls or {}, norm_bound)
+            by_value = {
+                value: given_constants(constants(b, f"norm_bound of {value!r}")) for value, b in bounds_by_value.items()
+            }
+            norm_bound = np.max(list(by_value.values()), axis=0)
+        single = cast("ArrayLike | None", norm_bound)
+        bounds, slopes = constants(single, "norm_bound"), constants(lipschitz, "lipschitz")
         check(np.abs(offsets).max(initial=SMALLEST_SCALE), "offset", 0.0, LARGEST_SCALE)
         if slopes is not None:
             check(slopes, "lipschitz", 1e-200, 1e200)
         if bounds is not None and kernel is not None:
-            check(bounds, "norm_bound")
+            for some in (bounds, *(by_value or {}).values()):
+                check(some, "norm_bound")
             ratios = np.abs(offsets).max(initial=0.0) / prior_sds(kernel)
             check(ratios, "offset, in prior sds of the kernel,", 0.0, MOST_SDS)
             check(bounds * prior_sds(kernel), "norm_bound times the prior sd of the kernel")
@@ -223,6 +250,7 @@ class Stage:
             "parents": None if parents is None else given_parents,
             "kernel": kernel,
             "norm_bound": bounds,
+            "norm_bounds": by_value,
             "lipschitz": slopes,
             "offset": np.array(np.broadcast_to(offsets, (modelled,))),
             "passes": tuple(passes),
@@ -240,13 +268,17 @@ class Stage:
             "reachable": where,
             "portions": feeds,
         }
-        for field, value in values.items():
-            object.__setattr__(self, field, value)
+        for attribute, value in values.items():
+            object.__setattr__(self, attribute, value)
 
-    def assuming(self, norm_bound: Array | None, lipschitz: Array | None) -> "Stage":
-        """The same stage with other bounds of its norm and slope."""
+    def assuming(
+        self, norm_bound: Array | None, lipschitz: Array | None, norm_bounds: Mapping[str, Array] | None = None
+    ) -> "Stage":
+        """The same stage with other bounds of its norm and slope; `norm_bounds` by value of a choice."""
         stage = copy(self)
-        object.__setattr__(stage, "norm_bound", norm_bound)
+        largest = norm_bound if norm_bounds is None else np.max(list(norm_bounds.values()), axis=0)
+        object.__setattr__(stage, "norm_bound", largest)
+        object.__setattr__(stage, "norm_bounds", norm_bounds)
         object.__setattr__(stage, "lipschitz", lipschitz)
         return stage
 
@@ -259,13 +291,16 @@ class Stage:
             "passes": tuple(o for o in self.passes if o == output),
             "offset": self.offset[:0] if j is None else self.offset[j : j + 1],
             "norm_bound": None if j is None or self.norm_bound is None else self.norm_bound[j : j + 1],
+            "norm_bounds": None
+            if j is None or self.norm_bounds is None
+            else {value: bound[j : j + 1] for value, bound in self.norm_bounds.items()},
             "lipschitz": None if j is None or self.lipschitz is None else self.lipschitz[j : j + 1],
             "limits": {o: interval for o, interval in self.limits.items() if o == output},
             "ranges": {o: interval for o, interval in self.ranges.items() if o == output},
             "error": None if j is None else ESTIMATE if isinstance(self.error, str) else error_of_output(self.error, j),
         }
-        for field, value in values.items():
-            object.__setattr__(stage, field, value)
+        for attribute, value in values.items():
+            object.__setattr__(stage, attribute, value)
         return stage
 
     def fitted(self, kernel: Stationary, offset: float) -> "Stage":
@@ -285,6 +320,11 @@ class Stage:
     def estimated(self) -> bool:
         """Whether its kernel or its norm bound has to be estimated from data."""
         return bool(self.modelled) and (self.kernel is None or self.norm_bound is None)
+
+    @property
+    def unbounded(self) -> bool:
+        """Whether it is a formula of which nothing bounds the values."""
+        return self.known and self.lipschitz is None and self.interval is None
 
     @property
     def noisy(self) -> bool:
@@ -352,38 +392,6 @@ def prior_sds(kernel: Stationary | OperatorKernel) -> Array:
         return np.ones(1)
     variances = np.ones(1) if kernel.matrix is None else np.diag(np.array(kernel.matrix))
     return np.sqrt(variances[variances > 0]) * np.sqrt(kernel.kernel.variance)
-
-
-def _check_intervals(
-    fail: Callable[[str], ArgumentError],
-    limits: Mapping[str, Interval],
-    ranges: Mapping[str, Interval],
-    passes: Sequence[str],
-) -> None:
-    """Raise `ArgumentError` for ranges of copies, and for limits that no value within its range satisfies."""
-    for output, (low, high) in ranges.items():
-        if output in passes:
-            raise fail(f"ranges: {output!r} is passed on, so its range belongs to the stage or control it comes from.")
-        least, most = limits.get(output, (-np.inf, np.inf))
-        if most < low or least > high:
-            raise fail(
-                f"limits: nothing in the range {in_words(output, (low, high))} satisfies "
-                f"{in_words(output, (least, most))}."
-            )
-
-
-def _check_noise(fail: Callable[[str], ArgumentError], modelled: int, given: Sequence[str]) -> None:
-    """Raise `ArgumentError` if the noise of a stage cannot be estimated: nothing is modelled, or bounds are given."""
-    if not modelled:
-        raise fail(
-            f"error={ESTIMATE!r} is for modelled outputs, and this stage has none (its outputs are a formula's, or "
-            f"copies of its inputs). Leave it out."
-        )
-    if given:
-        raise fail(
-            f"error={ESTIMATE!r} estimates the noise together with the kernel, and nothing is proven then; got "
-            f"{given[0]}= as well. Leave it out, or give the error as a number."
-        )
 
 
 def _number(value: Any) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from cascada.network.network import Node
+    from cascada.network.node import Node
 
 Positions = tuple[int, ...]
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from cascada.errors import ArgumentError
+from cascada.near_names import did_you_mean
 from cascada.network.stage import Stage
 
 
@@ -13,7 +14,8 @@ def wires_of(stage: Stage, parents: Sequence[str], stages: Mapping[str, Stage]) 
         owner, _, output = parent.partition(".")
         if owner not in stages:
             known = ", ".join(map(repr, stages))
-            raise ArgumentError(f"stage {stage.name!r} has the unknown parent {owner!r}; the stages are {known}.")
+            hint = did_you_mean(owner, stages)
+            raise ArgumentError(f"stage {stage.name!r} has the unknown parent {owner!r}{hint}; the stages are {known}.")
         outputs = stages[owner].outputs
         if output and output not in outputs:
             raise ArgumentError(

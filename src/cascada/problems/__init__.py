@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from cascada.errors import ArgumentError
+from cascada.near_names import did_you_mean
 from cascada.problems.beamline import beamline
 from cascada.problems.cascades import matyas_cascade, rosenbrock_cascade, sphere_cascade
 from cascada.problems.certified_problem import STRUCTURES, certified
@@ -67,7 +68,9 @@ def by_name(name: str) -> Problem:
     if ":" in name:
         return imported_problem(name)
     if name not in PROBLEMS:
-        raise ArgumentError(f"there is no problem {name!r}; the built-in ones are {', '.join(PROBLEMS)}.")
+        raise ArgumentError(
+            f"there is no problem {name!r}{did_you_mean(name, PROBLEMS)}; the built-in ones are {', '.join(PROBLEMS)}."
+        )
     return PROBLEMS[name]()
 
 

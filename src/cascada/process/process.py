@@ -1,7 +1,8 @@
 """The process: a network with the functions of its stages, which runs stage by stage."""
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -46,7 +47,7 @@ class Process:
         """Return the outputs of every stage; raise `StageError`, with the outputs so far, if a stage fails."""
         return self.run(controls)
 
-    def check_programs(self, done: Mapping[str, Any]) -> None:
+    def check_programs(self, done: Collection[str]) -> None:
         """Raise `ArgumentError` if a stage that is not `done` is a command that cannot be started here.
 
         Call it before the first run: an earlier stage may take hours.
@@ -69,15 +70,22 @@ class Process:
         began: Callable[[str], None] | None = None,
         ended: Callable[[str, tuple[float, ...]], Mapping[str, float] | None] | None = None,
         limited: bool = True,
+        only: Collection[str] = (),
     ) -> Outputs:
         """Return the outputs of every stage; run only those that are not `done`, whose outputs are known already.
 
+        With `only`, run these stages, and return their outputs; what they are run on is `done`, or a formula of it.
         `began` is called when a try of a stage begins, and `ended` when a stage has ended: it may return other controls
         for the stages that follow, or raise `RunStopped`, after which the outputs so far are returned. Without
         `limited`, the caller enforces time limits, because it can end this process. Raises `StageError` if a stage
         fails.
         """
         if self._whole is not None:
+            if only:
+                raise ArgumentError(
+                    "single stages are run by a function for every stage; got one evaluate(), which runs all of them "
+                    "in one call."
+                )
             if began is not None:
                 began(self.network.nodes[0].stage.name)
             return self._run_whole(controls)
@@ -85,10 +93,13 @@ class Process:
         outputs: Outputs = {}
         for node in self.network.nodes:
             name = node.stage.name
+            inputs = {name: values[j] for name, j in zip(node.input_names, node.inputs, strict=True)}
             if done is not None and name in done:
                 outputs[name] = tuple(done[name])
+            elif only and name not in only and not (node.stage.known and _are_known(inputs.values())):
+                values += (math.nan,) * len(node.columns)  # neither known nor needed
+                continue
             else:
-                inputs = {name: values[j] for name, j in zip(node.input_names, node.inputs, strict=True)}
                 try:
                     outputs[name] = self._outputs(node, inputs, limited, began)
                 except (Exception, SystemExit) as error:  # the function is the user's: it may raise anything
@@ -101,7 +112,7 @@ class Process:
                         return outputs
                     values[: len(controls)] = [controls[name] for name in self.network.controls]
             values += outputs[name]
-        return outputs
+        return {name: outputs[name] for name in outputs if name in only} if only else outputs
 
     @property
     def by_stage(self) -> bool:
@@ -155,6 +166,11 @@ class Process:
             except UnusableResult as error:
                 raise StageError(node.stage.name, controls, failure_text(error), outputs) from error
         return outputs
+
+
+def _are_known(inputs: Collection[Any]) -> bool:
+    """Whether no input of a stage is NaN, which stands for what is not known."""
+    return not any(isinstance(value, float) and math.isnan(value) for value in inputs)
 
 
 def _check_signature(node: Node, function: Callable[..., Any]) -> None:

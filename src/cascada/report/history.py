@@ -1,7 +1,6 @@
 """The history of an optimisation: every run, the best value so far, and the bound that no setting can beat."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,27 +8,22 @@ import numpy as np
 from cascada.errors import CascadaError
 from cascada.network import Network
 from cascada.outwards import rounded_down, rounded_up
+from cascada.report.bound_after import BoundAfter
+from cascada.report.scatter_history import bounds_from_reports
 from cascada.report.theme import BLUE, GREEN, GREY, ORANGE, escaped, figure, number, plotly_objects
 from cascada.store.trial import Trial
 from cascada.study.reader import Reader
 from cascada.study.silent_study import SilentStudy
+from cascada.study.step_trial import named_inputs
 from cascada.study.study import Study
 
-# Number of points of the bound's curve. An estimated bound needs all kernels fitted again at every point.
-_POINTS, _ESTIMATED_POINTS = 24, 8
+# Number of points of the bound's curve. An estimated bound needs all kernels fitted again at every point; with scatter,
+# every reading is learned by itself.
+_POINTS, _FEWER_POINTS = 24, 8
 _CELLS = 2_000
 _DIGITS = 6  # of a bound in a hover text
 _FEW = 10  # runs, up to which every trial has a tick
 FEASIBLE, INFEASIBLE = "circle", "x"  # symbols of runs, in a process with limits
-
-
-@dataclass(frozen=True)
-class BoundAfter:
-    """The bound of the objective after some of the runs."""
-
-    trial: int  # the highest number of these runs
-    bound: float
-    kind: str
 
 
 class BoundHistory:
@@ -51,7 +45,12 @@ class BoundHistory:
         if not compute:
             return
         try:
-            self._replay.add_trials([(run.controls, run.outputs, f"trial {run.number}") for run in self._waiting])
+            runs = [run for run in self._waiting if run.closed]
+            self._replay.add_trials([(run.controls, run.outputs, f"trial {run.number}") for run in runs])
+            for step in (trial for trial in self._waiting if not trial.closed):  # data of its stages, and no run
+                for stage in (name for name in step.steps if name in step.outputs):
+                    inputs = named_inputs(self._replay.network, step, stage)
+                    self._replay.measure(stage, inputs, step.outputs[stage])
             certificate = self._replay.certificate(cells=_CELLS)
         except CascadaError:  # the runs contradict each other: there is no bound from here on
             self._replay = None
@@ -71,6 +70,8 @@ def bound_history(study: Reader, most: int | None = None) -> list[BoundAfter]:
     trials = [trial for trial in study.trials if trial.outputs]
     if not bounds_hold(study):
         return []
+    if study.network.scattered:
+        return bounds_from_reports(study, checkpoints(study.network, study.state.complete, most), _CELLS)
     history, at = BoundHistory(study.network), checkpoints(study.network, len(trials), most)
     for i, trial in enumerate(trials):
         history.add(trial, i in at)
@@ -83,7 +84,7 @@ def checkpoints(network: Network, runs: int, most: int | None = None) -> set[int
     The distances grow because a bound takes longer to compute after more runs.
     """
     if most is None:
-        most = _ESTIMATED_POINTS if network.estimated else _POINTS
+        most = _FEWER_POINTS if network.estimated or network.scattered else _POINTS
     if runs <= most:
         return set(range(runs))
     return {round(float(after)) - 1 for after in np.geomspace(1, runs, most)}
@@ -91,7 +92,10 @@ def checkpoints(network: Network, runs: int, most: int | None = None) -> set[int
 
 def bounds_hold(study: Reader) -> bool:
     """Return whether earlier bounds may be shown: not if the data refute an assumption or norm bounds were raised."""
-    return study.certificate().kind == ("estimated" if study.network.estimated else "proven")
+    network = study.network
+    return study.certificate().kind == (
+        "estimated" if network.estimated else "confident" if network.scattered else "proven"
+    )
 
 
 def best_so_far(trials: Sequence[Trial], sign: int) -> list[tuple[int, float]]:

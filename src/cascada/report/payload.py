@@ -8,12 +8,15 @@ from typing import Any
 
 from cascada import __version__
 from cascada.report.acquisition import caption_of_acquisition, plot_acquisition
+from cascada.report.bound_after import BoundAfter
 from cascada.report.contributions import caption_of_contributions, gap_contributions, plot_gap_contributions
+from cascada.report.cost import CAPTION_OF_COST, plot_cost
 from cascada.report.graph import plot_network
-from cascada.report.history import BoundAfter, bound_history, plot_optimization_history
+from cascada.report.history import bound_history, plot_optimization_history
 from cascada.report.parallel import plot_parallel_coordinate
 from cascada.report.runs import facts_of_runs, table
 from cascada.report.stages import caption_of_stage, figures_of_stages
+from cascada.report.theme import number
 from cascada.report.words import summary
 from cascada.study.reader import Reader
 
@@ -24,6 +27,7 @@ def payload(study: Reader, name: str, command: str | None = None) -> dict[str, A
     """Return all data that `page.js` shows."""
     contributions = gap_contributions(study)
     judged = judgement(study, contributions)
+    judged["words"] += probable_words(study)  # a live page, which is computed again and again, has none
     return judged | {
         "name": name,
         "facts": facts_of_runs(study.network, study.trials) + judged["facts"],
@@ -32,6 +36,12 @@ def payload(study: Reader, name: str, command: str | None = None) -> dict[str, A
         "versions": versions(),
         "command": command,
     }
+
+
+def probable_words(study: Reader) -> list[str]:
+    """Return the statement of the probable gap as a paragraph; nothing where there is none."""
+    probable = study.probable_gap_if_defined()
+    return [] if probable is None or probable.gap is None else [str(probable)]
 
 
 def versions() -> dict[str, str]:
@@ -47,7 +57,7 @@ def judgement(study: Reader, contributions: dict[str, float]) -> dict[str, Any]:
     if certificate.answer == "infeasible":
         gap, kind = "none: no setting satisfies the limits", certificate.kind
     return {
-        "facts": [["gap", gap], ["this is", kind]],
+        "facts": [["gap", gap], ["this is", kind], *([["spent", number(study.spent)]] if study.network.priced else [])],
         "words": summary(study, certificate, contributions),
         "assumptions": list(certificate.assumptions),
         "evidence": list(certificate.evidence),
@@ -68,12 +78,14 @@ def figures(study: Reader, bounds: Sequence[BoundAfter], contributions: Mapping[
         ("history", history, plot_optimization_history(study, bounds)),
         ("network", f"The stages, their controls (green) and outputs{values}.", plot_network(study)),
     ]
+    if study.network.priced and bounds:
+        found.append(("cost", CAPTION_OF_COST, plot_cost(study, bounds)))
     if complete and any(contributions.values()):
         bars = plot_gap_contributions(study, contributions)
         found.append(("contributions", caption_of_contributions(contributions), bars))
     if complete:
         where = plot_acquisition(study)
-        if where.data or not study.network.limits:  # it is empty if no setting that is drawn satisfies the limits
+        if where.data:  # it is empty if nothing bounds the objective, or no setting that is drawn satisfies the limits
             found.append(("acquisition", caption_of_acquisition(study), where))
         text = (
             "All complete runs as lines through controls and outputs, each from its smallest to its largest value; "

@@ -18,11 +18,15 @@ _POINTS = 512
 
 
 def optimistic(study: Reader, coordinates: Array) -> tuple[Array, Array] | None:
-    """Return the mean and the bound of the objective, each (n,), in the user's sign; None if the data refute it.
+    """Return the mean and the bound of the objective, each (n,), in the user's sign; None if there is no bound.
+
+    There is none if the data refute an assumption, or if some formula has no bounds.
 
     The bound is NaN where it is proven that a limit is broken.
     """
     network, beliefs, points = study.network, study.beliefs, Boxes(coordinates, coordinates)
+    if network.unbounded:
+        return None
     mean = composite_mean(beliefs, coordinates)[:, network.objective_column]
     try:
         if network.limits:

@@ -21,18 +21,30 @@ def row(network: Network, trial: Trial, corrections: Sequence[str] = ()) -> list
     Its state says why it failed, which limits it breaks, and what was corrected. What a program or a person wrote may
     hold addresses: people mail reports.
     """
-    broken = [f"infeasible: not {limit}" for limit, _ in network.broken_limits(trial.outputs)]
+    own = trial.outputs if trial.closed else {}  # else they are of no run: no cell of a row
+    broken = [f"infeasible: not {limit}" for limit, _ in network.broken_limits(own)]
     outputs = [
-        trial.outputs[node.stage.name][j] if node.stage.name in trial.outputs else None
+        own[node.stage.name][j] if node.stage.name in own else None
         for node in network.nodes
         for j in range(len(node.stage.outputs))
     ]
-    state = "; ".join([f"{trial.state}: {trial.reason}" if trial.reason else trial.state, *broken, *corrections])
+    state = "; ".join(
+        [f"{trial.state}: {trial.reason}" if trial.reason else trial.state, *_step(trial), *broken, *corrections]
+    )
     if trial.reason or corrections:
         from cascada.store.address import without_secrets  # imports SQLAlchemy, which takes time
 
         state = without_secrets(state)
     return [trial.number, state, *(trial.controls[name] for name in network.controls), *outputs]
+
+
+def _step(trial: Trial) -> list[str]:
+    """Return what a trial is a step of, and what it gave if that is of no run."""
+    if not trial.steps:
+        return []
+    alone = {} if trial.closed else trial.outputs
+    given = [f"{stage} = {', '.join(f'{value:.6g}' for value in values)}" for stage, values in alone.items()]
+    return [f"step {', '.join(trial.steps)}", *([f"{', '.join(given)} at inputs of its own"] if given else [])]
 
 
 def objective_at(network: Network) -> int:

@@ -46,6 +46,6 @@ def escaped(text: object) -> str:
     return str(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def number(value: float) -> str:
-    """Return a number with five digits."""
-    return f"{value:.5g}"
+def number(value: float | str) -> str:
+    """Return a number with five digits; a text as it is."""
+    return value if isinstance(value, str) else f"{value:.5g}"

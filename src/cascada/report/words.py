@@ -34,8 +34,11 @@ def summary(study: Reader, certificate: Certificate, contributions: dict[str, fl
 def _without_best(study: Reader, certificate: Certificate, name: str) -> list[str]:
     """Return the paragraphs about a study without a run that satisfies the limits, or without a complete run."""
     runs = sum(trial.value is not None for trial in study.trials)
+    if not runs and certificate.recommended is not None:
+        return ["No run is complete yet.", _gap(study, certificate)]
     if not runs:
-        return [f"No run is complete yet, so nothing is known of {name}."]
+        floor = "" if certificate.floor is None else f" {certificate.floor.in_words()}"
+        return [f"No run is complete yet, so nothing is known of {name}.{floor}"]
     none = "The complete run does not satisfy" if runs == 1 else f"None of the {runs} complete runs satisfies"
     found = f"{none} {' and '.join(certificate.limits)}."
     if certificate.answer == "infeasible":
@@ -47,7 +50,7 @@ def _without_best(study: Reader, certificate: Certificate, name: str) -> list[st
 
 def _others(study: Reader) -> str:
     states = [trial.state for trial in study.trials]
-    counts = {state: states.count(state) for state in ("failed", "abandoned", "running", "waiting")}
+    counts = {state: states.count(state) for state in ("partial", "failed", "abandoned", "running", "waiting")}
     others = ", ".join(f"{count} {state}" for state, count in counts.items() if count)
     return f" (besides {others})" if others else ""
 
@@ -56,6 +59,12 @@ def _gap(study: Reader, certificate: Certificate) -> str:
     if certificate.kind == "refuted":
         return f"The data refute an assumption, so nothing is proven. {' '.join(certificate.evidence)}"
     shown = certificate.shown
+    if shown is None and certificate.unbounded:
+        names = " and ".join(map(repr, certificate.unbounded))
+        return (
+            f"Nothing bounds the formula of {names}, so how far that is from the best possible cannot be said; "
+            f"interval= or lipschitz= would bound it."
+        )
     if shown is None:
         why = f": too few runs to trust an estimated bound; {certificate.missing}" if certificate.missing else ""
         return f"How far that is from the best possible cannot be said yet{why}."
@@ -128,6 +137,8 @@ def _stage_to_know(study: Reader, gap: float, contributions: dict[str, float]) -
     """Return a sentence about the stage that contributes most to the gap, or an empty text if none stands out."""
     ranked = sorted(contributions, key=contributions.__getitem__, reverse=True)
     if len(ranked) < 2 or contributions[ranked[0]] <= _DECISIVE * contributions[ranked[1]]:
+        return ""
+    if study.network.scattered:  # past runs and other norm bounds would make the gap an estimate
         return ""
     if contributions[ranked[0]] < _FAIR_PART * gap:
         return ""

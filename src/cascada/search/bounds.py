@@ -96,7 +96,7 @@ def control_lengthscales(beliefs: Beliefs) -> Array:
     """The smallest lengthscale with which a control enters a stage, (d,); the control's range if none is known."""
     domain = beliefs.network.domain
     scales = domain.sides.copy()
-    for stage in beliefs.stages:
+    for stage in [part for whole in beliefs.stages for part in whole.categories or (whole,)]:
         belief = stage.per_output
         if belief is None:
             continue

@@ -12,7 +12,7 @@ from cascada.arrays import Array
 from cascada.confidence import Boxes
 from cascada.network import Beliefs, enclose_network
 from cascada.network.slack import around_setting
-from cascada.search.starts import snapped
+from cascada.search.starts import snapped, with_other_choices
 
 _STEPS = (0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 3e-4)  # of a side: the scales at which a point is moved
 _POINTS = 48  # at each scale
@@ -47,7 +47,8 @@ def proven_incumbent(
         # Until a setting is proven to be feasible, the search moves to where the limits hold by most.
         centre = points[int(margins.argmax())] if found is None else found.point
         moves = step * (box.upper[0] - box.lower[0]) * rng.standard_normal((_POINTS, domain.dimension)) * free
-        points = _settings(beliefs, np.concatenate([centre[None], centre + moves]), box)
+        moved = with_other_choices(domain, rng, centre, centre + moves)
+        points = _settings(beliefs, np.concatenate([centre[None], moved]), box)
     return found
 
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from cascada.arrays import Array, BoolArray
 from cascada.confidence import Belief
+from cascada.confidence.split_belief import SplitBelief
 from cascada.errors import ArgumentError
 from cascada.network import Beliefs, StageBelief
 from cascada.network.formula import likely_values
@@ -83,6 +84,7 @@ class Joint:
             alone = self.penalty.weight is None
             value, slopes = (-cost, -steep) if alone else (value - cost, slopes - steep)
         slopes[:, d:] = self._signed(slopes[:, d:])
+        slopes[:, network.domain.choices] = 0.0  # an ascent keeps their values
         return np.where(undefined, -np.inf, value), slopes
 
     def values(self, points: Array) -> Array:
@@ -162,7 +164,9 @@ def _outputs(stage: StageBelief, inputs: Array, wide: tuple[int, ...], eta: Arra
         return all_outputs(stage, inputs, belief.posterior.predict(inputs).mean).reshape(*wide, -1)
     prediction = belief.posterior.predict(inputs)
     declared = stage.node.stage
-    drawn = prediction.mean.reshape(*wide, -1) + eta * (belief.radius * prediction.sd.reshape(*wide, 1))
+    drawn = prediction.mean.reshape(*wide, -1) + eta * (belief.radius_at(inputs) * prediction.sd[:, None]).reshape(
+        *wide, -1
+    )
     found = np.empty((*drawn.shape[:2], len(declared.outputs)))
     for output, values in passed_on(stage, inputs).items():
         found[..., declared.outputs.index(output)] = values.reshape(wide)
@@ -191,18 +195,19 @@ def _stage(stage: StageBelief, inputs: Array, eta: Array | None) -> tuple[Array,
         out[:, modelled] = mean + declared.offset
         return out, slope, None
     prediction = belief.posterior.predict_gradient(inputs)
-    push = belief.radius * prediction.sd[:, None]
+    radius = belief.radius_at(inputs)
+    push = radius * prediction.sd[:, None]
     out[:, modelled] = prediction.mean + eta * push + declared.offset
-    slope[:, modelled] = prediction.mean_gradient + (eta * belief.radius)[:, :, None] * prediction.sd_gradient[:, None]
+    slope[:, modelled] = prediction.mean_gradient + (eta * radius)[:, :, None] * prediction.sd_gradient[:, None]
     return out, slope, push
 
 
-def _followed(stage: StageBelief) -> Belief | None:
+def _followed(stage: StageBelief) -> Belief | SplitBelief | None:
     """A stage's belief, output by output; None for a stage that only passes on.
 
     Raises `ArgumentError` for a general operator-valued kernel.
     """
-    belief = stage.per_output
+    belief = stage.followed
     if belief is None and stage.belief is not None:
         raise ArgumentError(
             f"stage {stage.node.stage.name!r} has a general operator-valued kernel, which gradient ascent cannot "

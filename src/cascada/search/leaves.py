@@ -25,19 +25,21 @@ class Leaves:
 
     @classmethod
     def root(cls, domain: Domain, within: Boxes | None = None) -> "Leaves":
-        """The whole box as one leaf with an infinite bound, or the part of it `within` one box (1, d).
+        """The whole box as leaves with infinite bounds, or the part of it `within` one box (1, d).
 
-        A side without width is never cut: such a leaf is a slice, in which some controls are fixed.
+        There is one leaf for every combination of values of the choices, and so just one without choices. A side
+        without width is never cut: such a leaf is a slice, in which some controls are fixed.
         """
-        d = domain.dimension
         whole = Boxes(domain.lower[None], domain.upper[None]) if within is None else within
-        return cls(
-            whole.lower.copy(),
-            whole.upper.copy(),
-            np.array([np.inf]),
-            np.zeros((1, d)),
-            np.array([-1], dtype=np.int64),
-        )
+        codes, combinations = domain.choices, domain.combinations
+        inside = (whole.lower[:, codes] <= combinations) & (combinations <= whole.upper[:, codes])
+        # Of a choice that matters for nothing, any value stands for all of them.
+        idle = np.array([domain.names[j] in domain.idle for j in codes], dtype=bool)
+        combinations = combinations[(inside | idle).all(axis=1)]
+        lower, upper = (np.repeat(end, len(combinations), axis=0) for end in (whole.lower, whole.upper))
+        lower[:, codes] = upper[:, codes] = combinations
+        n, d = lower.shape
+        return cls(lower, upper, np.full(n, np.inf), np.zeros((n, d)), np.full(n, -1, dtype=np.int64))
 
     def __len__(self) -> int:
         return len(self.bound)

@@ -21,7 +21,7 @@ from cascada.network.slack import around_setting
 from cascada.search.bounds import NetworkBounds
 from cascada.search.box import best_in_box
 from cascada.search.incumbent import Incumbent, proven_values
-from cascada.search.starts import snapped
+from cascada.search.starts import snapped, with_other_choices
 from cascada.space import Control, Domain, Real
 
 # Parts of the cover along each uncertain control, by their number.
@@ -58,7 +58,7 @@ class Deviations:
         for j in self.uncertain:
             control, size = chosen[self.domain.names[j]], float(self.size[j])
             chosen[self.domain.names[j]] = Real(control.low + size, control.high - size, control.log)
-        return Domain(chosen)
+        return Domain(chosen, self.domain.idle)
 
     @cached_property
     def corners(self) -> Array:
@@ -196,6 +196,7 @@ def robust_incumbent(beliefs: Beliefs, data: Array, rng: np.random.Generator, ea
         if found is None or values[i] > found.value:
             found = Incumbent(points[i], float(values[i]))
         moves = step * (domain.upper - domain.lower) * rng.standard_normal((_POINTS, domain.dimension))
-        points = snapped(domain, np.concatenate([found.point[None], found.point + moves]))
+        moved = with_other_choices(domain, rng, found.point, found.point + moves)
+        points = snapped(domain, np.concatenate([found.point[None], moved]))
     assert found is not None, "at least one setting was tried"
     return replace(found, value=max(found.value, refined_worst_case(beliefs, found.point)[0]))

@@ -15,15 +15,27 @@ _MOST_CHANGED = 3
 def starts(domain: Domain, rng: np.random.Generator, near: Array, wide: int, close: int, across: int) -> Array:
     """Points (n, d), coordinates: `wide` in the whole box, and for each row of `near` (k, d) the other two kinds."""
     d, sides = domain.dimension, domain.upper - domain.lower
-    parts = [rng.uniform(domain.lower, domain.upper, (wide, d)), near.reshape(-1, d)]
+    parts = [domain.uniform(rng, wide), near.reshape(-1, d)]
     for point in near:
         scale = sides * 10.0 ** rng.uniform(-4, -0.5, (close, 1))
-        parts.append(point + scale * rng.standard_normal((close, d)))
-        anywhere = rng.uniform(domain.lower, domain.upper, (across, d))
+        parts.append(with_other_choices(domain, rng, point, point + scale * rng.standard_normal((close, d))))
+        anywhere = domain.uniform(rng, across)
         order = rng.uniform(size=(across, d)).argsort(axis=1)
         changed = order < rng.integers(1, min(_MOST_CHANGED, d) + 1, (across, 1))
         parts.append(np.where(changed, anywhere, point))
     return np.clip(np.concatenate(parts), domain.lower, domain.upper)
+
+
+def with_other_choices(domain: Domain, rng: np.random.Generator, point: Array, moved: Array) -> Array:
+    """Points (n, d) near a point (d,), with its choices; in every second one, one of them has any value."""
+    if not domain.choices:
+        return moved
+    found = moved.copy()
+    found[:, domain.choices] = point[domain.choices]
+    rows = np.arange(0, len(found), 2)
+    column = rng.choice(domain.choices, len(rows))
+    found[rows, column] = domain.uniform(rng, len(rows))[np.arange(len(rows)), column]
+    return found
 
 
 def snapped(domain: Domain, points: Array) -> Array:

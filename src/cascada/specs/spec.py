@@ -1,7 +1,7 @@
 """Loading of a SPEC: a built-in problem, `package.module:object`, `file.py:object`, or `file.toml`."""
 
+import ast
 import sys
-from difflib import get_close_matches
 from importlib import import_module
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import module_from_spec
@@ -12,6 +12,7 @@ from typing import Any
 import cloudpickle  # type: ignore[import-untyped, unused-ignore]
 
 from cascada.errors import ArgumentError
+from cascada.near_names import did_you_mean
 from cascada.network import Network
 from cascada.problems import PROBLEMS, Problem, by_name
 
@@ -31,17 +32,17 @@ def load(spec: str) -> Network:
     if not colon:
         if spec in PROBLEMS:
             return by_name(spec).network
-        near = get_close_matches(spec, PROBLEMS, n=1)
         raise ArgumentError(
             f"SPEC must be a built-in problem (see `cascada problems`), 'package.module:object', 'file.py:object' or "
-            f"'file.toml' (`cascada new file.toml` writes one to start from); got {spec!r}"
-            + (f" (did you mean {near[0]}?)." if near else ".")
+            f"'file.toml' (`cascada new file.toml` writes one to start from); got {spec!r}{_meant(spec)}."
         )
     module = _load_file(Path(place)) if place.endswith(".py") else _import(place)
     try:
         found = getattr(module, name)
     except AttributeError:
-        raise ArgumentError(f"{place} has no object {name!r}.") from None
+        here = _processes(module)
+        hint = did_you_mean(name, here) or (f"; it has {', '.join(here)}" if here else "")
+        raise ArgumentError(f"{place} has no object {name!r}{hint}.") from None
     if callable(found) and not isinstance(found, Network | Problem):
         try:
             found = found()
@@ -50,6 +51,37 @@ def load(spec: str) -> Network:
                 f"{spec} must be a Network or a Problem, or return one when called: {error}."
             ) from error
     return _as_network(found, spec)
+
+
+def _meant(spec: str) -> str:
+    """A hint about a SPEC without an object: the object of a file that is meant, or a problem with a similar name."""
+    if not spec.lower().endswith(".py"):
+        return did_you_mean(spec, PROBLEMS)
+    if not Path(spec).is_file():
+        return f"; and there is no file {spec}"
+    here = _objects_in(Path(spec))
+    return f" (did you mean {spec}:{here[0]}?)" if len(here) == 1 else f"; name an object, as in {spec}:network"
+
+
+def _objects_in(path: Path) -> list[str]:
+    """The names in a file that look like processes: assigned the result of a call that makes one. It is not run."""
+    makers = {"chain", "feed_forward", "multi_output_chain", "Network", "Problem"}
+    try:
+        tree = ast.parse(path.read_bytes())
+    except (SyntaxError, ValueError):
+        return []
+    found = []
+    for line in tree.body:
+        value = line.value if isinstance(line, ast.Assign) else None
+        if isinstance(line, ast.Assign) and isinstance(value, ast.Call):
+            made = value.func.attr if isinstance(value.func, ast.Attribute) else getattr(value.func, "id", "")
+            found += [target.id for target in line.targets if isinstance(target, ast.Name) and made in makers]
+    return found
+
+
+def _processes(module: ModuleType) -> list[str]:
+    """The names of networks and problems in a module."""
+    return [name for name, value in vars(module).items() if isinstance(value, Network | Problem)]
 
 
 def _as_network(found: Any, spec: str) -> Network:

@@ -9,9 +9,10 @@ from cascada.kernels import Additive, Matern, Radial, SquaredExponential, Statio
 from cascada.network import Network, Stage, chain
 from cascada.network.error import Error, error_of_parts
 from cascada.process.command import Command
-from cascada.space import Control, Integer, Real
+from cascada.space import Choice, Control, Integer, Real
 from cascada.specs.toml_tables import (
     KERNELS,
+    ChoiceTable,
     ControlTable,
     ErrorTable,
     FileTable,
@@ -120,6 +121,8 @@ def _control(name: str, content: Any, path: str, problems: Problems) -> Control 
         hint = misplaced if name in StageTable.model_fields else ""
         problems.add(path, f"must be a table such as {{ low = 0, high = 1 }}; got {shown(content)}{hint}")
         return None
+    if content.get("type") == "choice":
+        return _choice(content, path, problems)
     table = problems.read(ControlTable, content, path)
     if table is None:
         return None
@@ -132,6 +135,17 @@ def _control(name: str, content: Any, path: str, problems: Problems) -> Control 
                 f"an integer control needs whole numbers as its range, and no step or deviation; got {shown(content)}."
             )
         return Integer(int(table.low), int(table.high), table.log, table.context)
+    except ArgumentError as error:
+        problems.add(path, f"is wrong: {error}")
+        return None
+
+
+def _choice(content: dict[str, Any], path: str, problems: Problems) -> Choice | None:
+    table = problems.read(ChoiceTable, content, path)
+    if table is None:
+        return None
+    try:
+        return Choice(table.values, table.alike, table.context)
     except ArgumentError as error:
         problems.add(path, f"is wrong: {error}")
         return None

@@ -7,15 +7,16 @@ in our own words: `stage[1].controls.T1.low (stage 'grind') must be a number; go
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AllowInfNan, BaseModel, ConfigDict, Field, ValidationError
 
 from cascada.errors import ArgumentError
+from cascada.near_names import did_you_mean
 
 _NAMES = "a name or a list of names"
 _PER_OUTPUT = "a number, or a list with one for every output"
+_PER_VALUE = f"{_PER_OUTPUT}, or a table of these by value of a choice"
 _INTERVALS = "a table such as { moisture = { max = 3.0 } }"
 _PER_INPUT = "a number above 0, or a list with one for every input"
 
@@ -48,7 +49,7 @@ class StageTable(Table):
     timeout: float | None = Field(None, description="a number of seconds above 0")
     retries: int = Field(0, description="a whole number, 0 or more")
     kernel: dict[str, Any] | None = Field(None, description='a table such as { type = "matern", nu = 2.5 }')
-    norm_bound: float | list[float] | None = Field(None, description=_PER_OUTPUT)
+    norm_bound: float | list[float] | dict[str, float | list[float]] | None = Field(None, description=_PER_VALUE)
     lipschitz: float | list[float] | None = Field(None, description=_PER_OUTPUT)
     offset: float | list[float] = Field(0.0, description=_PER_OUTPUT)
     limits: dict[str, Any] = Field({}, description=_INTERVALS)
@@ -84,10 +85,19 @@ class ControlTable(Table):
     low: float = Field(description="a number")
     high: float = Field(description="a number")
     log: bool = Field(False, description="true or false")
-    type: Literal["real", "integer"] = Field("real", description='"real" or "integer"')
+    type: Literal["real", "integer"] = Field("real", description='"real", "integer" or "choice"')
     step: float | None = Field(None, description="a number above 0")
     deviation: float = Field(0.0, description="a number, 0 or more")
     context: bool = Field(False, description="true or false: whether it is measured before a run, not chosen")
+
+
+class ChoiceTable(Table):
+    """A control with `type = "choice"`."""
+
+    type: Literal["choice"]
+    values: list[str] = Field(min_length=1, description='a list of names such as ["oak", "pine"]')
+    alike: float | None = Field(None, description="a number of at least 0 and below 1")
+    context: bool = Field(False, description="true or false: whether it is known before a run, not chosen")
 
 
 class KernelTable(Table):
@@ -160,8 +170,7 @@ def _hint(key: str, model: type[Table]) -> str:
         return ": it stands at the top of the file, above the first [[stage]]"
     if model is FileTable and key in StageTable.model_fields:
         return ": it belongs to a stage, below its [[stage]]"
-    near = get_close_matches(key, model.model_fields, n=1)
-    return f" (did you mean {near[0]}?)" if near else f"; the keys here are {', '.join(model.model_fields)}"
+    return did_you_mean(key, model.model_fields) or f"; the keys here are {', '.join(model.model_fields)}"
 
 
 def as_key(key: str) -> str:

@@ -3,15 +3,20 @@
 from collections.abc import Mapping
 from typing import Any
 
+from cascada.choice import Choice
 from cascada.controls import Control, Integer, Real
 
 _SHOWN: Mapping[str, Any] = {"type": "real", "log": False}  # defaults that a comparison of two studies shows
 _DEFAULTS: Mapping[str, Any] = {**_SHOWN, "step": None, "context": False, "deviation": 0.0}
 _FIRST = ("type", "low", "high", "log")  # in the order in which they are shown
+_OF_CHOICE: Mapping[str, Any] = {"alike": None, "context": False}
 
 
 def describe_control(control: Control) -> dict[str, Any]:
     """A control without the fields that are at their defaults."""
+    if isinstance(control, Choice):
+        own = {"type": "choice", "values": list(control.values), "alike": control.alike, "context": control.context}
+        return {name: value for name, value in own.items() if name not in _OF_CHOICE or value != _OF_CHOICE[name]}
     kind, number = ("integer", int) if control.integer else ("real", _float)
     fields = {
         "type": kind,
@@ -27,12 +32,16 @@ def describe_control(control: Control) -> dict[str, Any]:
 
 def completed_control(control: Mapping[str, Any]) -> dict[str, Any]:
     """A description of a control with the defaults that are shown filled in."""
+    if control.get("type") == "choice":
+        return dict(control)
     whole = {**_SHOWN, **control}
     return {name: whole[name] for name in (*_FIRST, *(name for name in whole if name not in _FIRST)) if name in whole}
 
 
 def control_from(control: Mapping[str, Any]) -> Control:
     """The control of a description."""
+    if control.get("type") == "choice":
+        return Choice(control["values"], control.get("alike"), control.get("context", False))
     whole = {**_DEFAULTS, **control}
     if whole["type"] == "integer":
         return Integer(whole["low"], whole["high"], log=whole["log"], context=whole["context"])

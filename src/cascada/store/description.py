@@ -249,7 +249,9 @@ def _stage(stage: Stage, parents: list[str]) -> dict[str, Any]:
         "passes": list(stage.passes),
         "known": stage.known,
         "kernel": _without_class_defaults(kernel),
-        "norm_bound": _constants(stage.norm_bound),
+        "norm_bound": _constants(stage.norm_bound)
+        if stage.norm_bounds is None
+        else {value: _constants(bound) for value, bound in stage.norm_bounds.items()},
         "lipschitz": _constants(stage.lipschitz),
         "offset": _constants(stage.offset) if stage.offset.any() else _STAGE["offset"],
         "limits": _intervals(stage.limits),
@@ -362,7 +364,9 @@ def _stage_from(stage: Mapping[str, Any]) -> Stage:
     )
 
 
-def _constants_from(values: list[float] | None) -> Any:
+def _constants_from(values: Any) -> Any:
+    if isinstance(values, Mapping):
+        return {value: _constants_from(bounds) for value, bounds in values.items()}
     return None if values is None else values[0] if len(values) == 1 else values
 
 

@@ -27,9 +27,10 @@ Kind = Literal[
     "corrected",  # outputs of a stage, or the controls of a trial, that were reported wrongly
     "retracted",  # outputs of a stage that do not count any more
     "revised",  # other controls for the stages of a running trial that were not run yet
+    "measured",  # outputs of one stage by itself, at inputs of its own: of no trial
 ]
 KINDS: frozenset[str] = frozenset(get_args(Kind))
-_OF_TRIALS = KINDS - {"created", "amended", "calibrated", "note"}
+_OF_TRIALS = KINDS - {"created", "amended", "calibrated", "note", "measured"}
 
 #: The schema of a store that holds nothing but the events of 0.1.0.
 FIRST_SCHEMA = 1
@@ -42,6 +43,7 @@ NEWER: Mapping[str, tuple[int, str]] = {
     "corrected": (2, "0.2.0"),
     "retracted": (2, "0.2.0"),
     "revised": (2, "0.2.0"),
+    "measured": (2, "0.2.0"),
 }
 
 

@@ -29,6 +29,10 @@ def check_data(event: Event) -> None:
         outputs = event.data.get("outputs")
         if not isinstance(outputs, Mapping) or not all(map(_are_outputs, outputs.values())):
             raise StoreError(f"outputs must be a list of numbers for every stage; got {outputs!r:.100}")
+    elif event.kind == "measured":
+        outputs = event.data.get("outputs")
+        if not isinstance(event.data.get("inputs"), Mapping) or not (outputs is None or _are_outputs(outputs)):
+            raise StoreError(f"a measurement has inputs, and a list of numbers as outputs; got {event.data!r:.100}")
     elif event.kind == "corrected" and "outputs" in event.data and not _are_outputs(event.data["outputs"]):
         raise StoreError(f"outputs must be a list of numbers; got {event.data['outputs']!r:.100}")
 

@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any
 
 from cascada.errors import CascadaError, StoreError
 from cascada.store.description import checked
 from cascada.store.event import Event
-from cascada.store.trial import TrialState
+from cascada.store.trial import TrialState, counted
 
 _STATE_AFTER: Mapping[str, TrialState] = {
     "enqueued": "waiting",
@@ -68,7 +68,8 @@ def _summarised(name: str, events: Sequence[Event]) -> StudySummary:
     stage = stages[objective["stage"]]
     limited = {name for name, one in stages.items() if one["limits"]}
     needed = {stage["name"], *limited}
-    states, outputs = _trials(events, needed, set().union(*(_completing(stages, name) for name in needed)))
+    completing: set[str] = set().union(*(_completing(stages, name) for name in needed))
+    states, outputs = _trials(events, needed, completing, {name: _upstream(stages, name) for name in stages})
     # Formulas and copies follow from other outputs, which may have been corrected.
     derived = any(_derived(stages[name], _judged(stages[name], objective)) for name in needed)
     position = stage["outputs"].index(objective["output"])
@@ -81,7 +82,7 @@ def _summarised(name: str, events: Sequence[Event]) -> StudySummary:
     return StudySummary(
         name=name,
         objective=objective,
-        trials={state: sum(found == state for found in states.values()) for state in get_args(TrialState)},
+        trials=counted(states.values()),
         best=pick(values, default=None),
         gap_kind=_gap_kind(events, described, estimated, any("sub_gaussian" in _error(s) for s in stages.values())),
         created=events[0].at,
@@ -140,14 +141,22 @@ def _completing(stages: Mapping[str, Any], name: str) -> set[str]:
     return found
 
 
+def _upstream(stages: Mapping[str, Any], name: str) -> set[str]:
+    """A stage and all before it."""
+    return {name}.union(*(_upstream(stages, parent.partition(".")[0]) for parent in stages[name]["parents"]))
+
+
 def _trials(
-    events: Iterable[Event], needed: set[str], completing: set[str]
+    events: Iterable[Event], needed: set[str], completing: set[str], upstream: Mapping[str, set[str]]
 ) -> tuple[dict[int, TrialState], dict[int, dict[str, Sequence[float]]]]:
     """The states of all trials, and the outputs of the stages in `needed` by trial and stage.
 
-    A complete trial runs again when the outputs of a stage in `completing` are retracted.
+    A complete trial runs again when the outputs of a stage in `completing` are retracted. A step has the outputs that
+    it takes from other trials, and those of `upstream` stages with them.
     """
     states: dict[int, TrialState] = {}
+    steps: dict[int, set[str]] = {}  # the stages of steps that gave nothing yet
+    apart: set[int] = set()  # steps at inputs of their own, whose outputs are of no run
     outputs: dict[int, dict[str, Sequence[float]]] = {}
     for event in events:
         if event.trial is None:
@@ -155,7 +164,16 @@ def _trials(
         if event.kind in _STATE_AFTER:
             states[event.trial] = _STATE_AFTER[event.kind]
         found = outputs.setdefault(event.trial, {})
-        if event.kind in ("observed", "told"):
+        if event.kind == "asked" and "steps" in event.data and event.trial not in steps:
+            steps[event.trial] = set(event.data["steps"])
+            apart |= {event.trial} if "set" in event.data else set()
+            for stage, number in event.data.get("from", {}).items():
+                found |= {name: values for name, values in outputs[number].items() if name in upstream[stage]}
+        if event.kind in ("observed", "told") and event.trial in steps:
+            steps[event.trial] -= set(event.data["outputs"])
+            if not steps[event.trial] and event.kind == "observed":
+                states[event.trial] = "partial"
+        if event.kind in ("observed", "told") and event.trial not in apart:
             found |= {name: values for name, values in event.data["outputs"].items() if name in needed}
         elif event.kind == "corrected" and event.data.get("stage") in needed:
             found[event.data["stage"]] = event.data["outputs"]

@@ -13,10 +13,13 @@ from cascada.algorithms.robust import Robust
 from cascada.arrays import Array
 from cascada.errors import RefutedError
 from cascada.network import Network
+from cascada.network.failures import counts_as_infeasible
+from cascada.space import ControlValue
 from cascada.store.trial import Trial
 from cascada.study.context import best_at
 from cascada.study.incumbent import best_known
 from cascada.study.model import Model
+from cascada.study.probing import beliefs_to_probe
 from cascada.study.settings import Settings
 from cascada.study.slice import Slice
 from cascada.study.state import State
@@ -92,7 +95,7 @@ def situation(
     # A gap that may not stop the study, or is judged by other beliefs, is no reason to stop searching. Nor may the
     # points of a shared study depend on the tolerance of one process.
     blind = settings.shared or state.network.estimated or (model.estimated and not settings.stop_on_estimated)
-    untested = model.to_probe(pending, best)
+    untested = beliefs_to_probe(model, pending, best)
     whole = Situation(
         beliefs=model.acting,
         data=model.data,
@@ -105,7 +108,7 @@ def situation(
         taken=frozenset() if model.noisy else state.taken,
         horizon=settings.horizon,
         untested=untested,
-        failed=model.failed(state.trials),
+        failed=_failed(model, state),
     )
     if part is None:
         return whole
@@ -118,12 +121,20 @@ def situation(
     )
 
 
+def _failed(model: Model, state: State) -> Array | None:
+    """Rows (n, V) of failed trials that count as infeasible; None if no stage says that its failures do."""
+    network = state.network
+    if all(stage.failure == "fail" for stage in network.stages):
+        return None
+    return model.pending([t for t in state.trials if t.state == "failed" and counts_as_infeasible(network, t.outputs)])
+
+
 def generator(state: State, settings: Settings) -> np.random.Generator:
     """The random numbers of the next suggestion, which follow from the seed and the number of trials."""
     return np.random.default_rng([_STREAM, settings.seed, len(state.trials)])
 
 
-def named(point: Array, network: Network, settings: Settings) -> dict[str, float | int]:
+def named(point: Array, network: Network, settings: Settings) -> dict[str, ControlValue]:
     """A suggested point (d,) in user units; a candidate exactly as it was given, logarithms or not."""
     domain, row = network.domain, None if settings.listed is None else settings.listed.at(point)
     return domain.named(domain.decode(point[None])[0] if row is None else row)
@@ -131,7 +142,7 @@ def named(point: Array, network: Network, settings: Settings) -> dict[str, float
 
 def controls_of(
     suggestion: Suggestion, state: State, settings: Settings, part: Slice | None = None
-) -> dict[str, float | int] | None:
+) -> dict[str, ControlValue] | None:
     """The controls of a suggestion; None if it has no point. In a slice, the given ones exactly as they were given."""
     if suggestion.point is None:
         return None

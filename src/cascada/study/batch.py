@@ -32,7 +32,7 @@ from cascada.search.incumbent import Incumbent, best_proven, proven_incumbent
 from cascada.search.safe import proven_safe
 from cascada.search.slices import free_controls, slice_of, with_free
 from cascada.search.starts import snapped
-from cascada.space import Domain
+from cascada.space import ControlValue, Domain
 from cascada.store.trial import Trial
 from cascada.study.advisor import named, suggest_with_nothing_pending
 from cascada.study.model import Model
@@ -112,7 +112,7 @@ class Batch:
         """Beliefs in which the stages that were run are constants."""
         return given_outputs(beliefs, self.trial.outputs, self.model.known_of(self.trial))
 
-    def controls(self, point: Array) -> dict[str, float | int]:
+    def controls(self, point: Array) -> dict[str, ControlValue]:
         """A point (d,) in user units, with the fixed controls exactly as they were set."""
         listed = self.settings.listed
         row = None if listed is None else listed.at(point)

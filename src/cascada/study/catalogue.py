@@ -10,7 +10,8 @@ from cascada.algorithms.foreign import ForeignAlgorithm
 from cascada.calibration import Calibration
 from cascada.errors import ArgumentError, StoreError
 from cascada.network import Network
-from cascada.space import CandidatesLike, as_candidates
+from cascada.network.argument import as_network
+from cascada.space import CandidatesLike, as_candidates, plain_candidates
 from cascada.store.database import Store, StoredJournal
 from cascada.store.description import (
     SETTINGS,
@@ -28,7 +29,7 @@ from cascada.store.study_name import checked_name
 from cascada.store.summary import StudySummary, damage_reported, last_description, summarised
 from cascada.study.follower import Follower
 from cascada.study.readings import warn_of_errors
-from cascada.study.settings import AUTOMATIC, OnViolation, Settings, resolved_name, stored_name
+from cascada.study.settings import AUTOMATIC, OnViolation, Settings, StopOn, resolved_name, stored_name
 from cascada.study.state import State
 from cascada.study.study import Study
 
@@ -45,6 +46,7 @@ def open_study(
     calibration: Calibration | None = None,
     horizon: int | None = None,
     tolerance: float | None = None,
+    stop_on: StopOn | None = None,
     stop_on_estimated: bool = False,
     safe: bool | None = None,
     confidence: float | None = None,
@@ -60,7 +62,7 @@ def open_study(
     What is not given is as it is stored; for a new study it is what `Study` takes by default, and `network` is needed.
     A network or option that differs from what is stored is refused, and the error says where; with `amend=True`, other
     kernels, norm bounds, Lipschitz constants, offsets, limits and ranges are taken from now on, and the log says so.
-    `tolerance` and `stop_on_estimated` say when to stop, change no result and may differ each time.
+    `tolerance`, `stop_on` and `stop_on_estimated` say when to stop, change no result and may differ each time.
 
     `create`: whether a study that is not there is created. `any_sense`: the network may be given maximised or
     minimised, and the stored sense counts. `planned`: the horizon of a study that is created. `lasting`: trials that
@@ -68,15 +70,17 @@ def open_study(
     """
     checked_name(name)
     checked_name(worker)
-    if not isinstance(network, Network | None):
-        raise ArgumentError(f"network must be a Network, or None for the stored one; got {network!r:.100}.")
+    if network is not None:
+        as_network(network)
     if not isinstance(calibration, Calibration | None):
         raise ArgumentError(f"calibration must be a Calibration, or None; got {calibration!r:.100}.")
     if candidates is not None and network is None:
         raise ArgumentError("candidates need the network that they are points of: give network=.")
     given = {
         "seed": seed,
-        "candidates": None if candidates is None or network is None else as_candidates(candidates, network.domain),
+        "candidates": None
+        if candidates is None or network is None
+        else plain_candidates(as_candidates(candidates, network.domain), network.domain),
         "on_violation": on_violation,
         "calibration": calibration,
         "horizon": horizon,
@@ -113,7 +117,7 @@ def open_study(
         with damage_reported(name):
             description = describe(network, settings)
         options = study_options(settings, network, algorithm, calibration)
-        options |= {"tolerance": tolerance, "stop_on_estimated": stop_on_estimated}
+        options |= {"tolerance": tolerance, "stop_on": stop_on, "stop_on_estimated": stop_on_estimated}
         validated = Settings.of(network, **options, shared=True)  # before anything is written
         if found is None:
             found = _created(store, name, description) or store.get(name)  # another process may have been quicker

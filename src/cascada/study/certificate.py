@@ -9,12 +9,13 @@ import numpy as np
 
 from cascada.arrays import UNIT_ROUNDOFF, Array
 from cascada.calibration.noise import noise_sd
-from cascada.network import Beliefs, Network, Stage
+from cascada.network import Beliefs, Network, Node, Stage, StageBelief
 from cascada.network.beliefs import observations, stretch
 from cascada.network.floor import Floor
 from cascada.network.latent import forwards_error
 from cascada.network.limits import in_words
 from cascada.outwards import Shown, agreeing, apart, as_given, as_percent, rounded_down
+from cascada.space import ControlValue
 
 GapKind = Literal["proven", "confident", "estimated", "refuted"]
 
@@ -30,7 +31,7 @@ class RecommendedSetting:
     `at_least` and its mean, `estimate`, are estimated. The certificate's kind says which.
     """
 
-    controls: Mapping[str, float | int]
+    controls: Mapping[str, ControlValue]
     at_least: float
     estimate: float | None = None
     reading: float | None = None
@@ -87,14 +88,17 @@ class Certificate:
     units: tuple[float, ...] = ()
     #: With noise or errors, the best value that was read: the one with the luckiest error.
     best_reading: float | None = None
-    #: With bounded errors, about the smallest gap that can be expected, and whether it is reached.
+    #: With bounded errors, about the smallest gap that can be expected, also before the first run, and whether it is
+    #: reached.
     floor: Floor | None = None
     #: The probability with which a *confident* gap holds; None for other kinds.
     confidence: float | None = None
     #: The context that it is for, by name; None without one.
-    context: Mapping[str, float | int] | None = None
+    context: Mapping[str, ControlValue] | None = None
     #: The context controls, if it is for no context: then it has no bound, because the best setting depends on them.
     depends_on: tuple[str, ...] = ()
+    #: Stages that are formulas without bounds of their values: with one there is no gap.
+    unbounded: tuple[str, ...] = ()
     #: How far uncertain controls can be from their settings, by name: then all values are those of the worst case.
     deviations: Mapping[str, float] = field(default_factory=dict)
 
@@ -115,6 +119,16 @@ class Certificate:
             return None
         return agreeing(self.reached, self.bound, self.maximised)
 
+    def __repr__(self) -> str:
+        shown = self.shown
+        gap = "no gap" if shown is None else f"best {shown.best}, bound {shown.bound}, gap {shown.gap}"
+        return f"Certificate({self.kind}: {gap}; {self.evaluations} complete runs)"
+
+    def _repr_html_(self) -> str:
+        from cascada.study.cards import certificate_card  # imported where notebooks show it
+
+        return certificate_card(self)
+
     def __str__(self) -> str:
         if self.kind == "refuted":
             return f"The data refute an assumption, so nothing is proven. {' '.join(self.evidence)}"
@@ -128,6 +142,12 @@ class Certificate:
                 f"The best setting depends on {names}. So there is a gap for a given context only: "
                 f"certificate(context=…), `cascada status --context`. It would rest on:\n{rests}"
             )
+        if shown is None and self.unbounded:
+            names = " and ".join(map(repr, self.unbounded))
+            return (
+                f"Nothing bounds the formula of {names}, so there is no gap. Give it interval= or lipschitz= for an "
+                f"estimated gap. It would rest on:\n{rests}"
+            )
         if shown is None:
             seen = self.best is not None or self.best_reading is not None
             why = "The estimated bounds contradict the runs" if seen or self.context else "No complete run yet"
@@ -137,7 +157,8 @@ class Certificate:
                 why = f"No setting is known that satisfies {' and '.join(self.limits)}"
             if seen and self.missing:
                 why = f"Too few runs yet to trust an estimated bound: {self.missing}"
-            return f"{why}. So there is no gap. It would rest on:\n{rests}"
+            floor = "" if self.floor is None else f"{self.floor.in_words()} "
+            return f"{why}. So there is no gap. {floor}It would rest on:\n{rests}"
         word = "higher" if self.maximised else "lower"
         best = "the best feasible" if self.limits else "the best"
         runs = "one run" if self.evaluations == 1 else f"{best} of {self.evaluations} runs"
@@ -173,7 +194,7 @@ class Certificate:
         """The reading of the recommended setting, in parentheses; empty if it was not read."""
         if self.recommended is None or self.recommended.reading is None:
             return ""
-        error = "" if self.recommended.error is None else f" ± {as_given(self.recommended.error)}"
+        error = f" ± {as_given(self.recommended.error)}" if self.recommended.error else ""
         return f" (its reading was {self.recommended.reading:.6g}{error})"
 
     @property
@@ -213,8 +234,9 @@ def assumptions(beliefs: Beliefs) -> tuple[str, ...]:
     for stage in beliefs.stages:
         given = stage.node.stage
         if given.known:
-            how = "its interval function" if given.interval is not None else f"L = {_at_most(given.lipschitz)}"
-            lines.append(f"{given.name}: a known formula with {how}")
+            how = "without bounds" if given.lipschitz is None else f"with L = {_at_most(given.lipschitz)}"
+            how = how if given.interval is None else "with its interval function"
+            lines.append(f"{given.name}: a known formula {how}")
         elif given.modelled:
             slope = "" if given.lipschitz is None else f", Lipschitz constant {_at_most(given.lipschitz)}"
             both = any(node.stage.kernel is None and stage.node.columns[0] in node.columns for node in nodes)
@@ -225,11 +247,27 @@ def assumptions(beliefs: Beliefs) -> tuple[str, ...]:
             bound: object = given.norm_bound
             guess = "" if bound is not None else ", kernel and B estimated" if both else ", B estimated"
             bound = stage.belief.norm_bound if bound is None and stage.belief is not None else bound
-            lines.append(f"{given.name}: norm{shift} ≤ {_at_most(bound)} under {kernel}{slope}{guess}")
+            size = (
+                _at_most(bound) + _for_values(stage.node) if given.norm_bounds is None else _by_value(given.norm_bounds)
+            )
+            lines.append(f"{given.name}: norm{shift} ≤ {size} under {kernel}{slope}{guess}")
         for output, interval in given.ranges.items():
             lines.append(f"{given.name}: {in_words(output, interval)} at every setting (its range)")
     lines += noise_assumptions(beliefs)
     return tuple(lines)
+
+
+def _for_values(node: Node) -> str:
+    """Of which values of choices a norm bound is, in words; empty without choices."""
+    own = [node.input_names[j] for j, choice in node.choices.items() if choice.alike is None]
+    shared = {node.input_names[j]: choice.alike for j, choice in node.choices.items() if choice.alike is not None}
+    words = [f"for every {' and '.join(own)}"] if own and node.categories is not None else []
+    words += [f"over all values of {name} together, alike {as_given(a)}" for name, a in shared.items()]
+    return f" ({'; '.join(words)})" if words else ""
+
+
+def _by_value(norm_bounds: Mapping[str, Array]) -> str:
+    return " or ".join(f"{_at_most(bound)} for {value!r}" for value, bound in norm_bounds.items())
 
 
 def noise_assumptions(beliefs: Beliefs) -> list[str]:
@@ -267,10 +305,13 @@ def _error(stage: Stage) -> str:
     return f"{bound} and {scatter}" if bound else scatter
 
 
-def refutations(beliefs: Beliefs, values: Array, trials: Sequence[int]) -> tuple[str, ...]:
+def refutations(
+    beliefs: Beliefs, learned: Callable[[StageBelief], tuple[Array, Sequence[int]]], trials: Sequence[int]
+) -> tuple[str, ...]:
     """What the data say against the assumptions, in words; empty if nothing.
 
-    `values` (t, V) are all rows that the beliefs learned, and `trials` (t,) the numbers of their trials.
+    `learned` gives the rows (t, V) that a stage learned, and their labels: the number of a trial, or ~k for measurement
+    k. `trials` are those of the runs.
     """
     lines = []
     for stage in beliefs.stages:
@@ -281,7 +322,8 @@ def refutations(beliefs: Beliefs, values: Array, trials: Sequence[int]) -> tuple
                 constant = float(given.lipschitz.flat[found.output or 0])
                 steepest = found.smallest / stretch(stage.node)
                 found = replace(found, given=constant, smallest=steepest, needed=steepest)
-            numbers = [trials[row] for row in observations(stage, values)]
+            values, labels = learned(stage)
+            numbers = [labels[row] for row in observations(stage, values)]
             if beliefs.network.read_with_errors:  # rows are runs
                 numbers = list(trials)
             lines.append(f"Stage {name!r}: {found.in_words(found.of_output(given.modelled), numbers)}")

@@ -8,6 +8,8 @@ from cascada.errors import ContradictionError, StoreError
 from cascada.store.event import Event, Kind
 from cascada.store.journal import Transaction
 from cascada.store.trial import Trial, trial_at
+from cascada.study.charges import checked_tries
+from cascada.study.measurement import Measurement
 from cascada.study.state import Draft, State
 from cascada.study.validation import stage_name
 
@@ -31,7 +33,12 @@ class Change:
 
     @property
     def waiting(self) -> Trial | None:
-        """The first trial that waits for a worker."""
+        """The first run that waits for a worker."""
+        return next((trial for trial in self.trials if trial.state == "waiting" and not trial.steps), None)
+
+    @property
+    def waiting_step(self) -> Trial | None:
+        """The first run or step that waits for a worker."""
         return next((trial for trial in self.trials if trial.state == "waiting"), None)
 
     def append(self, kind: Kind, trial: int | None, data: dict[str, Any], validated: Trial | None = None) -> None:
@@ -60,11 +67,18 @@ class Change:
         return self._draft.observed(number, outputs)
 
     def observe(
-        self, number: int, outputs: Any, nominal: Mapping[str, Sequence[float]] | None = None, *, past: bool = False
+        self,
+        number: int,
+        outputs: Any,
+        nominal: Mapping[str, Sequence[float]] | None = None,
+        *,
+        past: bool = False,
+        tries: Mapping[str, int] | None = None,
     ) -> Trial:
         """The trial with these outputs too; those that it has already are not written again.
 
-        With scatter, `nominal` are the nominal inputs of new outputs by stage, and the log says if the run is `past`.
+        With scatter, `nominal` are the nominal inputs of new outputs by stage. `past`: the run was made before the
+        study. `tries`: how often stages were run until they gave their outputs; once, if a stage is not named.
         """
         before = trial_at(self.trials, number)
         after = self._draft.observed(number, outputs)
@@ -74,21 +88,33 @@ class Change:
             data: dict[str, Any] = {"outputs": fresh}
             if nominal:
                 data["nominal"] = {name: list(place) for name, place in nominal.items()}
-            if past and self.state.network.scattered:
+            if past:
                 data["past"] = True
+            if repeated := {name: n for name, n in checked_tries(tries).items() if n > 1 and name in fresh}:
+                data["tries"] = repeated
             self.append("told" if complete else "observed", number, data, after)
-            if leased and complete:
+            if leased and self.trials[number].state != "running":
                 self.log.release(number)
         return self.trials[number]
 
-    def end(self, number: int, kind: Literal["failed", "abandoned"], reason: str) -> Trial:
-        """End a trial that will not be complete."""
+    def end(
+        self,
+        number: int,
+        kind: Literal["failed", "abandoned"],
+        reason: str,
+        tries: Mapping[str, int] | None = None,
+    ) -> Trial:
+        """End a trial that will not be complete; abandoned outputs are not in stock any more.
+
+        `tries`: how often the stage was run at which it failed.
+        """
         before = trial_at(self.trials, number)
-        if before.state == "complete":
-            raise ContradictionError(f"trial {number} is complete: it cannot be {kind} any more.")
+        if before.state == "complete" or (before.state == "partial" and kind == "failed"):
+            done = "is complete" if before.state == "complete" else "has given its outputs"
+            raise ContradictionError(f"trial {number} {done}: it cannot be {kind} any more.")
         if before.state != kind or before.reason != reason:
             leased = number in self._draft.holders
-            self.append(kind, number, {"reason": reason})
+            self.append(kind, number, {"reason": reason} | ({"tries": dict(checked_tries(tries))} if tries else {}))
             if leased:
                 self.log.release(number)
         return self.trials[number]
@@ -144,6 +170,15 @@ class Change:
                 f"worker, and {act} it then."
             )
         return trial
+
+    def measure(self, data: Mapping[str, Any]) -> Measurement:
+        """A measurement of one stage by itself; with `data["measurement"]` it replaces the one of this number."""
+        measured = self._draft.rules.measurement(len(self._draft.measurements), data)
+        outputs = None if measured.outputs is None else list(measured.outputs)
+        more = {key: data[key] for key in ("measurement", "reason") if data.get(key) not in (None, "")}
+        written = {"stage": measured.stage, "inputs": dict(measured.inputs), "outputs": outputs, **more}
+        self.append("measured", None, written)
+        return measured
 
     # ---- leases
 

@@ -58,6 +58,11 @@ def revision_of(
             f"trial {number} is {trial.state}: only a running trial, of which stages are still to be run, can be "
             f"revised{waits}."
         )
+    if trial.steps:
+        raise ArgumentError(
+            f"trial {number} is a step of {', '.join(map(repr, trial.steps))}, and revise is for whole runs. Ask for "
+            f"the next step instead (study.ask_step, `cascada next`)."
+        )
     forwarding = next((stage.name for stage in state.network.stages if forwards_error(stage)), None)
     if forwarding is not None:
         raise ArgumentError(

@@ -15,24 +15,24 @@ from cascada.study.state import State
 
 # Keeps the random numbers of this search apart from those of the algorithm.
 _STREAM = 0x1BC0
-_BEST_RUNS, _NEAREST_RUNS = 8, 4  # whose points the search starts from
+_BEST_RUNS, _NEAREST_RUNS, _LATEST_STEPS = 8, 4, 20  # whose points the search starts from
 
 
 def incumbent(model: Model, state: State, settings: Settings) -> Incumbent | None:
     """The proven incumbent for the present data, computed once; None if there is none.
 
-    There is none without limits if runs are exact, where norms are estimated, and where bounds were refuted and
-    enlarged. With uncertain controls it is the setting with the largest proven worst case, whatever the norms rest on;
-    a run does not count. Raises `RefutedError` if the data refute an assumption.
+    There is none without limits if runs are exact and complete, where norms are estimated, and where bounds were
+    refuted and enlarged. With uncertain controls it is the setting with the largest proven worst case, whatever the
+    norms rest on; a run does not count. Raises `RefutedError` if the data refute an assumption.
     """
     if state.network.uncertain:
         return _robust(model, settings)
-    needed = state.network.limits or model.read_with_errors
+    needed = state.network.limits or model.read_with_errors or state.stepped
     estimated = model.estimated and not state.network.scattered  # selected readings make bounds less sure, not useless
     if not needed or estimated or model.evidence():
         return None
     if not model.incumbent_known:
-        found, earlier = _found(model, settings), None if settings.shared else model.incumbent
+        found, earlier = _found(model, state, settings), None if settings.shared else model.incumbent
         # What was proven once stays true, even if later data give a lower bound there. And a tree that was pruned by a
         # value says nothing about lower ones.
         lost = earlier is not None and (found is None or found.value < earlier.value)
@@ -77,17 +77,29 @@ def _robust(model: Model, settings: Settings) -> Incumbent | None:
     return model.incumbent
 
 
-def _found(model: Model, settings: Settings) -> Incumbent | None:
+def _found(model: Model, state: State, settings: Settings) -> Incumbent | None:
     beliefs, data = model.judging, model.data
     if settings.candidates is not None:
         return best_proven(beliefs, settings.candidates)
-    if not len(data):
+    if not len(data) and not len(model.singles):
         return None  # without data, bounds rarely exclude anything
-    rng = np.random.default_rng([_STREAM, settings.seed, len(data)])
-    starts = _starts(beliefs, data, rng)
+    rng = np.random.default_rng([_STREAM, settings.seed, model.version if state.stepped else len(data)])
+    starts = _planned(state)
+    if len(data):
+        starts = np.concatenate([_starts(beliefs, data, rng), starts])
     if not settings.shared and model.incumbent is not None:
         starts = np.concatenate([starts, model.incumbent.point[None]])
     return proven_incumbent(beliefs, starts, rng)
+
+
+def _planned(state: State) -> Array:
+    """The points (n, d) that the latest steps led to, which need not have been run; none without steps."""
+    domain = state.network.domain
+    latest = [trial for trial in state.trials if trial.steps][-_LATEST_STEPS:]
+    rows = [domain.coded(trial.controls) for trial in latest]
+    if state.stepped and not rows:  # nothing but measurements
+        return 0.5 * (domain.lower + domain.upper)[None]
+    return domain.encode(np.array(rows).reshape(-1, domain.dimension))
 
 
 def _starts(beliefs: Beliefs, data: Array, rng: np.random.Generator) -> Array:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from cascada.algorithms import Suggestion
 from cascada.algorithms.algorithm import bound_certifies
 from cascada.algorithms.feasible_search import FeasibleTrees, candidate_bounds, nearest_margin
 from cascada.arrays import Array
@@ -21,6 +22,7 @@ from cascada.search import Candidates, Leaves, ObjectiveBounds, SearchBudget, se
 from cascada.search.feasible import FeasibleBounds, MarginBounds, margin_scales
 from cascada.search.refined_search import candidates_above
 from cascada.search.robust import Deviations, RobustBounds
+from cascada.space import ControlValue
 from cascada.study.advisor import named, suggest_with_nothing_pending
 from cascada.study.certificate import Certificate, RecommendedSetting, assumptions, beaten
 from cascada.study.context import certify_at
@@ -30,6 +32,7 @@ from cascada.study.noisy_run import noisy_run
 from cascada.study.settings import Settings
 from cascada.study.slice import Slice
 from cascada.study.state import State
+from cascada.study.step_choice import free_step
 
 _CELLS = 2_000  # of a search for the certificate of an algorithm without a bound of its own
 _MARGIN_TOLERANCE = 0.05  # of the margin of the run that misses the limits by least
@@ -57,12 +60,17 @@ def certify(
 
 
 def _certified(model: Model, state: State, settings: Settings, budget: SearchBudget | None) -> Certificate:
-    nothing = model.kind == "refuted" or not state.complete or _untested(model, state, settings)
-    if nothing or state.network.context:  # nothing can be said for all contexts at once: see `context` and `table`
+    # With steps a setting can be proven to give something before any run is complete.
+    known = state.complete or state.stepped
+    nothing = model.kind == "refuted" or not known or _untested(model, state, settings)
+    # Nothing can be said for all contexts at once: see `context` and `table`.
+    if nothing or state.network.context or state.network.unbounded:
         return without_bound(model, state, settings)
     try:
         best = _reached(model, state, settings)
         if not np.isfinite(best):
+            if not state.network.limits and not state.complete:
+                return without_bound(model, state, settings)
             return _without_feasible_setting(model, state, settings, budget)
         bound = _bound(model, state, settings, budget, best)
         return _certificate(model, state, settings, replace(bound, value=max(bound.value, best)))
@@ -91,7 +99,7 @@ def _margin(model: Model, state: State, settings: Settings, budget: SearchBudget
     beliefs, most, trees = model.judging, np.inf, None
     scales = margin_scales(beliefs)
     if bound_certifies(settings.algorithm):
-        suggestion = suggest_with_nothing_pending(model, state, settings)
+        suggestion = _suggestion(model, state, settings)
         most, trees = np.inf if suggestion.margin is None else suggestion.margin, suggestion.cache
         if budget is None and most >= 0:  # the search that chose the point looked for a proof as well
             return most, suggestion.stopped
@@ -141,7 +149,7 @@ def _bound(model: Model, state: State, settings: Settings, budget: SearchBudget 
     # A calibrated network is judged by other beliefs than the algorithm's.
     own = bound_certifies(settings.algorithm) and not state.network.estimated
     if own and budget is None:
-        suggestion = suggest_with_nothing_pending(model, state, settings)
+        suggestion = _suggestion(model, state, settings)
         if suggestion.bound is not None:
             value = _checked(suggestion.bound, model, state, settings)
             return _Bound(value, suggestion.stopped, suggestion.highest)
@@ -171,6 +179,13 @@ def _bound(model: Model, state: State, settings: Settings, budget: SearchBudget 
     _count(model, outcome.cells, started)
     highest = outcome.leaves.centre[int(outcome.leaves.bound.argmax())] if len(outcome.leaves) else None
     return _Bound(outcome.bound, outcome.stopped, highest)
+
+
+def _suggestion(model: Model, state: State, settings: Settings) -> Suggestion:
+    """What the algorithm, or the rule of steps, suggests if nothing is pending."""
+    if state.stepped and state.network.stepwise:
+        return free_step(model, state, settings).suggestion
+    return suggest_with_nothing_pending(model, state, settings)
 
 
 def _robust_bound(model: Model, state: State, settings: Settings, budget: SearchBudget | None, best: float) -> _Bound:
@@ -215,12 +230,15 @@ def check_bound(beliefs: Beliefs, bound: float, best: float, run: Array) -> None
         raise RefutedError(beaten(best, bound, beliefs.network.sign))
 
 
-def _floor(model: Model, point: Array, highest: Array | None) -> Floor | None:
+def _floor(model: Model, point: Array | None, highest: Array | None = None) -> Floor | None:
     """What errors leave of the gap of the recommended setting at a point (d,); None if runs are exact.
 
-    `highest`: about where the bound is attained.
+    Before the first run no setting is recommended, and the point is the middle of the box. `highest`: about where the
+    bound is attained.
     """
     beliefs = model.judging
+    if point is None:
+        point = 0.5 * (beliefs.network.domain.lower + beliefs.network.domain.upper)
     if not isinstance(beliefs, ReadBeliefs) or beliefs.network.scattered:
         return None  # with scatter the gap falls with every reading, as slowly as it may
     with suppress(StageError, ArgumentError):  # a formula is not defined at some of the possible inputs
@@ -253,6 +271,8 @@ def _certificate(
         run = _reading_at(state, controls) if model.read_with_errors else (None, None)
         setting = RecommendedSetting(controls, sign * proven.value, None, *run)
         floor = None if bound is None else _floor(model, proven.point, bound.highest)
+    if not len(model.data) and not model.evidence():
+        floor = _floor(model, None)
     if model.noisy:
         reading, best = best, -np.inf  # the best reading is the one with the luckiest error
         likely = None if bound is None else noisy_run(model)
@@ -286,6 +306,7 @@ def _certificate(
         floor=floor,
         confidence=settings.confidence if model.kind == "confident" else None,
         depends_on=state.network.context,
+        unbounded=state.network.unbounded,
         deviations={name: state.network.domain.controls[name].deviation for name in state.network.uncertain},
     )
 
@@ -296,7 +317,7 @@ def _selective(model: Model) -> tuple[str, ...]:
     return () if reason is None else (f"{reason}: bounds from scatter hold with no known probability since then",)
 
 
-def _reading_at(state: State, controls: Mapping[str, float | int]) -> tuple[float | None, float | None]:
+def _reading_at(state: State, controls: Mapping[str, ControlValue]) -> tuple[float | None, float | None]:
     """The best reading of the objective in runs at these controls, and its error; None if they are not known."""
     network = state.network
     values = [trial.value for trial in state.trials if trial.value is not None and trial.controls == controls]

@@ -11,9 +11,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import BrokenExecutor, Executor
 from contextlib import suppress
 from functools import partial
-from typing import Any
 
-from cascada.arrays import as_whole_number
 from cascada.errors import ArgumentError, CascadaError, ContradictionError, RefutedError, StoreError
 from cascada.execution.process_pool import Pool
 from cascada.execution.workers import EndedRun, InThread, Observer, OnExecutor, Workers, capacity_of
@@ -22,10 +20,12 @@ from cascada.printable import one_line
 from cascada.process import Functions, Process
 from cascada.store.trial import Trial
 from cascada.study.certificate import Certificate
-from cascada.study.progress import progress_bar
+from cascada.study.cost import Cost
+from cascada.study.loop_options import check_money, check_run, in_steps
+from cascada.study.progress import LOGGER, progress_bar
 from cascada.study.recommendation import Recommendation
 from cascada.study.rescue import rescued, told
-from cascada.study.result import Result, Status
+from cascada.study.result import SENTENCES, Result, Status
 from cascada.study.study import Callback, Study
 
 LEASE = 60.0  # seconds without a sign of life after which another worker may take a trial
@@ -44,7 +44,7 @@ def optimise(
     study: Study,
     functions: Functions | Process = None,
     *,
-    budget: int,
+    budget: int | Cost,
     jobs: int | None = None,
     executor: Executor | None = None,
     callbacks: Iterable[Callback] = (),
@@ -54,6 +54,9 @@ def optimise(
 ) -> Result:
     """Run the process until the study has `budget` trials, or ends for another reason.
 
+    With `budget=Cost(500)` it ends when the next run would cost more than is left of 500. Single stages are run, if
+    some can be run by themselves, and whole runs otherwise.
+
     In a store the budget counts the trials of earlier days and of other workers, open trials are finished first, and
     every stage is told as soon as it has ended, except with an executor. A worker that has nothing left to do waits for
     others that run the last trials: if one of them dies, its trial is run here.
@@ -61,7 +64,7 @@ def optimise(
     With `revise`, the controls of the stages that are left are chosen anew after every stage, and a run that is not
     worth to be completed is abandoned, with the reason (`Study.revise`). It counts as a run.
     """
-    check_run(budget, jobs, executor, revise)
+    check_run(budget, jobs, executor, revise, callbacks)
     if study.network.context:
         raise ArgumentError(
             f"context=True, which {', '.join(study.network.context)} has, does not work with maximise, optimise, "
@@ -69,6 +72,7 @@ def optimise(
             f"study.tell."
         )
     process = functions if isinstance(functions, Process) else Process(study.network, functions)
+    check_money(study, process, budget, revise)
     if revise and not process.by_stage:
         raise ArgumentError(
             "revise=True needs a function for every stage; got one evaluate(), which runs all of them in one call."
@@ -92,6 +96,7 @@ def optimise(
         if failure is not None:
             raise failure
         result = _concluded(study, status)
+        LOGGER.info("%s %r", SENTENCES[result.status], result.certificate)
         study.verify()
     except StoreError as error:
         raise rescued(study, untold, error) from error
@@ -102,29 +107,15 @@ def optimise(
     return result
 
 
-def check_run(budget: Any, jobs: Any, executor: Any, revise: Any = False) -> None:
-    """Raise `ArgumentError` if budget, jobs, executor or revise is invalid, or they do not work together."""
-    as_whole_number(budget, "budget")
-    if jobs is not None:
-        as_whole_number(jobs, "jobs")
-    if executor is not None and not callable(getattr(executor, "submit", None)):
-        raise ArgumentError(f"executor must be a concurrent.futures.Executor, or None; got {executor!r}.")
-    if not isinstance(revise, bool):
-        raise ArgumentError(f"revise must be True or False; got {revise!r:.100}.")
-    if revise and executor is not None:
-        raise ArgumentError(
-            "revise=True does not work with an executor (nor with Dask), which reports all stages of a run at its end; "
-            "use jobs= instead."
-        )
-
-
 def _workers(
-    study: Study, process: Process, budget: int, jobs: int | None, executor: Executor | None, revise: bool
+    study: Study, process: Process, budget: int | Cost, jobs: int | None, executor: Executor | None, revise: bool
 ) -> Workers:
     """The executor if one is given, a pool of processes for several jobs, else this thread."""
     if executor is not None:
         # An executor has its own queue: points that need no results to be chosen are submitted at once.
-        return OnExecutor(process, executor, jobs or (capacity_of(executor) if study.adaptive else budget))
+        if jobs is None:
+            jobs = capacity_of(executor) if study.adaptive or isinstance(budget, Cost) else budget
+        return OnExecutor(process, executor, jobs)
 
     def tell_stage(trial: Trial, stage: str, outputs: tuple[float, ...]) -> Trial:
         with suppress(CascadaError):  # it is told again with the whole run, and an error is reported then
@@ -153,7 +144,7 @@ def _revised(study: Study, trial: Trial, stage: str, outputs: tuple[float, ...])
 
 def _run(
     study: Study,
-    budget: int,
+    budget: int | Cost,
     workers: Workers,
     callbacks: tuple[Callback, ...],
     show: Callable[[Study], None],
@@ -168,17 +159,29 @@ def _run(
     # Where points are known in advance, trials are told in the order of their numbers: the same process gives the same
     # result. Other processes of a store tell theirs at any time.
     in_order = not study.adaptive and not study.shared
-    ask = partial(study.ask, limit=budget)
+    ask: Callable[[], Trial | None] = partial(study.ask, limit=budget)
+    if isinstance(budget, Cost) and in_steps(study, budget):
+        ask = partial(_asked_step, study, budget)
     try:
         return run_trials(study, ask, budget, workers, callbacks, show, untold, in_order=in_order)
     except RefutedError:  # it was refuted before, or a bound had to be computed to see it
         return "refuted"
 
 
+def _asked_step(study: Study, budget: Cost) -> Trial | None:
+    step = study.ask_step(limit=budget)
+    return None if step is None else study.trials[step.trial]
+
+
+def _is_used_up(study: Study, budget: int | Cost) -> bool:
+    """Whether nothing more is run because of the budget."""
+    return study.budget_reached if isinstance(budget, Cost) else len(study.trials) >= budget
+
+
 def run_trials(
     study: Study,
     ask: Callable[[], Trial | None],
-    budget: int,
+    budget: int | Cost,
     workers: Workers,
     callbacks: tuple[Callback, ...],
     show: Callable[[Study], None],
@@ -199,7 +202,7 @@ def run_trials(
                 under_way[trial.number] = trial
                 workers.start(trial)
             if not under_way:
-                if len(study.trials) >= budget:
+                if _is_used_up(study, budget):
                     return "budget"
                 if _infeasible(study):
                     return "infeasible"
@@ -219,11 +222,13 @@ def run_trials(
                     return "refuted"
                 if study.within_tolerance:
                     return _enough(study)
+                if _probable_is_due(study) and study.probably_within_tolerance:
+                    return "tolerance"
                 if study.tolerance is not None and _at_floor(study):
                     return "floor"
                 if any(answers):
                     return "stopped"
-                if (under_way or len(study.trials) < budget) and _only_failures(study):
+                if (under_way or not _is_used_up(study, budget)) and _only_failures(study):
                     return "failing"
     except KeyboardInterrupt:
         return "interrupted"
@@ -261,10 +266,16 @@ def _tell(study: Study, run: EndedRun) -> bool:
         with suppress(ContradictionError):  # another worker may have completed it
             study.fail(run.trial, str(error))
         return True
-    if run.failure is not None and trial.state != "complete":
+    if run.failure is not None and trial.state not in ("complete", "partial"):
         with suppress(ContradictionError):  # another worker has completed it in the meantime
-            study.fail(trial, run.failure)
+            study.fail(trial, run.failure, tries=_failed_tries(run))
+            LOGGER.warning("%s", one_line(f"trial {trial.number} failed: {run.failure}"))
     return False
+
+
+def _failed_tries(run: EndedRun) -> dict[str, int]:
+    """How often the stage was run at which a run failed, if more than once."""
+    return {stage: count for stage, count in run.tries.items() if stage not in run.outputs}
 
 
 class _Pace:
@@ -318,6 +329,11 @@ def _enough(study: Study) -> Status:
     return "infeasible" if _infeasible(study) else "tolerance"
 
 
+def _probable_is_due(study: Study) -> bool:
+    """Whether the probable gap is computed now: after every d + 1 complete runs."""
+    return sum(trial.value is not None for trial in study.trials) % (study.network.domain.dimension + 1) == 0
+
+
 def _at_floor(study: Study) -> bool:
     """Whether errors of readings leave no run at the point of the bound that is sure to teach anything."""
     if not study.network.read_with_errors:
@@ -330,7 +346,7 @@ def _only_failures(study: Study) -> bool:
     """Whether nothing but failures was observed; those that count as infeasible are results of the process."""
     trials = study.trials
     failed = [t for t in trials if t.state == "failed" and not counts_as_infeasible(study.network, t.outputs)]
-    return len(failed) >= _FAILURES_IN_A_ROW and all(trial.state != "complete" for trial in trials)
+    return len(failed) >= _FAILURES_IN_A_ROW and all(t.state not in ("complete", "partial") for t in trials)
 
 
 def _concluded(study: Study, status: Status) -> Result:
@@ -350,7 +366,10 @@ def _concluded(study: Study, status: Status) -> Result:
     if study.refuted and certificate.kind != "refuted":
         certificate = study.certificate()  # the recommended point showed a contradiction
     recommended = None if recommendation is None else dict(recommendation.controls)
-    return Result(study.best_trial, recommended, certificate, study.trials, status, recommendation)
+    probable = None if status == "interrupted" else study.probable_gap_if_defined()
+    return Result(
+        study.best_trial, recommended, certificate, study.trials, status, recommendation, probable, study.spent
+    )
 
 
 def _recommendation(study: Study, certificate: Certificate) -> Recommendation | None:

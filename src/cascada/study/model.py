@@ -10,17 +10,15 @@ import numpy as np
 
 from cascada.algorithms import Suggestion
 from cascada.algorithms.algorithm import best_row, best_run
-from cascada.algorithms.probe import is_probe
+from cascada.algorithms.steps import NextStep
 from cascada.arrays import Array
 from cascada.calibration import Calibrated, calibrate
-from cascada.calibration.probation import Probation, agrees
+from cascada.calibration.probation import Probation
 from cascada.confidence import Boxes
-from cascada.errors import CascadaError, ContradictionError, RefutedError
+from cascada.errors import ContradictionError, RefutedError
 from cascada.network import Beliefs, Network, enlarged, prior_beliefs, run_values
-from cascada.network.consistency import formula_evidence, impossible, range_evidence, shows_only_own_evidence
-from cascada.network.failures import counts_as_infeasible
+from cascada.network.consistency import formula_evidence, range_evidence, shows_only_own_evidence
 from cascada.network.noise import with_noise
-from cascada.network.outputs import StageError
 from cascada.network.read_beliefs import ReadBeliefs
 from cascada.network.reading_evidence import boxes_of_readings
 from cascada.search import Leaves
@@ -28,11 +26,17 @@ from cascada.search.incumbent import Incumbent
 from cascada.search.refined_search import version_of
 from cascada.store.trial import Trial
 from cascada.study.certificate import Certificate, GapKind, refutations
+from cascada.study.correction import Lesson
+from cascada.study.measurement import Measurement
+from cascada.study.probable_gap import ProbableGap
+from cascada.study.probing import ruled_out, tested
 from cascada.study.readings import Reports, beliefs_from
 from cascada.study.refutation import Refutation
 from cascada.study.selection import Progress, most_runs, selected, selection_size
 from cascada.study.settings import Settings
+from cascada.study.single import Single, Singles
 from cascada.study.state import State
+from cascada.study.step_trial import single_rows
 
 # The number of runs of a selection to which kernels are fitted first: the fit to all of them then begins there.
 _FIRST_FIT = 100
@@ -46,20 +50,21 @@ class Model:
     """
 
     def __init__(self, network: Network, settings: Settings) -> None:
-        self._declared, self._settings = network, settings
+        self._declared, self.settings = network, settings
         self.scatter: tuple[str, ...] = ()  # what shows that runs are not exact although no stage says so
         self._begin()
         self.cells, self.seconds = 0, 0.0  # spent on all searches so far
 
     def _begin(self) -> None:
-        self._network = network = with_noise(self._declared, everywhere=bool(self.scatter))
-        settings = self._settings
+        self.network = network = with_noise(self._declared, everywhere=bool(self.scatter))
+        settings = self.settings
         self._revision = 0  # of the state that was learned from
         self._learned = 0  # its lessons so far
         self._progress = Progress()  # of its observations
         self._ended = 0  # its trials that ended without their objective
         self.data = nothing = np.empty((0, network.width))  # a row for every observation that was learned
         self._trials: tuple[int, ...] = ()  # the trial of every row
+        self.singles = Singles(network)  # observations of single stages, which belong to no run
         self.calibrated: Calibrated | None = None  # of a network whose kernels or norms are estimated
         if network.estimated:
             self.calibrated = calibrate(network, nothing, settings.calibration, settings.jitter)
@@ -71,9 +76,11 @@ class Model:
         self.contradictions: tuple[str, ...] = ()  # what speaks against the assumptions besides the beliefs' evidence
         self.found: tuple[str, ...] = ()  # those of them that a bound showed
         self.probation = Probation(network.domain.dimension + 1)  # of estimated bounds
-        # Caches for the present data: the suggestion with nothing pending, and the certificate.
+        # Caches for the present data: the suggestion with nothing pending, the next step likewise, and the certificate.
         self.suggestion: Suggestion | None = None
+        self.step: NextStep | None = None
         self.certificate: Certificate | None = None
+        self.probable: dict[tuple[float, int], ProbableGap] = {}  # by level and seed
         # With limits: the best setting that is proven to satisfy them, and whether it is that of the present data.
         self.incumbent: Incumbent | None = None
         self.incumbent_known = False
@@ -98,7 +105,7 @@ class Model:
             return self.calibrated.judging
         if self._fixed is None:  # after new readings
             assert isinstance(self._prior, ReadBeliefs), "a network is estimated or it is not"
-            self._fixed = beliefs_from(self._prior, self.data, self.reports)
+            self._fixed = beliefs_from(self._prior, self.data, self.reports, self.singles.rows)
         return self._fixed
 
     @property
@@ -106,16 +113,16 @@ class Model:
         """The kind of gap that these beliefs support."""
         if self.evidence():
             return "refuted"
-        return "estimated" if self.estimated else "confident" if self._network.scattered else "proven"
+        return "estimated" if self.estimated else "confident" if self.network.scattered else "proven"
 
     @property
     def estimated(self) -> bool:
         """Whether the beliefs rest on estimates: nothing is proven then."""
         # Runs that a selection leaves out may have refuted a bound, which was enlarged then: the selection shows no
         # trace of it.
-        unseen = self.runs is not None and self._settings.on_violation == "enlarge"
+        unseen = self.runs is not None and self.settings.on_violation == "enlarge"
         # With scatter, bounds rest on all readings as they were read.
-        unseen |= self._network.scattered and (self.reports.selective is not None or self.runs is not None)
+        unseen |= self.network.scattered and (self.reports.selective is not None or self.runs is not None)
         return self.calibrated is not None or bool(self.enlarged) or unseen
 
     @property
@@ -129,17 +136,19 @@ class Model:
 
         With noise or errors None: no value is known exactly.
         """
-        return None if self.noisy or self.read_with_errors else best_row(self._network, self.data)
+        return None if self.noisy or self.read_with_errors else best_row(self.network, self.data)
 
     @property
     def read_with_errors(self) -> bool:
         """Whether readings may differ from the values by bounded errors."""
-        return self._network.read_with_errors
+        return self.network.read_with_errors
 
     @property
     def version(self) -> int:
         """A number that grows with the data: bounds of cells from fewer data are computed again."""
-        return version_of(int(np.isfinite(self.data).sum())) if self.read_with_errors else len(self.data)
+        if self.read_with_errors:
+            return version_of(int(np.isfinite(self.data).sum()) + self.singles.numbers)
+        return len(self.data) + len(self.singles)
 
     def known_of(self, trial: Trial) -> Boxes | None:
         """One box (1, V) that contains the true values of a trial that is read with errors; None for exact trials."""
@@ -154,12 +163,12 @@ class Model:
     @property
     def noisy(self) -> bool:
         """Whether runs are not exact: the noise of some stage is estimated."""
-        return self._network.noisy
+        return self.network.noisy
 
     @property
     def noisy_best(self) -> tuple[Array, float] | None:
         """With noise: the point (d,) of the run with the best composite mean, and that mean of what is maximised."""
-        run, network = best_run(self.acting, self.data), self._network
+        run, network = best_run(self.acting, self.data), self.network
         if run is None:
             return None
         return run[: network.domain.dimension], network.sign * float(run[network.objective_column])
@@ -168,10 +177,14 @@ class Model:
         """Everything that speaks against the assumptions, in words."""
         beliefs, rows = self.judging, (self.data, self._trials)
         formulas = [text for stage in beliefs.stages for text in formula_evidence(stage, *rows)]
-        boxes = boxes_of_readings(beliefs, self.data) if self.read_with_errors and _has_ranges(self._network) else None
-        formulas += range_evidence(self._network, *rows, boxes)
+        ranged = self.read_with_errors and any(stage.ranges for stage in self.network.stages)
+        boxes = boxes_of_readings(beliefs, self.data) if ranged else None
+        formulas += range_evidence(self.network, *rows, boxes)
+        formulas += range_evidence(self.network, *self.singles.table(), self.singles.boxes(beliefs))
+        last = self.calibrated is not None  # where single observations are among those that were learned
+        found = refutations(beliefs, lambda stage: self.singles.merged(stage, *rows, last=last), self._trials)
         # Evidence that was recorded before a selection may be found again.
-        return tuple(dict.fromkeys((*self.contradictions, *formulas, *refutations(beliefs, *rows))))
+        return tuple(dict.fromkeys((*self.contradictions, *formulas, *found)))
 
     def refute(self, reason: str) -> None:
         """Record that an assumption is wrong."""
@@ -196,11 +209,13 @@ class Model:
             self._revision = state.revision
         self.reports = replace(self.reports, nominal=state.nominal, selective=state.selective)
         try:
-            for _, group in groupby(self._new_lessons(state), key=lambda lesson: isinstance(lesson, Refutation)):
+            for _, group in groupby(self._new_lessons(state), key=_is_run):
                 lessons = list(group)
                 for lesson in lessons:
                     if isinstance(lesson, Refutation):
                         self.refute(lesson.reason)
+                    elif not _is_run(lesson):
+                        self._learn_single(lesson)
                 self._learn_all(_trials(lessons))
             self._learned = len(state.lessons)
         except BaseException:  # an interrupt in the middle of a lesson: the next call learns all of them again
@@ -211,11 +226,11 @@ class Model:
         if self.runs is not None and self.calibrated is None:  # it is recorded: a later selection may not show it
             self.found = tuple(dict.fromkeys((*self.found, *self.evidence())))
 
-    def _new_lessons(self, state: State) -> Sequence[Trial | Refutation]:
+    def _new_lessons(self, state: State) -> Sequence[Lesson]:
         """The lessons that are still to be learned one after the other, once a due selection is made and learned."""
-        lessons: Sequence[Trial | Refutation] = state.lessons[self._learned :]
+        lessons: Sequence[Lesson] = state.lessons[self._learned :]
         before = self._progress
-        after = before.after((trial.number for trial in _trials(lessons)), most_runs(self._network))
+        after = before.after((trial.number for trial in _trials(lessons)), most_runs(self.network))
         if after.start != before.start:
             observed = _trials(state.lessons)
             kept, reports = (self._revision, self._ended, self.found), self.reports
@@ -224,13 +239,14 @@ class Model:
             (self._revision, self._ended, self.found), self.reports = kept, replace(reports, entries=())
             self.contradictions = refuted
             self._learn_selection(observed[: after.start])
-            lessons = (*state.refutations, *observed[after.start :])
+            others = [lesson for lesson in state.lessons if not _is_run(lesson)]
+            lessons = (*others, *observed[after.start :])
         self._progress = after
         return lessons
 
     def _learn_selection(self, observed: Sequence[Trial]) -> None:
         """Learn a selection of these observations at once, in place of all that was learned."""
-        network, settings = self._network, self._settings
+        network, settings = self.network, self.settings
         latest: dict[int, Trial] = {}
         for trial in observed:  # in the order of their last observations, which contain the earlier ones
             latest.pop(trial.number, None)
@@ -263,14 +279,13 @@ class Model:
         """Learn observations in this order; bit for bit what learning them one by one gives."""
         if not trials:
             return
-        self.suggestion = self.certificate = None
-        self.incumbent_known = False
+        self._forget()
         if self.read_with_errors:
             self._read(trials)
             return
         values = self._rows(trials)
         # What is judged after every observation is what only `_learn` finds: other bounds, or impossible outputs.
-        judged = self.calibrated is not None or self._settings.on_violation == "enlarge"
+        judged = self.calibrated is not None or self.settings.on_violation == "enlarge"
         if len(trials) > 1 and not judged and shows_only_own_evidence(self.judging, values):
             try:
                 self._fixed = self.judging.append(values, each=True)
@@ -287,113 +302,91 @@ class Model:
             except ContradictionError as error:  # the observation is kept, and the contradiction is reported
                 self.refute(str(error))
 
+    def _forget(self) -> None:
+        """Drop what was computed from fewer data."""
+        self.suggestion = self.step = self.certificate = None
+        self.probable = {}
+        self.incumbent_known = False
+
+    def _learn_single(self, lesson: Trial | Measurement) -> None:
+        """Learn observations of single stages, which belong to no run."""
+        self._forget()
+        label = lesson.number if isinstance(lesson, Trial) else ~lesson.number
+        for position, row in single_rows(self.network, lesson):
+            try:
+                self._add_single(Single(position, row, label, len(self.data)))
+            except ContradictionError as error:  # the observation is kept, and the contradiction is reported
+                self.refute(str(error))
+
+    def _add_single(self, single: Single) -> None:
+        after, enlarging = self.singles.with_one(single), self.settings.on_violation == "enlarge"
+        if self.read_with_errors:
+            self._fixed = None  # the beliefs are computed when they are needed
+        elif self.calibrated is not None:
+            given = self.settings.calibration, self.settings.jitter, self.calibrated
+            trials, alone = self._trials, after.rows
+            self.calibrated = calibrate(self.network, self.data, *given, enlarge=enlarging, trials=trials, alone=alone)
+            self.enlarged = (*self.enlarged, *self.calibrated.changes)
+        else:
+            self._fixed = beliefs = self.judging.append_to(single.position, single.row[None])
+            if enlarging and beliefs.evidence:
+                self._fixed, changes = enlarged(beliefs, self.data, self.settings.jitter, after.rows)
+                self.enlarged = (*self.enlarged, *changes)
+        self.singles = after
+
     def _read(self, trials: Sequence[Trial]) -> None:
         """Learn readings: one row for every trial, which grows with the stages that are reported."""
         rows = dict(zip(self._trials, self.data, strict=True))
         rows |= dict(zip((trial.number for trial in trials), self._rows(trials), strict=True))
-        self.data, self._trials = np.array(list(rows.values())).reshape(-1, self._network.width), tuple(rows)
+        self.data, self._trials = np.array(list(rows.values())).reshape(-1, self.network.width), tuple(rows)
         self.reports = self.reports.after([trial.number for trial in trials], self._rows(trials))
         self._fixed = None  # the beliefs are computed when they are needed
 
     def _rows(self, trials: Sequence[Trial]) -> Array:
         """What was observed of trials, (n, V)."""
-        domain = self._network.domain
-        controls = np.array([[trial.controls[name] for name in domain.names] for trial in trials], dtype=float)
-        return run_values(self._network, controls.reshape(-1, domain.dimension), [trial.outputs for trial in trials])
+        domain = self.network.domain
+        controls = np.array([domain.coded(trial.controls) for trial in trials], dtype=float)
+        return run_values(self.network, controls.reshape(-1, domain.dimension), [trial.outputs for trial in trials])
 
     def _learn(self, trial: Trial) -> bool:
         """Learn an observation; whether bounds now rest on other assumptions than before.
 
         `ContradictionError`, and nothing learned, where no function agrees with this and the earlier observations.
         """
-        network, settings = self._network, self._settings
+        network, settings = self.network, self.settings
         values = self._rows([trial])
         data = np.concatenate([self.data, values])
         enlarging = settings.on_violation == "enlarge"
         if self.calibrated is not None:
             trials = (*self._trials, trial.number)
             given = settings.calibration, settings.jitter, self.calibrated
-            after = calibrate(network, data, *given, enlarge=enlarging, trials=trials)
-            self.probation = self._tested(trial, values, bool(after.changes))
+            after = calibrate(network, data, *given, enlarge=enlarging, trials=trials, alone=self.singles.rows)
+            self.probation = tested(self, trial, values, bool(after.changes))
             self.calibrated, self.data, self._trials = after, data, trials
             self.enlarged = (*self.enlarged, *after.changes)
             return True
         silent = shows_only_own_evidence(self.judging, values) or self.evidence()
-        outside = () if silent else self._outside(values)
+        outside = () if silent else ruled_out(self.judging, values)
         self._fixed = beliefs = self.judging.append(values)
         self.data = data
         self._trials = (*self._trials, trial.number)
         if outside and not beliefs.evidence:  # else the evidence is more precise
             self.contradictions = (*self.contradictions, *(f"Trial {trial.number}: {text}" for text in outside))
         if enlarging and beliefs.evidence:
-            self._fixed, changes = enlarged(beliefs, data, settings.jitter)
+            self._fixed, changes = enlarged(beliefs, data, settings.jitter, self.singles.rows)
             self.enlarged = (*self.enlarged, *changes)
             return True
         return False
-
-    def _tested(self, trial: Trial, values: Array, refuted: bool) -> Probation:
-        """The test of the estimated bounds after a run (1, V) that they have not learned yet.
-
-        `refuted`: whether the run refutes a norm bound, estimated or not.
-        """
-        seen = np.isfinite(self.data[:, self._network.objective_column])
-        d = self._network.domain.dimension
-        if len(np.unique(self.data[seen, :d], axis=0)) < self._settings.calibration.first(self._network):
-            return self.probation  # the design, to which the bounds are fitted
-        if refuted or not agrees(self.judging, values):
-            return self.probation.contradicted()
-        point, after = values[:, :d], self.probation
-        # A second run of a point tests nothing.
-        if not np.any(np.all(self.data[:, :d] == point, axis=1)):
-            run = self.best_run  # with limits, the best feasible one
-            best = -np.inf if run is None else float(self._network.sign * run[self._network.objective_column])
-            if self.noisy:
-                best = -np.inf if self.noisy_best is None else self.noisy_best[1]
-            after = after.begun(trial.number, bool(is_probe(self.judging, point, best, self.data[:, :d])[0]))
-        return after if trial.value is None else after.completed(trial.number)
-
-    def _outside(self, values: Array) -> tuple[str, ...]:
-        """What the assumptions rule out of a run (1, V), in words, before it is learned."""
-        try:
-            return impossible(self.judging, values)
-        except RefutedError as error:  # no value is possible any more
-            return (str(error),)
-        except StageError:  # a formula is not defined at some of the possible inputs, which the run need not have
-            return ()
-
-    # ---- pending and failed trials
 
     def pending(self, trials: Sequence[Trial]) -> Array:
         """Rows (n, V) of trials under way, as far as they were observed."""
         return self._rows(trials)
 
-    def failed(self, trials: Sequence[Trial]) -> Array | None:
-        """Rows (n, V) of failed trials that count as infeasible; None if no stage says that its failures do."""
-        network = self._network
-        if all(stage.failure == "fail" for stage in network.stages):
-            return None
-        counted = [t for t in trials if t.state == "failed" and counts_as_infeasible(network, t.outputs)]
-        return self._rows(counted)
 
-    def to_probe(self, pending: Sequence[Trial], best: float) -> Beliefs | None:
-        """The estimated bounds, if the next run should probe them and no pending run does; else None."""
-        if self.calibrated is None or not self.probation.probe_is_due:
-            return None
-        d, unfinished = self._network.domain.dimension, self.probation.unfinished
-        if any(unfinished.get(trial.number, False) for trial in pending):
-            return None
-        points = self.pending([trial for trial in pending if not trial.outputs])[:, :d]
-        try:
-            probing = len(points) > 0 and is_probe(self.judging, points, best, self.data[:, :d]).any()
-        except CascadaError:  # the bounds are empty at one of these points: its run will show that they are wrong
-            return None
-        return None if probing else self.judging
+def _trials(lessons: Sequence[Lesson]) -> list[Trial]:
+    """The observations of runs among lessons."""
+    return [lesson for lesson in lessons if isinstance(lesson, Trial) and lesson.closed]
 
 
-def _has_ranges(network: Network) -> bool:
-    return any(stage.ranges for stage in network.stages)
-
-
-def _trials(lessons: Sequence[Trial | Refutation]) -> list[Trial]:
-    """The observations among lessons."""
-    return [lesson for lesson in lessons if isinstance(lesson, Trial)]
+def _is_run(lesson: Lesson) -> bool:
+    return isinstance(lesson, Trial) and lesson.closed

@@ -5,10 +5,13 @@ from typing import TYPE_CHECKING, Any
 
 from cascada.algorithms import Algorithm
 from cascada.calibration import Calibration
+from cascada.near_names import with_near_names
 from cascada.network import Network
+from cascada.network.argument import as_network
 from cascada.space import CandidatesLike
+from cascada.study.cost import Cost
 from cascada.study.result import Result
-from cascada.study.settings import OnViolation
+from cascada.study.settings import OnViolation, StopOn
 from cascada.study.study import Callback, Study
 
 if TYPE_CHECKING:
@@ -17,14 +20,16 @@ if TYPE_CHECKING:
     from cascada.process import Functions, Process
 
 
+@with_near_names
 def maximise(
     network: Network,
     functions: "Functions | Process" = None,
     *,
-    budget: int,
+    budget: int | Cost,
     algorithm: str | Algorithm = "auto",
     candidates: CandidatesLike | None = None,
     tolerance: float | None = None,
+    stop_on: StopOn | None = None,
     stop_on_estimated: bool = False,
     on_violation: OnViolation = "stop",
     safe: bool = False,
@@ -38,13 +43,16 @@ def maximise(
     progress: bool = True,
     revise: bool = False,
 ) -> Result:
-    """Maximise a process within `budget` runs.
+    """Maximise a process within `budget` runs, or within a budget in money, `Cost(500)`.
 
+    * `budget=Cost(500)`: in the unit of the costs that the stages declare. Stages are run one at a time, where some can
+      be run by themselves (`Stage(reachable=)`), and whole runs otherwise.
     * `functions`: one per stage (a list in stage order or a dict by name), one `evaluate(**controls)` that returns all
       outputs by stage, or none when every `Stage` has its own.
     * `candidates`: a `Grid`, points (n, d) in the order of `network.controls`, or dicts by name; without them the box.
-    * `tolerance`: stop when the *proven* gap is at most this, in units of the objective; with `stop_on_estimated` also
-      when an estimated one is.
+    * `tolerance`: stop when the *proven* gap is at most this, in units of the objective.
+    * `stop_on`: the kind of gap that stops as well where kernels or norms are estimated: "probable" (computed after
+      every d + 1 runs) or "estimated", for which `stop_on_estimated=True` is another name.
     * `on_violation`: what to do when data refute a bound: "stop", or "enlarge" it and go on, the gap being *estimated*
       from then on.
     * `safe`: run only settings that are proven to satisfy the limits. It needs a `start`: controls of a setting that is
@@ -62,18 +70,19 @@ def maximise(
 
     An exact duplicate is never run. A stage that fails ends only its own run; what was observed before is used.
     """
-    from cascada.study.loop import check_run  # what runs processes is imported where it is used
+    from cascada.study.loop_options import check_run  # what runs processes is imported where it is used
 
-    check_run(budget, jobs, executor, revise)
+    check_run(budget, jobs, executor, revise, callbacks)
     study = Study(
         network,
         algorithm=algorithm,
         candidates=candidates,
         tolerance=tolerance,
+        stop_on=stop_on,
         stop_on_estimated=stop_on_estimated,
         on_violation=on_violation,
         seed=seed,
-        horizon=budget,
+        horizon=None if isinstance(budget, Cost) else budget,
         calibration=calibration,
         safe=safe,
         confidence=confidence,
@@ -91,14 +100,16 @@ def maximise(
     )
 
 
+@with_near_names
 def minimise(
     network: Network,
     functions: "Functions | Process" = None,
     *,
-    budget: int,
+    budget: int | Cost,
     algorithm: str | Algorithm = "auto",
     candidates: CandidatesLike | None = None,
     tolerance: float | None = None,
+    stop_on: StopOn | None = None,
     stop_on_estimated: bool = False,
     on_violation: OnViolation = "stop",
     safe: bool = False,
@@ -114,12 +125,13 @@ def minimise(
 ) -> Result:
     """The mirror of `maximise`, with the same options: the best value is the smallest."""
     return maximise(
-        network.mirrored(),
+        as_network(network).mirrored(),
         functions,
         budget=budget,
         algorithm=algorithm,
         candidates=candidates,
         tolerance=tolerance,
+        stop_on=stop_on,
         stop_on_estimated=stop_on_estimated,
         on_violation=on_violation,
         safe=safe,

@@ -7,18 +7,23 @@ from typing import Any, TypeVar
 
 from cascada.algorithms import Algorithm, Situation
 from cascada.calibration import stage_predictions
+from cascada.calibration.process_draws import has_probable_gap
 from cascada.errors import StoreError
 from cascada.execution.blas import on_one_thread
 from cascada.network import Beliefs, StagePrediction
 from cascada.printable import one_line
 from cascada.search import SearchBudget
+from cascada.space import ControlValue
 from cascada.store.event import Event
 from cascada.store.journal import Journal
 from cascada.store.trial import Trial
 from cascada.study.advisor import situation
 from cascada.study.certificate import Certificate
 from cascada.study.judge import certify
+from cascada.study.measurement import Measurement
 from cascada.study.model import Model
+from cascada.study.probable import LEVEL, probable_gap
+from cascada.study.probable_gap import ProbableGap
 from cascada.study.recommendation import Recommendation, recommend, recommended
 from cascada.study.settings import Settings
 from cascada.study.slice import Slice
@@ -45,6 +50,11 @@ class Reader:
         where = "" if self.name is None else f"{self.name!r}, "
         value = None if best is None else best.value
         return f"{type(self).__name__}({where}{self.network!r}; {count} trials, best {value})"
+
+    def _repr_html_(self) -> str:
+        from cascada.study.cards import study_card  # imported where notebooks show it
+
+        return study_card(self)
 
     def close(self) -> None:
         """Close the connection to the store; what was written stays."""
@@ -93,6 +103,16 @@ class Reader:
         state = self.state
         return state.network.noisy or state.network.read_with_errors or state.scatter is not None
 
+    @property
+    def measurements(self) -> tuple[Measurement, ...]:
+        """What single stages gave at inputs of their own, told without a trial; outputs None do not count."""
+        return self.state.measurements
+
+    @property
+    def spent(self) -> float:
+        """What was spent on all trials: every try of every stage, at the cost that was declared then."""
+        return self.state.spent
+
     def trials_dataframe(self) -> Any:
         """All trials as a pandas DataFrame."""
         return trials_dataframe(self.network, self.trials)
@@ -101,6 +121,11 @@ class Reader:
     def algorithm(self) -> Algorithm:
         """What chooses the points."""
         return self._settings.algorithm
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of the study."""
+        return self._settings
 
     @property
     def adaptive(self) -> bool:
@@ -180,6 +205,26 @@ class Reader:
         settings = self._settings
         return self._judged(lambda model, state: decision_table(model, state, settings, contexts, tolerance, rows))
 
+    def probable_gap(self, level: float = LEVEL, seed: int = 0) -> ProbableGap:
+        """How far the best run is from the best possible with the probability `level`, where norms are estimated.
+
+        It is computed from processes that are drawn from the runs, and is no proof: see `cascada.study.probable`. The
+        same study and seed give the same gap. `ArgumentError` if it is not defined for the process.
+        """
+        return self._judged(lambda model, state: probable_gap(model, state, self._settings, level, seed))
+
+    def probable_gap_if_defined(self) -> ProbableGap | None:
+        """The probable gap; None for a process for which it is not defined."""
+        return self.probable_gap() if has_probable_gap(self.state.network) else None
+
+    @property
+    def probably_within_tolerance(self) -> bool:
+        """Whether the probable gap may stop the study, and is within the tolerance."""
+        if self._settings.stop_on != "probable" or self._settings.tolerance is None:
+            return False
+        gap = self.probable_gap().gap
+        return gap is not None and gap <= self._settings.tolerance
+
     @property
     def gap(self) -> float | None:
         """How far the best run can be from the best possible; None before that is known, or when refuted."""
@@ -190,7 +235,7 @@ class Reader:
         """Whether the gap is within the tolerance: a proven one, or an estimated one if that may stop the study."""
         return self._settings.tolerance is not None and self._settings.is_met_by(self.certificate())
 
-    def recommended(self) -> dict[str, float | int] | None:
+    def recommended(self) -> dict[str, ControlValue] | None:
         """The controls that the algorithm recommends in the end, if they are not simply those of the best run."""
         return self._judged(lambda model, state: recommended(model, state, self._settings))
 

@@ -56,8 +56,12 @@ class Reports:
         return replace(self, entries=(*self.entries, *zip(numbers, rows, strict=True)))
 
 
-def beliefs_from(prior: ReadBeliefs, data: Array, reports: Reports) -> ReadBeliefs:
+def beliefs_from(
+    prior: ReadBeliefs, data: Array, reports: Reports, alone: Sequence[tuple[int, Array]] = ()
+) -> ReadBeliefs:
     """The beliefs after runs (t, V), NaN where nothing was read; evidence against the assumptions is part of them.
+
+    `alone` are readings of single stages: see `Beliefs.append_to`.
 
     With scatter they follow from the reports, of which the data are the last ones.
     """
@@ -68,6 +72,8 @@ def beliefs_from(prior: ReadBeliefs, data: Array, reports: Reports) -> ReadBelie
         beliefs: ReadBeliefs = prior.append(rows, runs=numbers, nominal=nominal)
     else:
         beliefs = prior.append(data)
+        for position, row in alone:
+            beliefs = beliefs.append_to(position, row[None])
     for point in _points(beliefs, data):
         beliefs = beliefs.refined(point)
         if beliefs.evidence:

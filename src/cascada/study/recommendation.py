@@ -22,6 +22,7 @@ from cascada.network.slack import objective_slack
 from cascada.outwards import agreeing, apart, difference_up
 from cascada.search import Candidates
 from cascada.search.refined_search import candidates_above
+from cascada.space import ControlValue
 from cascada.study.advisor import named, situation
 from cascada.study.certificate import Certificate, GapKind, certainty
 from cascada.study.incumbent import best_proven_setting
@@ -42,7 +43,7 @@ class Recommendation:
     it does for a `Certificate`. None where nothing is known.
     """
 
-    controls: Mapping[str, float | int]
+    controls: Mapping[str, ControlValue]
     mean: float
     worst: float | None
     bound: float | None
@@ -75,7 +76,7 @@ class Recommendation:
         return self.summary if self.gap is None else f"{self.summary} This rests on:\n{rests}"
 
 
-def recommended(model: Model, state: State, settings: Settings) -> dict[str, float | int] | None:
+def recommended(model: Model, state: State, settings: Settings) -> dict[str, ControlValue] | None:
     """The controls that the algorithm recommends, if they are not simply those of the best run.
 
     With noise the best run is that with the best composite mean. It need not be that with the best reading, so it is
@@ -111,7 +112,7 @@ def recommend(
 
 
 def recommendation_at(
-    beliefs: Beliefs, controls: Mapping[str, float | int], candidates: Array | None, certificate: Certificate
+    beliefs: Beliefs, controls: Mapping[str, ControlValue], candidates: Array | None, certificate: Certificate
 ) -> Recommendation:
     """What can be said of recommended controls, over candidates (n, d) in coordinates, or over the box.
 

@@ -39,7 +39,8 @@ class Repeats:
             name, number, outputs, before = found
             raise ContradictionError(
                 f"trial {trial.number}: stage {name!r} was told as {outputs}, but as {before} for the same inputs in "
-                f"trial {number}. Runs have to be free of noise.",
+                f"trial {number}. Runs have to be free of noise. If readings are not exact, say how far they may be "
+                f"off with error= at the stage.",
                 trials=(trial.number, number),
             )
 
@@ -99,7 +100,7 @@ class Repeats:
     def _observed(self, trial: Trial) -> Iterator[_Observation]:
         if not trial.outputs:
             return
-        row = self._controls_of(trial) + [math.nan] * (self._network.width - len(trial.controls))
+        row = self.coded(trial) + [math.nan] * (self._network.width - len(trial.controls))
         for node in self._network.nodes:
             for column, value in zip(node.columns, trial.outputs.get(node.stage.name, ()), strict=False):
                 row[column] = value
@@ -109,6 +110,6 @@ class Repeats:
             if not node.stage.known and name in trial.outputs and all(map(math.isfinite, inputs)):  # formulas: above
                 yield name, (name, array("d", inputs).tobytes()), trial.outputs[name]
 
-    def _controls_of(self, trial: Trial) -> list[float]:
-        """The controls of a trial in their order; they were validated when the trial began."""
-        return [float(trial.controls[name]) for name in self._network.domain.names]
+    def coded(self, trial: Trial) -> list[float]:
+        """The controls of a trial in their order, as numbers; they were validated when the trial began."""
+        return self._network.domain.coded(trial.controls)

@@ -43,7 +43,7 @@ def told(study: Study, run: EndedRun) -> Trial:
     """Tell the outputs of a run; return its trial as it is then."""
     number = run.trial.number
     if study.trials[number].controls == run.trial.controls or not run.outputs:
-        return study.tell(number, run.outputs)
+        return study.tell(number, run.outputs, tries=run.tries) if run.tries else study.tell(number, run.outputs)
     # Another worker took the trial over and revised it, or the store was lost while it was revised here. So these are
     # outputs at other controls: a run of its own.
     study.put_back([number])
@@ -56,8 +56,8 @@ def _log(study: Study, untold: Sequence[EndedRun]) -> list[str]:
     for run in untold:
         with suppress(CascadaError):  # one that contradicts the others, which was reported
             trial = told(branch, run)
-            if run.failure is not None and trial.state != "complete":
-                branch.fail(trial, run.failure)
+            if run.failure is not None and trial.state not in ("complete", "partial"):
+                branch.fail(trial, run.failure, tries=run.tries)
     return [event.to_json() for event in branch.events]
 
 

@@ -3,8 +3,10 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from cascada.space import ControlValue
 from cascada.store.trial import Trial
 from cascada.study.certificate import Certificate, GapKind
+from cascada.study.probable_gap import ProbableGap
 from cascada.study.recommendation import Recommendation
 
 Status = Literal[
@@ -49,12 +51,15 @@ class Result:
     """
 
     best: Trial | None
-    recommended: dict[str, float | int] | None
+    recommended: dict[str, ControlValue] | None
     certificate: Certificate
     trials: tuple[Trial, ...]
     #: Why it ended.
     status: Status
     recommendation: Recommendation | None = None
+    #: A second statement beside the certificate where norms are estimated; None where it is not defined.
+    probable: ProbableGap | None = None
+    cost: float = 0.0  #: what was spent on all trials: see `Study.spent`
 
     @property
     def gap(self) -> float | None:
@@ -66,6 +71,15 @@ class Result:
         """What the gap is worth: proven, estimated, or refuted; None while there is no gap."""
         return None if self.gap is None and self.certificate.kind != "refuted" else self.certificate.kind
 
+    def __repr__(self) -> str:
+        best = "no best run" if self.best is None else f"best {self.best!r}"
+        return f"Result({self.status}: {best}; {self.certificate!r}; {len(self.trials)} trials)"
+
+    def _repr_html_(self) -> str:
+        from cascada.study.cards import result_card  # imported where notebooks show it
+
+        return result_card(self)
+
     def __str__(self) -> str:
         failed = [trial for trial in self.trials if trial.state == "failed"]
         lines = [SENTENCES[self.status]]
@@ -73,7 +87,8 @@ class Result:
             lines.append(f"{len(failed)} of {len(self.trials)} runs failed, the last because {failed[-1].reason}")
         if self.best is None:
             none = "No run satisfied the limits." if self.certificate.evaluations else "No run was completed."
-            return "\n".join([*lines, none, *([str(self.certificate)] if self.certificate.evaluations else [])])
+            known = self.certificate.evaluations or self.certificate.recommended is not None
+            return "\n".join([*lines, none, *([str(self.certificate)] if known else [])])
         settings = ", ".join(f"{name} = {value:.6g}" for name, value in self.best.controls.items())
         shown = self.certificate.shown
         # With a recommended setting, the value in the certificate is not that of the best run.
@@ -81,6 +96,8 @@ class Result:
         value = f"{self.best.value:.6g}" if shown is None or other else shown.best
         noisy = self.certificate.best_reading is not None
         lines += [f"Best {'reading' if noisy else 'value'} {value} at {settings}.", str(self.certificate)]
+        if self.probable is not None and self.probable.gap is not None:
+            lines.append(str(self.probable))
         # With noise or errors the certificate says the same of the recommended setting, unless there is no gap yet.
         if self.recommendation is not None and (shown is None or not noisy):
             lines.append(self.recommendation.summary)

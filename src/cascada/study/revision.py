@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 
 from cascada.outwards import rounded_down, rounded_up
+from cascada.space import ControlValue
 from cascada.study.certificate import GapKind
 
 _DIGITS = 5
@@ -21,9 +22,9 @@ class Revision:
     proven, or estimated. None where nothing is known. `bound` is infinitely bad if nothing satisfies the limits.
     """
 
-    controls: Mapping[str, float | int]
+    controls: Mapping[str, ControlValue]
     bound: float | None
-    surest: Mapping[str, float | int] | None
+    surest: Mapping[str, ControlValue] | None
     least: float | None
     decision: Literal["continue", "discard"]
     #: The theorem or the rule behind the decision, in words.
@@ -31,7 +32,7 @@ class Revision:
     kind: GapKind = "proven"
     maximised: bool = True
     #: The controls of the trial as it was.
-    planned: Mapping[str, float | int] = field(default_factory=dict)
+    planned: Mapping[str, ControlValue] = field(default_factory=dict)
 
     def __str__(self) -> str:
         # A value that is guaranteed, or never exceeded, is rounded to the safe side.
@@ -57,9 +58,9 @@ class Revision:
         return "Set " + ", ".join(f"{c} {self.controls[c]!r} instead of {self.planned[c]!r}" for c in changed)
 
 
-def _changes(some: Mapping[str, float | int], others: Mapping[str, float | int]) -> list[str]:
+def _changes(some: Mapping[str, ControlValue], others: Mapping[str, ControlValue]) -> list[str]:
     return [name for name in some if name in others and some[name] != others[name]]
 
 
-def _settings(controls: Mapping[str, float | int]) -> str:
+def _settings(controls: Mapping[str, ControlValue]) -> str:
     return ", ".join(f"{name} {value!r}" for name, value in controls.items())

@@ -16,6 +16,7 @@ from cascada.arrays import Array
 from cascada.errors import ArgumentError, RefutedError
 from cascada.network import Beliefs, hallucinated
 from cascada.search.safe import nearest_safe, proven_safe
+from cascada.space import ControlValue
 from cascada.store.trial import Trial
 from cascada.study.advisor import suggest
 from cascada.study.change import Change
@@ -106,7 +107,7 @@ def first_waiting(change: Change, learned: Callable[[State], Model]) -> Trial | 
     return trial
 
 
-def _is_proven(model: Model, state: State, controls: Mapping[str, float | int]) -> bool:
+def _is_proven(model: Model, state: State, controls: Mapping[str, ControlValue]) -> bool:
     found = model.evidence()
     if found:
         raise RefutedError(" ".join(found))

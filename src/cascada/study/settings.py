@@ -2,7 +2,7 @@
 
 import sys
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -21,17 +21,22 @@ from cascada.algorithms import (
 )
 from cascada.arrays import Array
 from cascada.calibration import Calibration
+from cascada.calibration.process_draws import check_probable
 from cascada.errors import ArgumentError
 from cascada.gp.rounding import SMALLEST_JITTER
 from cascada.network import Network
+from cascada.network.argument import as_network
 from cascada.network.latent import forwards_error
 from cascada.network.noise import with_noise
 from cascada.network.scatter import CONFIDENCE, as_confidence
 from cascada.search.robust import MOST_UNCERTAIN
 from cascada.space import CandidatesLike, Domain, as_candidates
 from cascada.study.certificate import Certificate
+from cascada.study.step_options import check_step_options
 
 OnViolation = Literal["stop", "enlarge"]
+#: The kind of gap that ends a study at its tolerance; a proven one always does.
+StopOn = Literal["proven", "probable", "estimated"]
 
 # Algorithms that choose points by the objective alone.
 _WITHOUT_LIMITS = (GPUCB, ExpectedImprovement, NonAdaptive, CUCB, OptimisticImprovement)
@@ -69,7 +74,7 @@ class Settings:
     algorithm: Algorithm
     listed: Listed | None = None  #: the candidates; None for the box
     tolerance: float | None = None
-    stop_on_estimated: bool = False
+    stop_on: StopOn = "proven"
     seed: int = 0
     on_violation: OnViolation = "stop"
     jitter: float = SMALLEST_JITTER
@@ -89,6 +94,7 @@ class Settings:
         candidates: CandidatesLike | None = None,
         tolerance: float | None = None,
         seed: int = 0,
+        stop_on: StopOn | None = None,
         stop_on_estimated: bool = False,
         on_violation: OnViolation = "stop",
         jitter: float = SMALLEST_JITTER,
@@ -99,20 +105,23 @@ class Settings:
         shared: bool = False,
     ) -> "Settings":
         """From the options of a study; `ArgumentError` names the one that is invalid."""
+        as_network(network)
         _check(on_violation, tolerance, seed, horizon)
         chosen = resolved(algorithm, network)
         _check_combination(network, chosen, on_violation)
+        _check_choices(network, chosen)
         _check_context(network, candidates)
         _check_uncertain(network, chosen, candidates)
         _check_safe(network, safe, on_violation)
         _check_errors(network, chosen, on_violation)
         _check_scatter(network, safe, confidence)
+        check_step_options(network, candidates=candidates is not None, safe=safe)
         with_noise(network)  # raises if the noise of a stage cannot be estimated
         return cls(
             algorithm=chosen,
             listed=None if candidates is None else Listed.of(as_candidates(candidates, network.domain), network.domain),
             tolerance=tolerance,
-            stop_on_estimated=stop_on_estimated,
+            stop_on=_stop_on(stop_on, stop_on_estimated, network),
             seed=seed,
             on_violation=on_violation,
             jitter=jitter,
@@ -132,6 +141,11 @@ class Settings:
         )
         small = certificate.gap is not None and self.tolerance is not None and certificate.gap <= self.tolerance
         return enough and small
+
+    @property
+    def stop_on_estimated(self) -> bool:
+        """Whether an estimated gap ends the study at its tolerance."""
+        return self.stop_on == "estimated"
 
     @property
     def candidates(self) -> Array | None:
@@ -174,6 +188,28 @@ def resolved(algorithm: str | Algorithm, network: Network) -> Algorithm:
     return by_name(resolved_name(algorithm, network) if isinstance(algorithm, str) else algorithm)
 
 
+def as_stop_on(value: Any) -> StopOn | None:
+    """The kind of gap with this name, None for None; `ArgumentError` if there is none."""
+    kinds: tuple[StopOn, ...] = get_args(StopOn)
+    if value is not None and value not in kinds:
+        raise ArgumentError(f"stop_on must be 'proven', 'probable' or 'estimated'; got {value!r:.100}.")
+    return None if value is None else next(kind for kind in kinds if kind == value)
+
+
+def _stop_on(stop_on: Any, stop_on_estimated: Any, network: Network) -> StopOn:
+    """The kind of gap that ends a study; `ArgumentError` if the two options are invalid or contradict each other."""
+    kind = as_stop_on(stop_on)
+    if kind is None:
+        return "estimated" if stop_on_estimated else "proven"
+    if stop_on_estimated and kind != "estimated":
+        raise ArgumentError(
+            f"stop_on_estimated=True means stop_on='estimated'; got stop_on={kind!r} as well. Leave one of them out."
+        )
+    if kind == "probable":
+        check_probable(network)
+    return kind
+
+
 def _check_combination(network: Network, algorithm: Algorithm, on_violation: OnViolation) -> None:
     """Raise `ArgumentError` for options that do not work together."""
     if network.limits and isinstance(algorithm, _WITHOUT_LIMITS):
@@ -186,6 +222,21 @@ def _check_combination(network: Network, algorithm: Algorithm, on_violation: OnV
         raise ArgumentError(
             "ranges do not work with on_violation='enlarge', because a wrong range cannot be enlarged by data; leave "
             "on_violation= out, and amend the range if a run leaves it."
+        )
+
+
+def _check_choices(network: Network, algorithm: Algorithm) -> None:
+    """Raise `ArgumentError` if there are choices, and the algorithm models the objective over an ordered box."""
+    names = [network.domain.names[j] for j in network.domain.choices]
+    if names and network.read_with_errors:
+        raise ArgumentError(
+            f"the choice {names[0]!r} does not work with error= at a stage with a given norm; leave one of them out."
+        )
+    if names and isinstance(algorithm, _WITHOUT_LIMITS):
+        raise ArgumentError(
+            f"the choice {names[0]!r} does not work with the algorithm {type(algorithm).__name__}, whose bounds need "
+            f"an order of values; leave algorithm= out, or use 'gpn_mixed', 'gpn_ucb', 'gpn_ei', 'cei' or "
+            f"'random_search'."
         )
 
 

@@ -15,7 +15,7 @@ from cascada.algorithms import GPUCB, ExpectedImprovement, NonAdaptive
 from cascada.arrays import Array
 from cascada.errors import ArgumentError
 from cascada.network import Beliefs, Network
-from cascada.space import Control, Domain
+from cascada.space import Control, ControlValue, Domain
 from cascada.store.trial import Trial
 from cascada.study.settings import Settings
 
@@ -28,8 +28,8 @@ class Slice:
     """Values of some controls in user units; all others are free."""
 
     network: Network  #: over the whole box
-    fixed: Mapping[str, float | int]
-    context: Mapping[str, float | int]
+    fixed: Mapping[str, ControlValue]
+    context: Mapping[str, ControlValue]
 
     @classmethod
     def of(
@@ -62,7 +62,7 @@ class Slice:
         return " and ".join(f"{name} = {value!r}" for name, value in self.values.items())
 
     @property
-    def values(self) -> dict[str, float | int]:
+    def values(self) -> dict[str, ControlValue]:
         """All given values."""
         return {**self.context, **self.fixed}
 
@@ -133,9 +133,9 @@ def _check_names(network: Network, fixed: Any, context: Any) -> None:
         )
 
 
-def _values(network: Network, given: Mapping[str, Any], word: str) -> dict[str, float | int]:
+def _values(network: Network, given: Mapping[str, Any], word: str) -> dict[str, ControlValue]:
     """Validated values by name; `ArgumentError` if one is not a value of its control."""
-    found: dict[str, float | int] = {}
+    found: dict[str, ControlValue] = {}
     for name, value in given.items():
         domain = Domain({name: network.domain.controls[name]})
         try:

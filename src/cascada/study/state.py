@@ -4,7 +4,8 @@
 runs. Nothing here learns from the trials, so that a log of ten thousand of them is replayed in a second.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -18,8 +19,13 @@ from cascada.network.failures import counts_as_infeasible
 from cascada.store.event import Event
 from cascada.store.lease import checked_lease
 from cascada.store.trial import Trial, TrialState, best_of, trial_at
+from cascada.study.charges import Prices, charged, failure_charged, prices_of
+from cascada.study.correction import Lesson, change_text, check_origin, copies, relearned
+from cascada.study.event_words import check_given, refutation_of, text_of
+from cascada.study.measurement import Measurement
 from cascada.study.refutation import Refutation
 from cascada.study.selective import amendment, nominal_of, selection
+from cascada.study.step_trial import after_step, step_trial
 from cascada.study.validation import Rules
 
 _ENDS: Mapping[str, TrialState] = {"failed": "failed", "abandoned": "abandoned"}
@@ -36,7 +42,7 @@ class State:
     trials: tuple[Trial, ...] = ()
     holders: Mapping[int, str] = field(default_factory=dict)  #: trials under a lease → their workers
     #: What a model learns from: a trial as it was after each of its observations, and refutations.
-    lessons: tuple[Trial | Refutation, ...] = ()
+    lessons: tuple[Lesson, ...] = ()
     revision: int = 0  #: corrections so far; each replaces earlier lessons
     ended: int = 0  #: events so far that ended a trial without its objective
     taken: frozenset[bytes] = frozenset()  #: points of all trials, as `algorithms.point_key`
@@ -54,11 +60,14 @@ class State:
     selective: str | None = None
     #: What the last event that describes the study says; empty in memory.
     description: Mapping[str, Any] = field(default_factory=dict)
+    #: Outputs of single stages that were told without a trial.
+    measurements: tuple[Measurement, ...] = ()
+    prices: Prices = field(default_factory=dict)  #: the present cost of every stage
 
     @classmethod
     def empty(cls, network: Network) -> "State":
         """The state before any event."""
-        return cls(network, Rules(network))
+        return cls(network, Rules(network), prices=prices_of(network, {}))
 
     # ---- transitions
 
@@ -91,8 +100,18 @@ class State:
 
     @property
     def running(self) -> list[Trial]:
-        """The trials under way."""
-        return [trial for trial in self.trials if trial.state == "running"]
+        """The runs under way; steps are not among them."""
+        return [trial for trial in self.trials if trial.state == "running" and not trial.steps]
+
+    @cached_property
+    def stepped(self) -> bool:
+        """Whether stages were run, or measured, by themselves."""
+        return bool(self.measurements) or any(trial.steps for trial in self.trials)
+
+    @property
+    def spent(self) -> float:
+        """What was spent on all trials."""
+        return math.fsum(trial.cost for trial in self.trials)
 
     @cached_property
     def best(self) -> Trial | None:
@@ -121,9 +140,8 @@ class State:
 
     def values_at(self, points: Array) -> Array:
         """The objective at points (n, d) in user units, NaN where none was observed, (n,)."""
-        names = self.network.domain.names
         complete = [trial for trial in self.trials if trial.value is not None]
-        rows = np.array([[trial.controls[name] for name in names] for trial in complete], dtype=float)
+        rows = np.array([self.rules.coded(trial) for trial in complete], dtype=float)
         found = {row.tobytes(): trial.value for row, trial in zip(rows, complete, strict=True)}
         return np.array([found.get(point.tobytes(), np.nan) for point in points], dtype=float)
 
@@ -144,6 +162,7 @@ class Draft:
         self._scatter, self._known_safe = before.scatter, before.known_safe
         self._nominal, self._selective = before.nominal, before.selective
         self._description = before.description
+        self.measurements, self._prices = list(before.measurements), before.prices
 
     def observed(self, number: int, outputs: Any) -> Trial:
         """The trial with these outputs too, validated; `ContradictionError` if they contradict other observations."""
@@ -154,7 +173,7 @@ class Draft:
     def state(self) -> State:
         """The state after all events that were applied."""
         if self._moved:  # once for any number of events
-            self._taken = {key for trial in self.trials for key in self.rules.point_keys(trial)}
+            self._taken = {key for t in self.trials if _is_run(t) for key in self.rules.point_keys(t)}
             self._moved = False
         return replace(
             self._before,
@@ -175,6 +194,8 @@ class Draft:
             nominal=self._nominal,
             selective=self._selective,
             description=self._description,
+            measurements=tuple(self.measurements),
+            prices=self._prices,
         )
 
     def apply(self, event: Event, validated: Trial | None = None) -> None:
@@ -195,10 +216,13 @@ class Draft:
             self._described, self._known_safe = event.number, frozenset()  # it was known of other limits
             self._select(event.kind == "amended" and amendment(self._description, event.data))
             self._description = event.data
+            self._prices = prices_of(self._network, event.data)
             # What a bound showed speaks against the assumptions of its time.
             self._lessons = [x for x in self._lessons if not isinstance(x, Refutation) or x.assumed is None]
         elif event.kind == "note":
-            self._lessons += _refutation(event, self._described)
+            self._lessons += refutation_of(event, self._described)
+        elif event.kind == "measured":
+            self._measure(self.rules.measurement(len(self.measurements), event.data))
         self.count += 1
         self._last = event
         self._changes += event.kind not in ("asked", "calibrated")
@@ -218,7 +242,9 @@ class Draft:
     def _apply_to_trial(self, event: Event, number: int, validated: Trial | None) -> None:
         if number == len(self.trials) and event.kind in ("enqueued", "asked"):
             trial = Trial(number, self.rules.controls(event.data["controls"]), state=_first_state(event))
-            _check_given(event, trial)
+            check_given(event, trial)
+            if "steps" in event.data:
+                trial = step_trial(self.rules, self.trials, trial, event.data)
             self._add(trial)
             self._known_safe |= {number} if event.data.get("known_safe") is True else frozenset()
             return
@@ -227,8 +253,10 @@ class Draft:
         if event.kind in ("observed", "told"):
             self._observe(event, trial, validated)
         elif event.kind == "corrected" and {"stage", "controls"} & set(event.data):
+            check_origin(self._network, trial, self.trials, event.data)
             self._correct(self.rules.corrected(trial, event.data), event)
         elif event.kind == "retracted":
+            check_origin(self._network, trial, self.trials, event.data)
             self._correct(self.rules.retracted(trial, event.data["stage"]), event)
         elif event.kind == "revised":
             self._revise(self.rules.revised(trial, event.data["controls"]), event)
@@ -243,8 +271,9 @@ class Draft:
             self.trials[number] = replace(
                 trial,
                 state=_ENDS[event.kind],
-                reason=_text(event.data.get("reason")),
+                reason=text_of(event.data.get("reason")),
                 feasible=False if broken else self.rules.feasible(trial.controls, trial.outputs),
+                costs=failure_charged(self._network, trial, event, self._prices),
             )
             self._ended += 1
         else:
@@ -252,6 +281,11 @@ class Draft:
 
     def _add(self, trial: Trial) -> None:
         self.trials.append(trial)
+        if _is_run(trial):
+            self._take(trial)
+
+    def _take(self, trial: Trial) -> None:
+        """Note that the point of a trial is a run."""
         self._taken = set(self._before.taken) if self._taken is None else self._taken
         self._taken.update(self.rules.point_keys(trial))
 
@@ -259,8 +293,11 @@ class Draft:
         after = self.observed(trial.number, event.data["outputs"]) if validated is None else validated
         if len(after.outputs) == len(trial.outputs):
             raise StoreError(f"what it says of trial {trial.number} is nothing new.")
-        after = self._as_logged(after, trial, complete=event.kind == "told")
+        after = after_step(self._as_logged(after, trial, complete=event.kind == "told"))
+        after = replace(after, costs=charged(self._network, trial, after, event, self._prices))
         self.trials[trial.number] = after
+        if after.steps and _is_run(after):
+            self._take(after)
         if self._network.scattered and "nominal" in event.data:
             chosen = nominal_of(self._network, event.data["nominal"], after)
             self._nominal = {**self._nominal, after.number: {**self._nominal.get(after.number, {}), **chosen}}
@@ -284,19 +321,45 @@ class Draft:
         return replace(after, value=before.value, state=before.state, reason=before.reason)
 
     def _correct(self, after: Trial, event: Event) -> None:
-        """Replace a trial, in all lessons too; what bounds or other runs showed about the old values is dropped."""
-        self.rules.check_repeats(after, self.trials)
+        """Replace a trial, in all lessons too; what bounds or other runs showed about the old values is dropped.
+
+        Trials that took its outputs change as well.
+        """
+        before = self.trials[after.number]
+        stage = event.data.get("stage")
+        changed = [after, *(() if stage is None else copies(self.rules, self.trials, after, stage))]
+        new = {trial.number: trial for trial in changed}
+        for trial in changed:
+            self.rules.check_repeats(trial, [new.get(other.number, other) for other in self.trials])
+        for trial in changed:
+            self._replace(trial)
+        self._moved |= after.controls != before.controls
+        self._note(before, event)
+        shown = changed if self._scatter is None else self.trials
+        found = (self.rules.scatter(trial, self.trials) for trial in shown)
+        self._scatter = next((scatter for scatter in found if scatter is not None), None)
+        self._revision += 1
+
+    def _replace(self, after: Trial) -> None:
+        """Replace a trial, and what was learned from it."""
         before = self.trials[after.number]
         if before.state != "complete" and self._network.objective_of(before.outputs) is not None:
             after = replace(after, value=None, state=before.state, reason=before.reason)  # see `_as_logged`
-        self.trials[after.number] = after
-        self._lessons = list(_relearned(self._lessons, after, self._network, self.rules))
+        self.trials[after.number] = after = after_step(after)
+        self._lessons = list(relearned(self._lessons, after, self._network, self.rules))
         self.rules.remember(after)
-        self._moved |= after.controls != before.controls
-        self._note(before, event)
-        changed = (after,) if self._scatter is None else self.trials
-        found = (self.rules.scatter(trial, self.trials) for trial in changed)
-        self._scatter = next((scatter for scatter in found if scatter is not None), None)
+        self._moved |= bool(after.steps)
+
+    def _measure(self, measured: Measurement) -> None:
+        """Add a measurement, or replace one that was told before."""
+        if measured.number == len(self.measurements):
+            self.measurements.append(measured)
+            self._lessons.append(measured)
+            return
+        before = self.measurements[measured.number]
+        self.measurements[measured.number] = measured
+        self._lessons = [measured if lesson is before else lesson for lesson in self._lessons]
+        self._lessons = [x for x in self._lessons if not isinstance(x, Refutation) or x.assumed is None]
         self._revision += 1
 
     def _revise(self, after: Trial, event: Event) -> None:
@@ -310,60 +373,9 @@ class Draft:
         self._notes = {**self._notes, before.number: (*said, change_text(before, event))}
 
 
-def _relearned(
-    lessons: Iterable[Trial | Refutation], after: Trial, network: Network, rules: Rules
-) -> Iterator[Trial | Refutation]:
-    """The lessons with a corrected trial: each as far as it was observed then, and each only where it teaches more."""
-    last: Mapping[str, Any] = {}
-    for lesson in lessons:
-        if isinstance(lesson, Refutation):
-            if lesson.assumed is None and after.number not in lesson.trials:
-                yield lesson
-        elif lesson.number != after.number:
-            yield lesson
-        else:
-            outputs = {name: after.outputs[name] for name in lesson.outputs if name in after.outputs}
-            if outputs != last:
-                feasible = rules.feasible(after.controls, outputs)
-                yield replace(after, outputs=outputs, value=network.objective_of(outputs), feasible=feasible)
-                last = outputs
-
-
-def change_text(before: Trial, event: Event) -> str:
-    """What a correction or a revision changed, for people who read a report."""
-    data, reason = event.data, event.data.get("reason")
-    because = f" ({reason})" if reason else ""
-    if event.kind == "retracted":
-        return f"{data['stage']} = {_numbers(before.outputs[data['stage']])} was retracted{because}"
-    if "controls" in data:
-        old = ", ".join(f"{k} = {before.controls[k]!r}" for k, v in data["controls"].items() if before.controls[k] != v)
-        return f"the controls were {event.kind}{f', before: {old}' if old else ''}{because}"
-    return f"{data['stage']} was corrected, before: {_numbers(before.outputs[data['stage']])}{because}"
-
-
-def _numbers(values: Iterable[float]) -> str:
-    return ", ".join(map(repr, values))
-
-
-def _refutation(event: Event, described: int) -> list[Refutation]:
-    """What a note refutes of the present assumptions: at most one statement."""
-    if "refuted" not in event.data or event.data.get("assumed") not in (None, described):
-        return []
-    trials = tuple(map(int, event.data.get("trials", ())))
-    return [Refutation(str(event.data["refuted"]), event.data.get("assumed"), trials)]
-
-
-def _text(reason: Any) -> str | None:
-    if not isinstance(reason, str | None):
-        raise StoreError(f"a reason is a text; got {reason!r:.100}.")
-    return reason
-
-
-def _check_given(event: Event, trial: Trial) -> None:
-    """Raise `StoreError` if what was fixed or measured when a trial was asked for is not what its controls are."""
-    for word in ("fixed", "context"):
-        if any(trial.controls.get(name) != value for name, value in event.data.get(word, {}).items()):
-            raise StoreError(f"{word!r} of trial {trial.number} differs from its controls, {dict(trial.controls)}.")
+def _is_run(trial: Trial) -> bool:
+    """Whether the point of a trial is a run that was made, or is going to be."""
+    return not trial.steps or trial.state == "complete"
 
 
 def _first_state(event: Event) -> TrialState:

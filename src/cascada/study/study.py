@@ -9,23 +9,24 @@ from cascada.calibration import Calibration
 from cascada.errors import ArgumentError, ContradictionError, RefutedError
 from cascada.execution.blas import on_one_thread
 from cascada.gp.rounding import SMALLEST_JITTER
+from cascada.near_names import with_near_names
 from cascada.network import Network
 from cascada.space import CandidatesLike
 from cascada.store.journal import Journal, MemoryJournal, Transaction
 from cascada.store.lease import LONGEST_LEASE, checked_lease
 from cascada.store.trial import Trial, trial_number
 from cascada.study.change import Change
+from cascada.study.cost import Cost
 from cascada.study.decision import revision_of
 from cascada.study.next_trials import NextTrials
 from cascada.study.reader import Reader
-from cascada.study.readings import nominal_inputs, warn_of_errors
+from cascada.study.readings import warn_of_errors
 from cascada.study.revision import Revision
 from cascada.study.safety import check_proven, nothing_safe_left
-from cascada.study.settings import OnViolation, Settings
+from cascada.study.settings import OnViolation, Settings, StopOn
 from cascada.study.slice import Slice
 from cascada.study.state import State
-from cascada.study.validation import stage_name
-from cascada.study.writer import Writer
+from cascada.study.stepper import Stepper
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from cascada.study.result import Result
 
 
-class Study(Writer):
+class Study(Stepper):
     """Trials of a network, in memory or in a store (`Study.open`), and the points that an algorithm suggests.
 
     Every event is in the journal before a method returns. Reported results are always kept; the certificate says what
@@ -43,6 +44,7 @@ class Study(Writer):
     0.95 without it. `replayable`: points follow from the journal alone, as they do in a store.
     """
 
+    @with_near_names
     def __init__(
         self,
         network: Network,
@@ -51,6 +53,7 @@ class Study(Writer):
         candidates: CandidatesLike | None = None,
         tolerance: float | None = None,
         seed: int = 0,
+        stop_on: StopOn | None = None,
         stop_on_estimated: bool = False,
         on_violation: OnViolation = "stop",
         jitter: float = SMALLEST_JITTER,
@@ -66,6 +69,7 @@ class Study(Writer):
             candidates=candidates,
             tolerance=tolerance,
             seed=seed,
+            stop_on=stop_on,
             stop_on_estimated=stop_on_estimated,
             on_violation=on_violation,
             jitter=jitter,
@@ -98,6 +102,7 @@ class Study(Writer):
         return study
 
     @staticmethod
+    @with_near_names
     def open(
         url: str,
         name: str,
@@ -110,6 +115,7 @@ class Study(Writer):
         calibration: Calibration | None = None,
         horizon: int | None = None,
         tolerance: float | None = None,
+        stop_on: StopOn | None = None,
         stop_on_estimated: bool = False,
         safe: bool | None = None,
         confidence: float | None = None,
@@ -130,6 +136,7 @@ class Study(Writer):
             calibration=calibration,
             horizon=horizon,
             tolerance=tolerance,
+            stop_on=stop_on,
             stop_on_estimated=stop_on_estimated,
             safe=safe,
             confidence=confidence,
@@ -159,7 +166,7 @@ class Study(Writer):
         self,
         *,
         lease: float | None = None,
-        limit: int | None = None,
+        limit: int | Cost | None = None,
         fixed: Mapping[str, Any] | None = None,
         context: Mapping[str, Any] | None = None,
     ) -> Trial | None: ...
@@ -170,7 +177,7 @@ class Study(Writer):
         n: int,
         *,
         lease: float | None = None,
-        limit: int | None = None,
+        limit: int | Cost | None = None,
         fixed: Mapping[str, Any] | None = None,
         context: Mapping[str, Any] | None = None,
     ) -> list[Trial]: ...
@@ -180,7 +187,7 @@ class Study(Writer):
         n: int | None = None,
         *,
         lease: float | None = None,
-        limit: int | None = None,
+        limit: int | Cost | None = None,
         fixed: Mapping[str, Any] | None = None,
         context: Mapping[str, Any] | None = None,
     ) -> Trial | list[Trial] | None:
@@ -188,7 +195,8 @@ class Study(Writer):
 
         Trials that wait come first: enqueued ones, and ones whose `lease` ran out. With a lease in seconds the worker
         has to give a sign of life (`beat`) in time; without one a run may take any time. With `n`, a list of up to so
-        many trials, all of them written or none. `limit`: no new trial if the study has so many.
+        many trials, all of them written or none. `limit`: no new trial if the study has so many, or if it would cost
+        more than this.
 
         `fixed`: values of some controls, for this ask only; None is returned if no such setting can be better than the
         best. `context`: what was measured of the controls with `context=True`; the trial is one that may be best there.
@@ -236,25 +244,6 @@ class Study(Writer):
             return added
 
         return self._changed(add)
-
-    def tell(self, trial: Trial | int, outputs: Mapping[str, Any]) -> Trial:
-        """Tell the outputs of every stage, or of those that were observed; with the objective the trial is complete.
-
-        Telling the same again changes nothing. Other outputs than before are refused: see `correct`.
-        """
-        return self._changed(lambda change: self._observed(change, trial_number(trial), outputs))
-
-    def tell_stage(self, trial: Trial | int, stage: str, outputs: Any) -> Trial:
-        """Tell the outputs of one stage as they come in."""
-        return self.tell(trial, {stage_name(stage): outputs})
-
-    def fail(self, trial: Trial | int, reason: str) -> Trial:
-        """Mark a trial as failed; the stages that were observed are kept and used."""
-        return self._changed(lambda change: change.end(trial_number(trial), "failed", str(reason)))
-
-    def abandon(self, trial: Trial | int, reason: str = "abandoned") -> Trial:
-        """Mark a trial as one that will not be run; the stages that were observed are kept and used."""
-        return self._changed(lambda change: change.end(trial_number(trial), "abandoned", str(reason)))
 
     def correct(
         self,
@@ -311,11 +300,12 @@ class Study(Writer):
         data = {"refuted": str(reason)} | ({"trials": list(trials)} if trials else {})
         self._changed(lambda change: change.append("note", None, data))
 
+    @with_near_names
     def optimise(
         self,
         functions: "Functions | Process" = None,
         *,
-        budget: int,
+        budget: int | Cost,
         jobs: int | None = None,
         executor: "Executor | None" = None,
         callbacks: "Iterable[Callback]" = (),
@@ -323,7 +313,7 @@ class Study(Writer):
         lease: float | None = None,
         revise: bool = False,
     ) -> "Result":
-        """Run the process until the study has `budget` trials: see `cascada.study.loop.optimise`."""
+        """Run the process until the study has `budget` trials, or cost so much: see `cascada.study.loop.optimise`."""
         from cascada.study.loop import optimise  # which is made of ask and tell
 
         return optimise(
@@ -348,18 +338,11 @@ class Study(Writer):
 
     @on_one_thread
     def _asked(
-        self, change: Change, wanted: int, lease: float | None, limit: int | None, part: Slice | None
+        self, change: Change, wanted: int, lease: float | None, limit: int | Cost | None, part: Slice | None
     ) -> list[Trial]:
         next_trials = NextTrials(change, self._learned, self._settings, self._journal.shared, part)
+        self.budget_reached = isinstance(limit, Cost) and next_trials.exceeds(limit)
         return next_trials.trials(wanted, limit, self.worker, lease, lasting=self._lasting)
-
-    @on_one_thread
-    def _observed(self, change: Change, number: int, outputs: Any) -> Trial:
-        if not self.network.scattered:
-            return change.observe(number, outputs)
-        # Chosen before the readings are learned; the log keeps them.
-        model, after = self._learned(change.state), change.observed(number, outputs)
-        return change.observe(number, outputs, nominal_inputs(model.judging, model.pending([after])[0], number))
 
     @on_one_thread
     def _begun(

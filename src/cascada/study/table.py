@@ -21,7 +21,7 @@ from cascada.outwards import as_given, difference_up, rounded_down, rounded_up
 from cascada.search import Leaves, ObjectiveBounds, SearchBudget, search
 from cascada.search.feasible import FeasibleBounds
 from cascada.search.incumbent import proven_values
-from cascada.space import Control, Real
+from cascada.space import Control, ControlValue, Real
 from cascada.study.certificate import GapKind
 from cascada.study.context import proven_at
 from cascada.study.model import Model
@@ -47,7 +47,7 @@ class TableRow:
     """
 
     contexts: Mapping[str, tuple[float, float]]
-    controls: Mapping[str, float | int] | None
+    controls: Mapping[str, ControlValue] | None
     at_least: float | None
     bound: float
     gap: float | None
@@ -124,6 +124,12 @@ def decision_table(
     network = state.network
     if not network.context:
         raise ArgumentError("a decision table needs controls with context=True; this process has none.")
+    choices = [name for name in network.context if network.domain.controls[name].unordered]
+    if choices:
+        raise ArgumentError(
+            f"a decision table is made of ranges of the context, and the choice {choices[0]!r} has none; use "
+            f"certificate(context={{{choices[0]!r}: …}}) for each of its values."
+        )
     as_whole_number(rows, "rows")
     boxes = _boxes(network, contexts)
     if not state.complete:

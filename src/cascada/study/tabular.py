@@ -22,7 +22,7 @@ FEASIBLE = "feasible"
 FEASIBLE_CELLS = {True: "yes", False: "no", None: ""}
 
 #: Controls, outputs by stage, and what to call the run in an error.
-Run = tuple[dict[str, float], dict[str, list[float]], str]
+Run = tuple[dict[str, float | str], dict[str, list[float]], str]
 
 
 def output_columns(network: Network) -> list[tuple[str, str, int]]:
@@ -37,7 +37,7 @@ def output_columns(network: Network) -> list[tuple[str, str, int]]:
 
 
 def trials_csv(network: Network, trials: Iterable[Trial]) -> str:
-    """Controls and outputs of trials as CSV that `read_runs` reads; a trial without outputs is left out.
+    """Controls and outputs of trials as CSV that `read_runs` reads; a trial without outputs of a run is left out.
 
     If the process has limits, the last column says whether the run satisfies them.
     """
@@ -46,10 +46,11 @@ def trials_csv(network: Network, trials: Iterable[Trial]) -> str:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([*network.domain.names, *(heading for heading, _, _ in columns), *([FEASIBLE] * judged)])
     for trial in trials:
-        if trial.outputs:
+        if trial.outputs and trial.closed:  # the outputs of a step at inputs of its own are of no run
             seen = [repr(trial.outputs[stage][j]) if stage in trial.outputs else "" for _, stage, j in columns]
             seen += [FEASIBLE_CELLS[trial.feasible]] * judged
-            writer.writerow([*(repr(trial.controls[name]) for name in network.domain.names), *seen])
+            controls = (trial.controls[name] for name in network.domain.names)
+            writer.writerow([*(value if isinstance(value, str) else repr(value) for value in controls), *seen])
     return text.getvalue()
 
 
@@ -74,7 +75,9 @@ def _record(network: Network, trial: Trial) -> dict[str, Any]:
         for output, value in zip(network.node(stage).stage.outputs, values, strict=True)
     }
     judged = {FEASIBLE: trial.feasible} if _has_feasible_column(network) else {}
-    return {"number": trial.number, "state": trial.state, "value": trial.value, **judged, **trial.controls, **outputs}
+    money = {"step": ", ".join(trial.steps), "cost": trial.cost} if network.priced else {}
+    first = {"number": trial.number, "state": trial.state, "value": trial.value}
+    return {**first, **judged, **money, **trial.controls, **outputs}
 
 
 def add_runs(study: "Study", lines: Iterable[str], *, ignore_unknown: bool = False) -> int:
@@ -127,6 +130,7 @@ class _Column:
     name: str
     place: tuple[str, int] | None = None  # stage and position of an output; None for a control
     ignored: bool = False
+    named: bool = False  # a choice, whose cells are values as text
 
 
 def _outputs(network: Network) -> dict[str, tuple[str, int]]:
@@ -160,7 +164,10 @@ def _header(line: int, cells: Sequence[str], network: Network, ignore_unknown: b
             f"line {line}: every column needs a name of its own, and two columns must not name the same output; got "
             f"{', '.join(names)}. Nothing was added."
         )
-    return [_Column(n, None if n in controls else places.get(n), ignored=n in strange) for n in names]
+    choices = [name for name, control in network.domain.controls.items() if control.unordered]
+    return [
+        _Column(n, None if n in controls else places.get(n), ignored=n in strange, named=n in choices) for n in names
+    ]
 
 
 def _with_near(name: str, names: Sequence[str]) -> str:
@@ -171,10 +178,13 @@ def _with_near(name: str, names: Sequence[str]) -> str:
 def _run(header: Sequence[_Column], cells: Sequence[str], line: int, decimal_commas: bool) -> Run:
     if len(cells) != len(header):
         raise ArgumentError(f"line {line}: {len(cells)} cells where the header has {len(header)}. Nothing was added.")
-    controls: dict[str, float] = {}
+    controls: dict[str, float | str] = {}
     observed: dict[str, dict[int, float]] = {}
     for column, cell in zip(header, cells, strict=True):
         if column.ignored or (column.place is not None and not cell.strip()):
+            continue
+        if column.named:
+            controls[column.name] = cell.strip()
             continue
         value = _number(cell, column.name, line, decimal_commas)
         if column.place is None:

@@ -18,8 +18,11 @@ from cascada.network.limits import excluded, proven
 from cascada.network.outputs import UnusableResult, as_outputs_of
 from cascada.network.reading_evidence import boxes_of_readings
 from cascada.network.slack import output_slack
+from cascada.space import ControlValue
 from cascada.store.trial import Trial
+from cascada.study.measurement import Measurement, measured
 from cascada.study.repeats import Repeats
+from cascada.study.step_trial import alone
 
 
 class Rules(Repeats):
@@ -29,15 +32,20 @@ class Rules(Repeats):
         super().__init__(network)
         self._formulas = _prior(network)
 
+    @property
+    def network(self) -> Network:
+        """The network whose trials are validated."""
+        return self._network
+
     # ---- controls
 
-    def controls(self, values: Any) -> dict[str, float | int]:
+    def controls(self, values: Any) -> dict[str, ControlValue]:
         """Named controls within the domain; `ArgumentError` for anything else."""
         if not isinstance(values, Mapping):
             raise ArgumentError(f"give the controls as a dict, {{'name': value}}; got {values!r:.100}.")
         if self._are_plain(values):
             ranges = self._network.domain.controls
-            return {name: int(values[name]) if c.integer else float(values[name]) for name, c in ranges.items()}
+            return {name: c.shown(c.coded(values[name], name)) for name, c in ranges.items()}
         try:
             return self._network.domain.named(self._network.domain.row(values))
         except OverflowError as error:
@@ -47,10 +55,10 @@ class Rules(Repeats):
         """Whether controls are valid floats and ints, as in a log: `Domain.row`, which takes arrays, is slower."""
         ranges = self._network.domain.controls
         if values.keys() != ranges.keys() or any(type(value) not in (int, float) for value in values.values()):
-            return False
+            return False  # choices have their own validation
         return all(c.low <= values[k] <= c.high and (not c.discrete or c.allows(values[k])) for k, c in ranges.items())
 
-    def changed_controls(self, trial: Trial, values: Any) -> dict[str, float | int]:
+    def changed_controls(self, trial: Trial, values: Any) -> dict[str, ControlValue]:
         """All controls of a trial with some of them changed."""
         if not isinstance(values, Mapping):
             raise ArgumentError(f"give the controls as a dict, {{'name': value}}; got {values!r:.100}.")
@@ -59,7 +67,7 @@ class Rules(Repeats):
     def point_keys(self, trial: Trial) -> Iterator[bytes]:
         """The keys of a trial's point, as `algorithms.point_key`: exp(ln x) may be the float next to x, so both."""
         domain = self._network.domain
-        row = self._controls_of(trial)
+        row = self.coded(trial)
         yield array("d", [value + 0.0 for value in row]).tobytes()
         if domain.logarithmic:
             yield (domain.decode(domain.encode(np.array([row]))) + 0.0).tobytes()
@@ -74,6 +82,8 @@ class Rules(Repeats):
         """
         if not isinstance(outputs, Mapping):
             raise ArgumentError(f"tell the outputs as a dict of stages, {{'stage': outputs}}; got {outputs!r}.")
+        if not before.closed:
+            return alone(self, before, outputs)
         known = dict(before.outputs)
         for name, result in outputs.items():
             node = self._network.node(name)
@@ -97,7 +107,7 @@ class Rules(Repeats):
             return replace(before, outputs=known, feasible=feasible)
         return replace(before, outputs=known, value=value, state="complete", reason=None, feasible=feasible)
 
-    def feasible(self, controls: Mapping[str, float | int], outputs: Mapping[str, tuple[float, ...]]) -> bool | None:
+    def feasible(self, controls: Mapping[str, ControlValue], outputs: Mapping[str, tuple[float, ...]]) -> bool | None:
         """Whether the outputs of a trial satisfy all limits; None without limits, or if it is not known.
 
         Readings with errors satisfy a limit if all values that they leave possible do, and break it if none does.
@@ -110,7 +120,7 @@ class Rules(Repeats):
             return False
         return True if proven(network.limits, boxes.lower, boxes.upper)[0] else None
 
-    def boxes(self, controls: Mapping[str, float | int], outputs: Mapping[str, tuple[float, ...]]) -> Boxes:
+    def boxes(self, controls: Mapping[str, ControlValue], outputs: Mapping[str, tuple[float, ...]]) -> Boxes:
         """One box (1, V) of the true values of a trial, from its readings alone; infinite where these say nothing."""
         row = run_values(self._network, self._network.domain.row(controls)[None], [outputs])
         return boxes_of_readings(self._formulas, row)
@@ -120,26 +130,33 @@ class Rules(Repeats):
 
         Outputs of other stages that are copies of a corrected value follow it.
         """
-        measured = self._measured(trial)
         if "controls" in data:
             controls = self.changed_controls(trial, data["controls"])
             if controls == trial.controls:
                 raise ArgumentError(f"trial {trial.number} has these controls already: there is nothing to correct.")
-            return self._again(trial, controls, measured, self._names)
+            return self._again(trial, controls, self._measured(trial), self._names)
         name = self._reported(trial, data["stage"], "correct")
         values = self.outputs(trial.number, name, data["outputs"])
         if values == trial.outputs[name]:
             raise ArgumentError(
                 f"trial {trial.number}: stage {name!r} is {values} already: there is nothing to correct."
             )
-        others = [other for other in self._names if other != name]  # its own copies are validated
-        return self._again(trial, trial.controls, {**measured, name: values}, others)
+        return self.retold(trial, name, values)
+
+    def retold(self, trial: Trial, stage: str, values: tuple[float, ...]) -> Trial:
+        """The trial with other outputs of a stage, which it has already."""
+        others = [other for other in self._names if other != stage]  # its own copies are validated
+        return self._again(trial, trial.controls, {**self._measured(trial), stage: values}, others)
+
+    def measurement(self, number: int, data: Mapping[str, Any]) -> Measurement:
+        """A measurement of one stage by itself: a new one of this number, or one that replaces another."""
+        return measured(self._network, number, data)
 
     def retracted(self, trial: Trial, stage: Any) -> Trial:
         """The trial without the outputs of a stage; one that was complete runs again, without a lease."""
-        measured = self._measured(trial)
-        del measured[self._reported(trial, stage, "retract")]
-        return self._again(trial, trial.controls, measured, ())
+        rest = self._measured(trial)
+        del rest[self._reported(trial, stage, "retract")]
+        return self._again(trial, trial.controls, rest, ())
 
     def revised(self, trial: Trial, values: Any) -> Trial:
         """A running trial with other controls of stages that were not run yet; `ArgumentError` for any other change."""
@@ -167,7 +184,7 @@ class Rules(Repeats):
         return [name for name in self._names if name in found]
 
     def _again(
-        self, trial: Trial, controls: Mapping[str, float | int], outputs: Outputs, following: Collection[str]
+        self, trial: Trial, controls: Mapping[str, ControlValue], outputs: Outputs, following: Collection[str]
     ) -> Trial:
         state = "running" if trial.state == "complete" else trial.state
         bare = replace(trial, controls=controls, outputs={}, value=None, state=state)
@@ -177,7 +194,7 @@ class Rules(Repeats):
     def _names(self) -> list[str]:
         return [node.stage.name for node in self._network.nodes]
 
-    def _derived(self, controls: Mapping[str, float | int], outputs: Mapping[str, tuple[float, ...]]) -> list[str]:
+    def _derived(self, controls: Mapping[str, ControlValue], outputs: Mapping[str, tuple[float, ...]]) -> list[str]:
         """The formulas whose inputs are known."""
         values = run_values(self._network, self._network.domain.row(controls)[None], [outputs])[0]
         formulas = [node for node in self._network.nodes if node.stage.known]
@@ -218,8 +235,8 @@ class Rules(Repeats):
         """
         network, found = self._network, dict(outputs)
         boxes = self.boxes(trial.controls, found) if network.read_with_errors else None
-        controls = np.array([self._controls_of(trial)])
-        known = {("", name): float(value) for name, value in trial.controls.items()}
+        controls = np.array([self.coded(trial)])
+        known = {("", name): float(value) for name, value in trial.controls.items() if not isinstance(value, str)}
         slacks: dict[tuple[str, str], float] = {}  # of formulas' outputs and of copies of them
         for node in network.nodes:  # parents first, so that formulas and copies of each other are settled in one pass
             name, stage = node.stage.name, node.stage

@@ -16,8 +16,9 @@ from typing import IO, Any
 from cascada.errors import CascadaError, StoreError
 from cascada.execution.blas import one_thread_environment
 from cascada.network import Network
+from cascada.report.bound_after import BoundAfter
 from cascada.report.contributions import gap_contributions
-from cascada.report.history import BoundHistory, bounds_hold, checkpoints
+from cascada.report.history import BoundHistory, bound_history, bounds_hold, checkpoints
 from cascada.report.payload import figures, judgement
 from cascada.store.address import error_text
 from cascada.store.database import Store
@@ -121,8 +122,7 @@ class _CachedStudy:
         after = {"after": sum(trial.value is not None for trial in study.trials)}
         contributions = gap_contributions(study)
         yield about | {"kind": "judged"}, judgement(study, contributions) | after
-        self._add_bounds(follower)
-        bounds = self._history.found if bounds_hold(study) else []
+        bounds = bound_history(study) if study.network.scattered else self._kept_bounds(follower)
         yield about | {"kind": "figures"}, {"figures": figures(study, bounds, contributions)} | after
 
     def _refreshed(self, store: Store, networks: Sequence[Network]) -> Follower:
@@ -143,14 +143,15 @@ class _CachedStudy:
         self._follower, self._created = follower, head.created
         return follower
 
-    def _add_bounds(self, follower: Follower) -> None:
-        """Add the runs that ended since the last call; compute the bound after some of them and after the last."""
-        ended = [t for t in follower.trials if t.outputs and t.state in ("complete", "failed", "abandoned")]
+    def _kept_bounds(self, follower: Follower) -> list[BoundAfter]:
+        """Add the runs that ended since the last call; the bounds after some of them and after the last."""
+        ended = [t for t in follower.trials if t.outputs and t.state in ("complete", "partial", "failed", "abandoned")]
         fresh = [trial for trial in ended if trial.number not in self._seen]
         at = checkpoints(follower.network, len(fresh)) if not self._seen else {len(fresh) - 1}
         for i, trial in enumerate(fresh):
             self._history.add(trial, i in at)
             self._seen.add(trial.number)
+        return self._history.found if bounds_hold(follower) else []
 
 
 def _send(stream: IO[str] | None, data: dict[str, Any]) -> None:
