@@ -13,6 +13,7 @@ the gas follows from the balance of atoms of a lean flame: carbon dioxide, water
 they form again within microseconds. So the outputs are the complete state: every stage is a function of its inputs.
 """
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -116,8 +117,9 @@ def value_between(
     return low, value(temperature3[1], co3[0], no3[0]) + slack
 
 
+@cache
 def _gas() -> Any:
-    """A new gas, so that no call depends on the one before."""
+    """The gas, loaded once; each use sets its whole state first, so that no call depends on the one before."""
     return optional_module("cantera", "combustor", "simulators").Solution("gri30.yaml")
 
 
