@@ -24,6 +24,7 @@ SLOW = (
     "algorithms/test_baselines_metamorphic.py",
     "algorithms/test_conformance.py",
     "algorithms/test_steps.py",
+    "algorithms/test_steps_estimated.py",
     "calibration/test_believed_sums.py",
     "calibration/test_likelihood.py",
     "calibration/test_noise.py",

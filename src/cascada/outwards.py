@@ -57,6 +57,15 @@ def as_given(number: float | str) -> str:
     return number if isinstance(number, str) else _text(_shortest(number), 0)
 
 
+def six_digits(value: float | str) -> str:
+    """A number with at most six digits, for readers; a text as it is.
+
+    >>> six_digits(0.123456789), six_digits("oak")
+    ('0.123457', 'oak')
+    """
+    return value if isinstance(value, str) else f"{value:.6g}"
+
+
 def as_percent(probability: float) -> str:
     """A given probability as text, such as "95 %" or "99.9 %"."""
     return f"{(_shortest(probability) * 100).normalize():f} %"

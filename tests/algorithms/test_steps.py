@@ -298,7 +298,7 @@ def test_a_bound_that_rises_with_more_data_does_not_count():
     x = lab.next.suggestion.point
     assert x is not None
     value = Potential.at(situation(lab), lab.beliefs, lab.next.suggestion, x)
-    assert value.fall(prior_beliefs(lab.network)) == 0.0
+    assert value.fall_with(prior_beliefs(lab.network)) == 0.0
 
 
 def test_nothing_is_left_to_learn_once_every_stage_is_known_at_the_point():

@@ -227,7 +227,7 @@ PARTS: dict[str, tuple[Callable[[int], Ledger], int]] = {
     "safe": (lambda seed: safe.run(40, seed), 10),
     "robust": (lambda seed: robust.run(15, seed), 10),
     "contexts": (lambda seed: contexts.run(15, seed), 10),
-    "choices": (lambda seed: choices.run(600, seed, 12), 8),
+    "choices": (lambda seed: choices.run(600, seed, 6), 8),
     "ranges": (lambda seed: ranges.run(20, seed), 10),
     "steps": (lambda seed: steps.run(24, seed), 6),
     "readings": (lambda seed: readings.run(200, seed), 5),

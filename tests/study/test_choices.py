@@ -2,12 +2,14 @@
 
 import json
 import math
+import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from cascada import (
     ArgumentError,
@@ -24,6 +26,8 @@ from cascada import (
     maximise,
     minimise,
 )
+from cascada.cli.main import app
+from cascada.process.command import Command
 from cascada.store.description import describe, network_from
 from cascada.study.tabular import add_runs, trials_csv
 
@@ -273,3 +277,84 @@ def test_joint_norms_of_every_value() -> None:
         value = cut(trial.controls["wood"], trial.controls["x"])
         study.tell(trial, {"cut": [value, 0.2 * value], "press": press(value, 0.0)})
     assert study.certificate().kind == "proven"
+
+
+def test_a_probable_gap_is_refused() -> None:
+    process = chain(Stage("cut", {"wood": Choice(WOODS), "x": Real(-1, 1)}))
+    with pytest.raises(ArgumentError, match="a probable gap is not defined with the choice 'wood'"):
+        Study(process, stop_on="probable", tolerance=0.1)
+    assert Study(process).probable_gap_if_defined() is None
+
+
+@pytest.mark.parametrize("reachable", ["stock", "any"])
+def test_stages_with_choices_are_run_step_by_step(reachable: Any) -> None:
+    first = Stage(
+        "cut",
+        {"wood": Choice(WOODS), "x": Real(-1, 1)},
+        kernel=KERNEL,
+        norm_bound=2.0,
+        cost=10,
+        reachable="stock",
+        portions=math.inf,
+    )
+    glue = Stage(
+        "glue",
+        {"glue": Choice(["hot", "cold"]), "y": Real(-1, 1)},
+        kernel=KERNEL,
+        norm_bound=2.0,
+        cost=1,
+        reachable=reachable,
+    )
+    study = Study(chain(first, glue))
+    for _ in range(5):
+        step = study.ask_step()
+        assert step is not None
+        inputs = dict(step.inputs)
+        if step.stage == "cut":
+            assert inputs["wood"] in WOODS
+            study.tell_stage(step, cut(**inputs))
+        else:
+            share = 1.0 if inputs["glue"] == "hot" else 0.7
+            study.tell_stage(step, share * press(inputs["cut"], inputs["y"]))
+    assert study.certificate().kind == "proven"
+
+
+def test_what_is_printed_of_a_run_names_its_values() -> None:
+    result = maximise(network(), [cut, press], budget=3, progress=False)
+    assert "wood = " in str(result)
+    study = Study(network())
+    run(study, 2)
+    for shown in (study.best_trial, study.certificate(), study):
+        assert str(shown)
+    page = study.best_trial._repr_html_()  # type: ignore[union-attr]
+    assert any(wood in page for wood in WOODS)
+
+
+def test_the_error_of_a_failed_stage_names_the_value() -> None:
+    def broken(wood: str, x: float) -> float:
+        raise ValueError(f"no saw for {wood}, {x}")
+
+    study = Study(chain(Stage("cut", {"wood": Choice(WOODS), "x": Real(-1, 1)}, kernel=KERNEL, norm_bound=2.0)))
+    result = study.optimise([broken], budget=1, progress=False)
+    assert result.trials[0].state == "failed"
+    assert "at wood=oak, x=0" in str(result.trials[0].reason)
+
+
+def test_a_command_gets_the_value_as_text(tmp_path: Path) -> None:
+    program = "import json, sys; print(json.dumps({'cut': len(json.load(sys.stdin)['wood'])}))"
+    command = Command([sys.executable, "-c", program])
+    assert command(wood="pine", x=0.5) == {"cut": 4}
+    file = tmp_path / "process.toml"
+    words = json.dumps([sys.executable, "-c", program])
+    file.write_text(
+        f"""
+[[stage]]
+name = "cut"
+command = {words}
+[stage.controls]
+wood = {{ type = "choice", values = ["oak", "pine"] }}
+"""
+    )
+    printed = CliRunner().invoke(app, ["run", str(file), "--budget", "3"])
+    assert printed.exit_code == 0, printed.output
+    assert "wood         pine" in printed.output

@@ -17,7 +17,7 @@ from cascada.algorithms.step_wiring import StepWiring
 from cascada.algorithms.stock import Item
 from cascada.arrays import Array
 from cascada.confidence import Boxes
-from cascada.network import Beliefs, composite_mean, enclose_network, enclose_stage
+from cascada.network import Beliefs, StageBelief, composite_mean, enclose_network, enclose_stage
 from cascada.network.mean import imagined_at
 
 # How many outputs in stock are considered for a place in a plan: those nearest to the mean of the trajectory.
@@ -46,11 +46,15 @@ class PlannedStep:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Steps with their price, and the beliefs as if each had given its mean."""
+    """Steps with their price, and the beliefs as if each had given its mean.
+
+    `end` (V,) is the whole run that it completes, up to the objective, with imagined outputs; None if it is none.
+    """
 
     steps: tuple[PlannedStep, ...]
     price: float
     after: Beliefs
+    end: Array | None = None
 
     @property
     def nodes(self) -> tuple[int, ...]:
@@ -150,7 +154,10 @@ class Plans:
             takes = {s: source[s] for s in wiring.feeders(g) if s in source}
             steps.append(PlannedStep(nodes, row, takes, run, taught))
             price += wiring.cost(nodes)
-        return Plan(tuple(steps), price, after) if steps and steps[-1].taught else None
+        if not steps or not steps[-1].taught:
+            return None
+        end = trail.run_to(steps[-1].nodes[-1]) if chosen[-1] == wiring.needed[-1] else None
+        return Plan(tuple(steps), price, after, end)
 
     def _run(self, trail: Trail, after: Beliefs, group: int) -> tuple[Array, Array | None, bool, Beliefs] | None:
         """What a group is run with, the run that it goes on with, whether it teaches anything, and the beliefs then.
@@ -229,10 +236,14 @@ class Plans:
 
 def was_observed(beliefs: Beliefs, node: int, row: Array) -> bool:
     """Whether a stage was observed at the inputs in a row (V,); True for a stage of which nothing is to be learned."""
-    stage = beliefs.stages[node]
+    parts = (beliefs.stages[i] for i in beliefs.parts(node))
+    return all(_was_observed(stage, row[list(stage.node.inputs)]) for stage in parts)
+
+
+def _was_observed(stage: StageBelief, inputs: Array) -> bool:
     if stage.belief is None:
         return True
-    inputs, seen = row[list(stage.node.inputs)], stage.belief.posterior.inputs
+    seen = stage.belief.posterior.inputs
     if not len(seen):
         return False
     scales = 1.0 if stage.per_output is None else stage.per_output.kernel.lengthscales(len(inputs))

@@ -64,6 +64,10 @@ class Trail:
             run[columns] = self.now[columns]
         return run
 
+    def run_to(self, node: int) -> Array | None:
+        """The one run (V,) up to the outputs of a stage; None if there is none."""
+        return self._runs.get(node)
+
     def _formulas(self, nodes: Sequence[int]) -> list[int]:
         """The formulas that feed some stages, directly or through others, parents first."""
         position = {node.stage.name: i for i, node in enumerate(self._network.nodes)}

@@ -12,6 +12,7 @@ import numpy as np
 
 from cascada.algorithms.algorithm import Situation, Suggestion
 from cascada.algorithms.feasible_search import FeasibleTrees, nearest_margin
+from cascada.algorithms.step_plans import Plan
 from cascada.arrays import Array
 from cascada.confidence import Boxes
 from cascada.errors import ArgumentError, RefutedError
@@ -63,8 +64,12 @@ class Potential:
             )
         return cls(points, weights, level, upper, bounds_of)
 
-    def fall(self, after: Beliefs) -> float:
-        """By how much Φ falls with these beliefs; 0 if imagined outputs contradict one another."""
+    def fall(self, plan: Plan) -> float:
+        """By how much Φ falls as if a plan was run; 0 if imagined outputs contradict one another."""
+        return self.fall_with(plan.after)
+
+    def fall_with(self, after: Beliefs) -> float:
+        """By how much Φ falls with these beliefs."""
         try:
             upper = self.bounds_of(after)(Boxes(self.points, self.points))[0]
         except (RefutedError, StageError, ArgumentError):

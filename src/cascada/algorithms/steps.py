@@ -15,8 +15,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cascada.algorithms.algorithm import Situation, Suggestion, point_key
+from cascada.algorithms.gpn_ei import GPNEI
 from cascada.algorithms.gpn_ucb import GPNUCB
 from cascada.algorithms.step_plans import Plan, PlannedStep, Plans
+from cascada.algorithms.step_promise import Promise
 from cascada.algorithms.step_value import Potential
 from cascada.algorithms.step_wiring import StepWiring
 from cascada.algorithms.stock import Item, Stock
@@ -66,7 +68,8 @@ def suggest_step(situation: Situation, stock: Stock, rng: np.random.Generator, *
     `situation.data` and `.pending` are rows of whole runs, `situation.best` may be the value of a setting that nobody
     ran. Without `guaranteed` no complete run is made for the sake of the guarantee.
     """
-    wiring = StepWiring.of(situation.beliefs.network)
+    network = situation.beliefs.network
+    wiring = StepWiring.of(network)
     beliefs = _imagined(situation, stock)
     for begun in stock.begun:
         plan = Plans(wiring, beliefs, stock.items, begun.point).complete()
@@ -76,28 +79,44 @@ def suggest_step(situation: Situation, stock: Stock, rng: np.random.Generator, *
             return NextStep(_step(wiring, chosen, begun.point, run=begun.label), done)
     situation = replace(situation, taken=_run_points(situation))
     if stock.pending and not len(situation.pending):  # imagined outputs prove nothing: no tree of theirs is kept
-        width = situation.beliefs.network.width
-        situation = replace(situation, pending=np.full((len(stock.pending), width), np.nan))
-    suggestion = _refined(situation, beliefs, GPNUCB(cells=_CELLS).suggest_from(situation, beliefs, rng))
+        situation = replace(situation, pending=np.full((len(stock.pending), network.width), np.nan))
+    suggestion = _refined(situation, beliefs, _suggested(situation, beliefs, rng))
     for _ in range(_POINTS):
         x = suggestion.point
         if x is None:
             return NextStep(None, suggestion)
-        potential = Potential.at(situation, beliefs, suggestion, x)
-        found = _choose(wiring, beliefs, stock, x, potential, rng, guaranteed)
+        value: Potential | Promise
+        if network.estimated:
+            value = Promise.at(situation, beliefs, x, rng)
+        else:
+            value = Potential.at(situation, beliefs, suggestion, x)
+        found = _choose(wiring, beliefs, stock, x, value, rng, guaranteed)
         if found is not None:
             return NextStep(found, suggestion)
         # All that leads to this point is known: its cell has to be cut instead.
         situation = replace(situation, cache=suggestion.cache, taken=situation.taken | {_key(situation, x)})
         cells = suggestion.cells
-        suggestion = GPNUCB(cells=_CELLS).suggest_from(situation, beliefs, rng)
+        suggestion = _suggested(situation, beliefs, rng)
         suggestion = replace(suggestion, cells=suggestion.cells + cells)
     return NextStep(None, suggestion)
 
 
+def _suggested(situation: Situation, beliefs: Beliefs, rng: np.random.Generator) -> Suggestion:
+    """The point to learn about, by beliefs that contain the imagined outputs of what is pending."""
+    if beliefs.network.estimated:
+        nothing = np.empty((0, beliefs.network.width))
+        return GPNEI().suggest(replace(situation, beliefs=beliefs, pending=nothing, cache=None), rng)
+    return GPNUCB(cells=_CELLS).suggest_from(situation, beliefs, rng)
+
+
 def _refined(situation: Situation, beliefs: Beliefs, found: Suggestion) -> Suggestion:
     """The suggestion, after more cells if the gap is nearly small enough: they cost less than the last step."""
-    if found.bound is None or not isinstance(found.cache, Leaves) or beliefs.network.read_with_errors:
+    if (
+        found.bound is None
+        or beliefs.network.estimated
+        or not isinstance(found.cache, Leaves)
+        or beliefs.network.read_with_errors
+    ):
         return found
     if not situation.tolerance < found.bound - situation.best <= _NEARLY * situation.tolerance:
         return found
@@ -130,22 +149,22 @@ def _choose(
     beliefs: Beliefs,
     stock: Stock,
     x: Array,
-    potential: Potential,
+    value: Potential | Promise,
     rng: np.random.Generator,
     guaranteed: bool,
 ) -> Step | None:
     """The first step of the best plan at a point; None if all that leads to it is known."""
     plans = Plans(wiring, beliefs, stock.items, x)
-    scored = [(potential.fall(plan.after), plan) for plan in plans.all(rng)]
+    scored = [(value.fall(plan), plan) for plan in plans.all(rng)]
     if not scored:
         return None
     fall, plan = max(scored, key=lambda pair: pair[0] / pair[1].price)
     complete = plans.complete()
     if complete is not None and not fall > 0:  # only everything together lowers a bound
-        fall, plan = potential.fall(complete.after), complete
+        fall, plan = value.fall(complete), complete
     begins = False
     if guaranteed and complete is not None and _is_due(wiring, stock, plan.steps[0]):
-        fall, plan, begins = potential.fall(complete.after), complete, True
+        fall, plan, begins = value.fall(complete), complete, True
     why = "At least half of the money goes into complete runs." if begins else _why(wiring, plan, fall, len(scored))
     return _step(wiring, _Chosen(plan, fall, why, begins), x)
 
@@ -188,7 +207,7 @@ def _why(wiring: StepWiring, plan: Plan, fall: float, count: int) -> str:
 def _named(situation: Situation, point: Array) -> str:
     domain = situation.domain
     values = domain.named(domain.decode(point[None])[0])
-    return ", ".join(f"{name} = {as_given(float(value))}" for name, value in values.items())
+    return ", ".join(f"{name} = {as_given(value)}" for name, value in values.items())
 
 
 def _run_points(situation: Situation) -> frozenset[bytes]:

@@ -36,10 +36,12 @@ def check_probable(network: Network) -> None:
             "the certificate is more: it is proven. Use certificate(), or stop_on='proven'."
         )
     uncertain = {name: network.domain.controls[name].deviation for name in network.uncertain}
+    choices = [repr(network.domain.names[j]) for j in network.domain.choices]
     refused = {
         "error=": network.noisy or network.read_with_errors,
         f"context=True, which {', '.join(network.context)} has,": bool(network.context),
         f"deviation=, which {', '.join(uncertain)} has,": bool(uncertain),
+        f"the choice {', '.join(choices)}": bool(choices),
     }
     for word, given in refused.items():
         if given:

@@ -119,8 +119,14 @@ class Beliefs:
         another run than the rest, and need not be what the parent gives at the controls in the row.
         """
         stages = list(self.stages)
-        stages[position] = stages[position].append(values)
+        for i in self.parts(position):
+            stages[i] = stages[i].append(values)
         return replace(self, stages=tuple(stages))
+
+    def parts(self, position: int) -> list[int]:
+        """Where in `stages` the node with a position in the network is: several parts if its kernels are estimated."""
+        columns = self.network.nodes[position].columns
+        return [i for i, stage in enumerate(self.stages) if stage.node.columns[0] in columns]
 
     def predict(self, controls: Mapping[str, Any]) -> "dict[str, StagePrediction]":
         """Mean, sd, lower and upper bound of every stage's outputs at named controls in user units."""

@@ -77,22 +77,25 @@ def hallucinated(beliefs: Beliefs, pending: Array) -> Beliefs:
 
 
 def with_mean_of(beliefs: Beliefs, position: int, row: Array) -> Array:
-    """A row (V,) with the inputs of one stage, completed by the mean of its outputs; NaN where it is not defined."""
-    stage, values = beliefs.stages[position], row.copy()
-    inputs = row[None, list(stage.node.inputs)]
-    prediction = None if stage.belief is None else _predict(stage, inputs)
-    values[list(stage.node.columns)] = within_ranges_of(stage, _stage_mean(stage, inputs, prediction))[0]
+    """A row (V,) with the inputs of a node, completed by the mean of its outputs; NaN where it is not defined."""
+    values = row.copy()
+    for stage in (beliefs.stages[i] for i in beliefs.parts(position)):
+        inputs = row[None, list(stage.node.inputs)]
+        prediction = None if stage.belief is None else _predict(stage, inputs)
+        values[list(stage.node.columns)] = within_ranges_of(stage, _stage_mean(stage, inputs, prediction))[0]
     return values
 
 
 def imagined_at(beliefs: Beliefs, position: int, row: Array) -> Beliefs:
-    """The beliefs as if one stage by itself had returned its mean at the inputs in a row (V,); for choosing a step."""
-    stages, values = list(beliefs.stages), with_mean_of(beliefs, position, row)
-    if not np.isfinite(values[list(stages[position].node.columns)]).all():
+    """The beliefs as if one node by itself had returned its mean at the inputs in a row (V,); for choosing a step."""
+    values = with_mean_of(beliefs, position, row)
+    if not np.isfinite(values[list(beliefs.network.nodes[position].columns)]).all():
         return beliefs
     if isinstance(beliefs, ReadBeliefs):
         return beliefs.imagined_at(position, values[None])
-    stages[position] = _imagined(stages[position], values[None])
+    stages = list(beliefs.stages)
+    for i in beliefs.parts(position):
+        stages[i] = _imagined(stages[i], values[None])
     return replace(beliefs, stages=tuple(stages))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from cascada.arrays import LARGEST_SCALE
 from cascada.errors import CascadaError
 from cascada.network.node import Node
+from cascada.outwards import six_digits
 
 Outputs = dict[str, tuple[float, ...]]  # stage → its outputs
 
@@ -31,7 +32,7 @@ class StageError(CascadaError):
         if reason is None:  # raised by the user with a message
             super().__init__(stage)
         else:
-            settings = ", ".join(f"{name}={value:g}" for name, value in (controls or {}).items())
+            settings = ", ".join(f"{name}={six_digits(value)}" for name, value in (controls or {}).items())
             super().__init__(f"stage {stage!r} {reason} at {settings}. The results of the stages before it are kept.")
         self.stage = "" if reason is None else stage
         self.controls = dict(controls or {})

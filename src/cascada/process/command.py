@@ -82,7 +82,7 @@ class Command:
         object.__setattr__(self, "folder", None if folder is None else os.path.abspath(folder))
         object.__setattr__(self, "timeout", None if timeout is None else float(timeout))
 
-    def __call__(self, /, **inputs: float) -> dict[str, Any]:
+    def __call__(self, /, **inputs: float | str) -> dict[str, Any]:
         """Run the command and return its outputs by name, as printed; `CommandError` if it or its output is invalid."""
         if os.name != "posix":
             self._fail("was not run: commands as stages need Linux, macOS or another POSIX system")
@@ -181,8 +181,10 @@ def _passable(word: str) -> bool:
         return False
 
 
-def _plain(value: Any) -> float:
-    """Return a number, also one of NumPy, as a Python number; raise `TypeError` if it is none."""
+def _plain(value: Any) -> float | str:
+    """Return a number, also one of NumPy, as a Python number, and the value of a choice as it is; else `TypeError`."""
+    if isinstance(value, str):
+        return value
     value = value.item() if getattr(value, "size", None) == 1 else value
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TypeError(f"got {_shortened(repr(value), 50)}")

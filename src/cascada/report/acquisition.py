@@ -50,8 +50,8 @@ def plot_acquisition(study: Reader, controls: Sequence[str] | None = None) -> An
 def caption_of_acquisition(study: Reader) -> str:
     """Return the caption of the figure with default controls: which they are, and the values of the others."""
     names, domain = _chosen(study, None), study.network.domain
-    values = domain.decode(_middle(study)[None])[0]
-    others = [f"{name} = {number(values[i])}" for i, name in enumerate(domain.names) if name not in names]
+    values = domain.named(domain.decode(_middle(study)[None])[0])
+    others = [f"{name} = {number(value)}" for name, value in values.items() if name not in names]
     at = f", with {', '.join(others)}" if others else ""
     bound = f"The best that the objective can be over {' and '.join(names)}{at}"
     limits = ""
@@ -67,7 +67,14 @@ def caption_of_acquisition(study: Reader) -> str:
 
 def _chosen(study: Reader, controls: Sequence[str] | None) -> tuple[str, ...]:
     domain = study.network.domain
-    names = tuple(domain.names[:2]) if controls is None else tuple(controls)
+    numbers = [name for name, control in domain.controls.items() if not control.unordered]
+    names = tuple(numbers[:2]) if controls is None else tuple(controls)
+    named = [name for name in names if name in domain.names and name not in numbers]
+    if named or not numbers:
+        raise ArgumentError(
+            f"the figure is drawn over numbers, and {(named or domain.names)[0]!r} is a choice; choose one or two of "
+            f"the controls {', '.join(numbers) or 'with numbers, of which there are none'}."
+        )
     if not 1 <= len(names) <= 2 or not set(names) <= set(domain.names) or len(set(names)) != len(names):
         raise ArgumentError(f"choose one or two of the controls {', '.join(domain.names)}; got {', '.join(names)}.")
     return names
@@ -77,7 +84,11 @@ def _middle(study: Reader) -> Array:
     """Return the coordinates (d,) of the point that the figure passes through."""
     best, domain = study.best_trial, study.network.domain
     middle = promising_point(study) if best is None else coordinates_of(study, best.controls)[0]
-    return (domain.lower + domain.upper) / 2 if middle is None else middle
+    if middle is not None:
+        return middle
+    centre = (domain.lower + domain.upper) / 2
+    centre[domain.choices] = domain.lower[domain.choices]
+    return centre
 
 
 def _add_lines(shown: Any, study: Reader, x: Array, mean: Array, upper: Array) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 
 from cascada.network import Network
 from cascada.report.theme import GREY, ORANGE, escaped, figure, plotly_objects
+from cascada.space import Choice
 from cascada.store.trial import Trial, best_of
 from cascada.study.reader import Reader
 
@@ -30,6 +31,25 @@ class _Axis:
     values: tuple[float, ...]
     heights: tuple[float | None, ...]  # None interrupts the line
     ends: tuple[float, float]
+    names: tuple[str, ...] = ()  # of the values of a choice, whose codes are the values
+
+    @classmethod
+    def of_choice(cls, name: str, names: Sequence[str], chosen: Sequence[str]) -> "_Axis":
+        """Return the axis of a choice, on which all its values have the same distance."""
+        top, codes = len(names) - 1, [names.index(one) for one in chosen]
+        heights = tuple(round(code / top, 4) if top else 0.5 for code in codes)
+        return cls(name, False, tuple(map(float, codes)), heights, (0.0, float(top)), tuple(names))
+
+    def text(self, run: int) -> str:
+        """Return the value of a run as text."""
+        return escaped(self.names[int(self.values[run])]) if self.names else f"{self.values[run]:.5g}"
+
+    def labels(self) -> list[tuple[float, str]]:
+        """Return the heights at which values stand beside the axis, and these values."""
+        if not self.names:
+            return [(0.0, _plain(self.ends[0], 3)), (1.0, _plain(self.ends[1], 3))]
+        top = len(self.names) - 1
+        return [(code / top if top else 0.5, escaped(one)) for code, one in enumerate(self.names)]
 
     @classmethod
     def of(cls, name: str, values: Sequence[float], log: bool = False) -> "_Axis":
@@ -76,7 +96,9 @@ def plot_parallel_coordinate(study: Reader) -> Any:
 def _axes(network: Network, complete: Sequence[Trial]) -> list[_Axis]:
     """Return the axes: controls, then observed outputs without those that a stage passes on from an earlier one."""
     axes = [
-        _Axis.of(name, [float(trial.controls[name]) for trial in complete], control.log)
+        _Axis.of_choice(name, control.values, [trial.controls[name] for trial in complete])
+        if isinstance(control, Choice)
+        else _Axis.of(name, [float(trial.controls[name]) for trial in complete], control.log)
         for name, control in network.domain.controls.items()
     ]
     for node in network.nodes:
@@ -97,7 +119,7 @@ def _lines(axes: Sequence[_Axis], complete: Sequence[Trial], runs: Sequence[int]
     for i in runs:
         x += [*range(len(axes)), None]
         y += [*(axis.heights[i] for axis in axes), None]
-        values += [*(f"{axis.values[i]:.5g}" for axis in axes), None]
+        values += [*(axis.text(i) for axis in axes), None]
         numbers += [*[complete[i].number] * len(axes), None]
     hover = "trial %{customdata}: %{text}<extra></extra>"
     return {"x": x, "y": y, "text": values, "customdata": numbers, "hovertemplate": hover, "mode": "lines"}
@@ -107,10 +129,11 @@ def _draw_axes(shown: Any, axes: Sequence[_Axis]) -> None:
     for at, axis in enumerate(axes):
         shown.add_shape(type="line", x0=at, x1=at, y0=0, y1=1, line={"color": GREY, "width": 1}, layer="below")
         row = 12 * (at % 2) if len(axes) > _CROWDED else 0
-        for end, value, side in ((0, axis.ends[0], "top"), (1, axis.ends[1], "bottom")):
-            shift = -3 - row if side == "top" else 3 + row
+        for height, value in axis.labels():
+            side = "top" if height == 0 else "bottom"  # a value in the middle stands above its height
+            shift = -3 - row if side == "top" else 3 + (row if height == 1 else 0)
             shown.add_annotation(
-                x=at, y=end, text=_plain(value, 3), yanchor=side, yshift=shift, showarrow=False, font={"size": 10}
+                x=at, y=height, text=value, yanchor=side, yshift=shift, showarrow=False, font={"size": 10}
             )
     names = [f"{escaped(axis.name)} (log)" if axis.log else escaped(axis.name) for axis in axes]
     edge = 0.4

@@ -12,6 +12,7 @@ from cascada.network import StageBelief, enclose_network
 from cascada.network.limits import Interval, in_words
 from cascada.report.promising_point import coordinates_of, promising_point
 from cascada.report.theme import BAND, BLUE, GREEN, ORANGE, PURPLE, SCALE, SKY, escaped, figure, plotly_objects
+from cascada.space import Choice
 from cascada.study.reader import Reader
 
 _LINE, _SIDE = 201, 61  # points of a line, and of the side of a map
@@ -32,13 +33,19 @@ def plot_stage(study: Reader, stage: str, output: str | None = None, at: Mapping
     assert belief is not None, "_part raises if there is none"
     data = belief.posterior.inputs, belief.posterior.outputs[:, j] + part.node.stage.offset[j]
     title = f"{stage}" if output is None or output == stage else f"{stage}: {output}"
+    title += _of_values(study, part)
     names, ranges = part.node.input_names, _ranges(study, part, data[0])
-    if len(names) == 2:
-        return _map(study, part, belief, j, title, ranges, data)
-    alone = len(names) == 1
-    shown = figure(title, showlegend=not alone)
+    numbers = [i for i in range(len(names)) if i not in part.node.choices]
     middle = _middle(study, part, ranges)
-    for i, name in enumerate(names):
+    codes = list(part.node.choices)
+    same = (data[0][:, codes] == middle[codes]).all(axis=1)
+    data = data[0][same], data[1][same]
+    if len(numbers) == 2:
+        return _map(study, part, belief, j, title, ranges, data)
+    alone = len(numbers) == 1
+    shown = figure(title, showlegend=not alone)
+    for i in numbers:
+        name = names[i]
         line = np.linspace(*ranges[i], _LINE)
         points = np.tile(middle, (_LINE, 1))
         points[:, i] = line
@@ -46,11 +53,13 @@ def plot_stage(study: Reader, stage: str, output: str | None = None, at: Mapping
         _add_line(shown, part, j, points, x, None if alone else i, name)
     _add_limits(shown, part, j)
     if alone:
-        _add_data(shown, _shown(study, names[0], data[0][:, 0]), data[1])
-        shown.update_xaxes(title={"text": escaped(names[0])}, type="log" if _log(study, names[0]) else "linear")
+        only = numbers[0]
+        name = names[only]
+        _add_data(shown, _shown(study, name, data[0][:, only]), data[1])
+        shown.update_xaxes(title={"text": escaped(name)}, type="log" if _log(study, name) else "linear")
         region = _region(study, part, at)
         if region is not None:
-            x0, x1 = _shown(study, names[0], region[:, 0])
+            x0, x1 = _shown(study, name, region[:, only])
             shown.add_vrect(x0=x0, x1=x1, fillcolor=GREEN, opacity=0.25, line={"width": 1, "color": GREEN}, name=_INPUT)
             if at is not None:  # otherwise the caption explains it
                 note = {"text": "green: the input at the chosen setting", "showarrow": False}
@@ -64,7 +73,8 @@ def plot_stage(study: Reader, stage: str, output: str | None = None, at: Mapping
 def caption_of_stage(study: Reader, stage: str, output: str, shown: Any) -> str:
     """Return the caption of an output's figure `shown`, which mentions only what is drawn."""
     part, _ = _part(study, stage, output)
-    inputs, believed = len(part.node.input_names), f"What is believed of {output} of {stage}"
+    inputs = len(part.node.input_names) - len(part.node.choices)
+    believed = f"What is believed of {output} of {stage}{_of_values(study, part)}"
     limit = _limit(part, output)
     limits = "" if limit is None else f" Its limit, {in_words(output, limit)}, is dashed."
     if inputs == 2:
@@ -88,7 +98,7 @@ def figures_of_stages(study: Reader) -> list[tuple[str, str, Any]]:
     for node in study.network.nodes:
         for output in node.stage.modelled:
             part = _found(study, node.stage.name, output)
-            if part is not None and part[0].per_output is not None and part[0].per_output.posterior.count:
+            if part is not None and _is_drawn(part[0]):
                 found.append((node.stage.name, output, plot_stage(study, node.stage.name, output)))
     return found
 
@@ -107,18 +117,51 @@ def _part(study: Reader, stage: str, output: str | None) -> tuple[StageBelief, i
         raise ArgumentError(
             f"stage {stage!r} has one kernel for all outputs, so single outputs have no figure; choose another stage."
         )
+    if len(found[0].node.choices) == len(found[0].node.inputs):
+        raise ArgumentError(f"stage {stage!r} has no inputs but choices, so it has no figure; choose another stage.")
     return found
+
+
+def _is_drawn(part: StageBelief) -> bool:
+    """Return whether a part has a figure: it has data, and an input that is a number."""
+    belief = part.per_output
+    return belief is not None and bool(belief.posterior.count) and len(part.node.choices) < len(part.node.inputs)
+
+
+def _of_values(study: Reader, part: StageBelief) -> str:
+    """Return of which values of choices a figure is, " for wood = 'oak'": those of the point that it passes through."""
+    inputs = [part.node.input_names[j] for j in part.node.choices]
+    values = [f"{name} = {value!r}" for name, value in _values_of_choices(study).items() if name in inputs]
+    return part.node.category + (f" for {' and '.join(values)}" if values and not part.node.category else "")
+
+
+def _values_of_choices(study: Reader) -> dict[str, str]:
+    """Return the values of all choices in the best run, or the first ones before there is one."""
+    best = study.best_trial
+    choices = {name: one for name, one in study.network.domain.controls.items() if isinstance(one, Choice)}
+    return {name: one.values[one.low] if best is None else best.controls[name] for name, one in choices.items()}
 
 
 def _found(study: Reader, stage: str, output: str) -> tuple[StageBelief, int] | None:
     """Return the belief that contains an output, and the output's index in it, or None.
 
-    A calibrated stage has a belief of its own for every output.
+    A calibrated stage has a belief of its own for every output. Of a stage with categories it is that of the values in
+    the best run.
     """
     node = study.network.node(stage)
     column = node.columns[node.stage.outputs.index(output)]
     for part in study.beliefs.stages:
         if column in part.node.columns and part.belief is not None:
+            if part.categories and part.node.categories is not None:
+                values = _values_of_choices(study)
+                names = [part.node.input_names[j] for j in part.node.categories.columns]
+                codes = {
+                    j: part.node.choices[j].coded(values[name], name)
+                    for j, name in enumerate(part.node.input_names)
+                    if name in names
+                }
+                row = np.array([[codes.get(j, 0.0) for j in range(len(part.node.inputs))]])
+                part = part.categories[int(part.node.categories.of(row)[0])]
             return part, part.node.stage.modelled.index(output)
     return None
 
@@ -148,7 +191,7 @@ def _ranges(study: Reader, part: StageBelief, inputs: Array) -> list[tuple[float
 def _middle(study: Reader, part: StageBelief, ranges: list[tuple[float, float]]) -> Array:
     """Return the stage's inputs (d,) in the best run, or the middle of their ranges before there is one."""
     best = study.best_trial
-    values = [sum(r) / 2 for r in ranges]
+    values = [r[0] if j in part.node.choices else sum(r) / 2 for j, r in enumerate(ranges)]
     if best is not None and all(parent in best.outputs for parent in part.node.parents):
         row = coordinates_of(study, best.controls)[0].tolist()
         for node in study.network.nodes:
@@ -229,9 +272,11 @@ def _map(
     ranges: list[tuple[float, float]],
     data: tuple[Array, Array],
 ) -> Any:
-    go, names = plotly_objects(), part.node.input_names
-    sides = [np.linspace(*r, _SIDE) for r in ranges]
-    points = np.stack(np.meshgrid(*sides, indexing="xy"), axis=-1).reshape(-1, 2)
+    go, both = plotly_objects(), [j for j in range(len(part.node.inputs)) if j not in part.node.choices]
+    names = [part.node.input_names[j] for j in both]
+    sides = [np.linspace(*ranges[j], _SIDE) for j in both]
+    points = np.tile(_middle(study, part, ranges), (_SIDE * _SIDE, 1))
+    points[:, both] = np.stack(np.meshgrid(*sides, indexing="xy"), axis=-1).reshape(-1, 2)
     mean = _possible(part, j, belief.posterior.predict(points).mean[:, j]).reshape(_SIDE, _SIDE)
     shown = figure(title, names[0], names[1], showlegend=False)
     x, y = (_shown(study, name, side) for name, side in zip(names, sides, strict=True))
@@ -240,7 +285,7 @@ def _map(
         if np.isfinite(end):
             at = {"start": end, "end": end, "size": 1, "coloring": "none"}
             shown.add_trace(go.Contour(x=x, y=y, z=mean, contours=at, line=_DASHED, showscale=False, name=_LIMIT))
-    seen = [_shown(study, name, data[0][:, i]) for i, name in enumerate(names)]
+    seen = [_shown(study, name, data[0][:, j]) for j, name in zip(both, names, strict=True)]
     marker = {"color": "#FFFFFF", "size": 7, "line": {"color": "#000000", "width": 1}}
     text = [f"{value:.5g}" for value in data[1]]
     shown.add_trace(go.Scatter(x=seen[0], y=seen[1], mode="markers", marker=marker, text=text, hoverinfo="x+y+text"))

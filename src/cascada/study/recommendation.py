@@ -19,7 +19,7 @@ from cascada.errors import ArgumentError, RefutedError
 from cascada.network import Beliefs, composite_mean, enclose_network
 from cascada.network.composite import composite_bounds
 from cascada.network.slack import objective_slack
-from cascada.outwards import agreeing, apart, difference_up
+from cascada.outwards import agreeing, apart, difference_up, six_digits
 from cascada.search import Candidates
 from cascada.search.refined_search import candidates_above
 from cascada.space import ControlValue
@@ -58,7 +58,7 @@ class Recommendation:
     @property
     def summary(self) -> str:
         """What it says, without what it rests on."""
-        settings = ", ".join(f"{name} = {value:.6g}" for name, value in self.controls.items())
+        settings = ", ".join(f"{name} = {six_digits(value)}" for name, value in self.controls.items())
         text = f"Recommended: {settings}, where the composite mean is {self.mean:.6g}."
         if self.kind == "refuted":
             return f"{text}\nThe data refute an assumption, so nothing is proven of it."

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from cascada.outwards import six_digits
 from cascada.space import ControlValue
 from cascada.store.trial import Trial
 from cascada.study.certificate import Certificate, GapKind
@@ -89,7 +90,7 @@ class Result:
             none = "No run satisfied the limits." if self.certificate.evaluations else "No run was completed."
             known = self.certificate.evaluations or self.certificate.recommended is not None
             return "\n".join([*lines, none, *([str(self.certificate)] if known else [])])
-        settings = ", ".join(f"{name} = {value:.6g}" for name, value in self.best.controls.items())
+        settings = ", ".join(f"{name} = {six_digits(value)}" for name, value in self.best.controls.items())
         shown = self.certificate.shown
         # With a recommended setting, the value in the certificate is not that of the best run.
         other = shown is None or self.certificate.recommended is not None
