@@ -116,7 +116,7 @@ reproduce: $(STAMP) ## reproduce the paper's experiments, and write docs/reprodu
 	$(BIN)/cascada reproduce --out build/reproduction
 	$(BIN)/python -m benchmarks.reproduction build/reproduction --write docs/reproduction.md
 
-# An environment of its own: the pins of some simulators clash with those of `make test`. They report nothing home.
+# An environment of its own: the pins of some simulators clash with those of `make test`.
 SIMULATED := .venv-simulators
 simulators: ## install the simulators in .venv-simulators, and try the problems that need them (a minute)
 	@$(MAKE) --no-print-directory try-simulators EXTRAS=simulators
@@ -127,7 +127,7 @@ try-simulators:
 	@$(SIMULATED)/bin/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(SIMULATED)
 	@echo 'Filling $(SIMULATED) ...'
 	@$(SIMULATED)/bin/python -m pip install --quiet --constraint constraints-simulators.txt --editable '.[$(EXTRAS)]' pytest hypothesis
-	CASCADA_SIMULATORS=$(EXTRAS) PYBAMM_DISABLE_TELEMETRY=true $(SIMULATED)/bin/python -m pytest -q --noconftest \
+	CASCADA_SIMULATORS=$(EXTRAS) $(SIMULATED)/bin/python -m pytest -q --noconftest \
 	  -p no:cacheprovider -W default tests/problems/test_simulators.py
 
 clean: ## remove the environment and everything generated

@@ -1,6 +1,6 @@
 """Extensive search for the best values of the problems without a derived maximum, printed with all digits.
 
-    python -m benchmarks.best_known [ageing] [pv-plant] [combustor] [fast-charge] [supply-chain] [beamline]
+    python -m benchmarks.best_known [ageing] [pv-plant] [combustor] [supply-chain] [beamline]
 
 It combines a dense Sobol sample and differential evolution with several seeds, both followed by local optimisation.
 `BEST_KNOWN` of a problem records the best point (2 minutes each of the first two, which are also the default; hours of
@@ -23,7 +23,6 @@ EFFORT = {
     "ageing": (11, 12, 2, 30),
     "pv-plant": (16, 120, 12, 150),
     "combustor": (9, 8, 1, 10),
-    "fast-charge": (9, 8, 1, 10),
     "supply-chain": (9, 8, 2, 20),
     "beamline": (13, 24, 2, 50),
 }

@@ -17,8 +17,8 @@ PAGE = Path(__file__).parents[2] / "docs" / "suite.md"
 OWN = PAGE.read_text(encoding="utf-8").split("```python\n")[1].split("```")[0]  # the file that the page shows
 
 
-def test_the_real_suite_has_ten_problems_and_all_simulators() -> None:
-    assert len(SUITES["real"]) == 10
+def test_the_real_suite_has_nine_problems_and_all_simulators() -> None:
+    assert len(SUITES["real"]) == 9
     assert set(SIMULATORS) <= set(SUITES["real"]) <= set(PROBLEMS)
 
 

@@ -1,6 +1,5 @@
 """Tests of the problems behind simulators: tiny studies, best known points, what is handed on, missing libraries."""
 
-import os
 import sys
 from itertools import pairwise
 from pathlib import Path
@@ -21,7 +20,6 @@ from tests.problems.echelons import cost_of, stocks
 #: The module and the extra of every problem.
 NEEDS = {
     "combustor": ("cantera", "simulators"),
-    "fast-charge": ("pybamm", "simulators"),
     "supply-chain": ("stockpyl", "simulators"),
     "beamline": ("cheetah", "simulators-torch"),
 }
@@ -199,18 +197,6 @@ def test_a_beam_without_magnets_grows_as_in_free_space() -> None:
     beta, alpha = START["beta_x"], START["alpha_x"]
     growth = (-alpha + (1 + alpha**2) / beta * length) * EMITTANCE / (1e-3 * float(width))
     assert float(wider) == pytest.approx(1e3 * growth, rel=1e-9)
-
-
-def test_a_cell_charges_by_its_current_and_pybamm_reports_nothing_home() -> None:
-    need_simulator("pybamm", "simulators")
-    from cascada.problems.fast_charge import first
-
-    charge, hot, lost = first(1.5, 10.0)
-    assert charge == pytest.approx(10.0 + 150.0 * 480 / 3600)
-    assert os.environ["PYBAMM_DISABLE_TELEMETRY"] != "false"
-    cooler = first(1.5, 60.0)
-    assert cooler[1] < hot
-    assert min(lost, cooler[2]) > 0
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -9,7 +9,6 @@ from cascada.errors import ArgumentError
 SUITES: Mapping[str, tuple[str, ...]] = {
     "real": (
         "combustor",
-        "fast-charge",
         "supply-chain",
         "beamline",
         "pv-plant",
@@ -24,7 +23,6 @@ SUITES: Mapping[str, tuple[str, ...]] = {
 # The module that a problem needs, and the extra that installs it.
 _NEEDS = {
     "combustor": ("cantera", "simulators"),
-    "fast-charge": ("pybamm", "simulators"),
     "supply-chain": ("stockpyl", "simulators"),
     "beamline": ("cheetah", "simulators-torch"),
     "pv-plant": ("pvlib", "problems"),

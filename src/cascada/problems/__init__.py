@@ -11,7 +11,6 @@ from cascada.problems.certified_problem import STRUCTURES, certified
 from cascada.problems.combustor import combustor
 from cascada.problems.deceptive import half_rough, narrow_peak
 from cascada.problems.epidemic import epidemic
-from cascada.problems.fast_charge import fast_charge
 from cascada.problems.function_networks import ackley, alpine2, drop_wave, rosenbrock
 from cascada.problems.hard import hard_problem, hard_problems
 from cascada.problems.imported import imported_problem
@@ -50,7 +49,6 @@ PRACTICE: Mapping[str, Callable[..., Problem]] = {
 #: Processes computed by simulators of others, which are installed with the extras `simulators` and `simulators-torch`.
 SIMULATORS: Mapping[str, Callable[..., Problem]] = {
     "combustor": combustor,
-    "fast-charge": fast_charge,
     "supply-chain": supply_chain,
     "beamline": beamline,
 }
@@ -92,7 +90,6 @@ __all__ = [
     "combustor",
     "drop_wave",
     "epidemic",
-    "fast_charge",
     "half_rough",
     "hard_problem",
     "hard_problems",
