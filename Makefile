@@ -30,7 +30,7 @@ endef
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: demo check test suite simulators simulators-torch postgresql compiler chromium lint docs links soundness fuzz bench reproduce clean help
+.PHONY: demo check test suite simulators simulators-torch postgresql compiler chromium lint docs links soundness fuzz bench reproduce release-check clean help
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | \
@@ -108,6 +108,7 @@ bench: $(STAMP) ## measure speed and the runs to a proven gap, and write docs/pe
 	$(BIN)/python -m benchmarks.loose_norms --write docs/performance.md
 	$(BIN)/python -m benchmarks.limits --write docs/performance.md
 	$(BIN)/python -m benchmarks.revise --write docs/performance.md
+	$(BIN)/python -m benchmarks.step_costs --write docs/performance.md
 	$(BIN)/python -m benchmarks.parallel --write docs/parallel.md
 	$(BIN)/python -m benchmarks.batch --write docs/parallel.md
 	$(BIN)/python -m benchmarks.live_page --write docs/reports.md
@@ -130,6 +131,17 @@ try-simulators:
 	CASCADA_SIMULATORS=$(EXTRAS) $(SIMULATED)/bin/python -m pytest -q --noconftest \
 	  -p no:cacheprovider -W default tests/problems/test_simulators.py
 
+# What the release workflow runs. Tests that need an extra are skipped: the wheel is installed without any.
+release-check: $(STAMP) ## build wheel and sdist, and run the quick tests on the wheel alone (2 minutes)
+	rm -rf dist build/release
+	$(BIN)/python -m hatchling build -d dist
+	$(PYTHON) -m venv build/release
+	build/release/bin/python -m pip install --quiet --constraint constraints.txt dist/*.whl
+	build/release/bin/cascada run certified-chain --budget 5
+	build/release/bin/python -m pip install --quiet --constraint constraints.txt hypothesis mpmath pytest pytest-xdist scikit-learn
+	build/release/bin/python -m pip check
+	CI= build/release/bin/python -m pytest -n 2 -q -m 'not slow' tests
+
 clean: ## remove the environment and everything generated
 	rm -rf $(VENV) $(SIMULATED) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find $(SOURCES) -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -145,6 +157,6 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
 	@echo 'Filling $(VENV) ...'
 	@$(BIN)/python -m pip install --quiet --constraint constraints.txt hatchling editables
-	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-build-isolation --editable '.[dask,dev,docs,optuna,paper,postgres,problems,report]'
+	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-build-isolation --editable '.[dask,dev,docs,images,optuna,paper,postgres,problems,report]'
 	@rm -f $(VENV)/.installed-*
 	@touch $@

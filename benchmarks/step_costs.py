@@ -215,7 +215,14 @@ def main() -> None:
                         if (structure, mode, costs, guaranteed, seed) not in done:
                             add(prove(structure, mode, costs, guaranteed, seed))
     command = f"python -m {NAME} --seeds {options.seeds}"
-    text = report(command, proofs)
+    if options.modes != list(MODES):
+        command += f' --modes "{",".join(options.modes)}"'
+    if options.guaranteed != [True, False]:
+        command += f" --guaranteed {','.join('yes' if one else 'no' for one in options.guaranteed)}"
+    wanted = [
+        p for p in proofs if p.mode == COMPLETE or (p.mode in options.modes and p.guaranteed in options.guaranteed)
+    ]
+    text = report(command, [p for p in wanted if p.seed < options.seeds])
     print(text)
     if options.write:
         write_section(options.write, NAME, text)

@@ -133,7 +133,7 @@ print(refuted.certificate)
 
 # %% [markdown]
 # The runs are not lost: state a larger bound and go on. Or let the bound be raised whenever data refute it. The gap
-# is then called *estimated*: it rests on a number that nobody vouches for.
+# is then called *estimated*: it rests on a number without a guarantee.
 
 # %%
 raised = cd.maximise(

@@ -1,6 +1,7 @@
 """Tests of the rule that chooses the next step of a process whose stages are run one at a time."""
 
 import math
+from copy import copy
 from dataclasses import replace
 from functools import cache
 
@@ -340,3 +341,19 @@ def test_a_process_with_choices_is_run_one_stage_at_a_time():
     assert lab.best is not None
     own = float(problem.objective(lab.network.domain.decode(lab.best.point[None]))[0])
     assert own >= lab.best.value - 1e-9
+
+
+def test_outputs_that_were_read_with_errors_are_used_within_one_run_only():
+    """What is read of two branches that differ in a control is not exactly what a later stage gets."""
+    lab = after(process("join"), 4)
+    stages = [copy(stage) for stage in lab.network.stages]
+    for stage in stages:
+        object.__setattr__(stage, "error", cd.Bounded(0.01))
+    network = Network(stages, ".".join(lab.network.objective))
+    beliefs, rng = prior_beliefs(network), np.random.default_rng(0)
+    wiring, x = StepWiring.of(network), np.array([0.1, 0.2, 0.3])
+    found = Plans(wiring, beliefs, tuple(lab.items), x).all(rng)
+    assert {plan.nodes for plan in found} >= {(0,), (1,), (0, 1, 2)}
+    assert all(step.run is not None for plan in found for step in plan.steps)
+    exact = Plans(StepWiring.of(lab.network), lab.beliefs, tuple(lab.items), x).all(rng)
+    assert any(step.run is None for plan in exact for step in plan.steps)

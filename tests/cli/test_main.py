@@ -27,6 +27,7 @@ def runner(monkeypatch):
     monkeypatch.setitem(sys.modules, "synthetic_commands", module)
     commands = {"hello": "synthetic_commands:hello", "fail": "synthetic_commands:fail"}
     monkeypatch.setattr(main, "COMMANDS", commands)
+    monkeypatch.setattr("cascada.cli.own_file._is_own", lambda _: False)  # the commands of this file are not a user's
     return CliRunner()
 
 

@@ -88,6 +88,10 @@ def test_a_measurement_is_stored(lab: Any) -> None:
     assert "Measurement 1 of press was stored." in lab(
         "measure", "press", '{"dryer": 0.1, "force": 0.5}', "-0.3", text=True
     )
+    again = lab("measure", "press", '{"dryer": 0.1, "force": 0.5}', "-0.2", "--replace", "1")
+    assert (again["number"], again["outputs"]) == (1, [-0.2])
+    assert "Only its outputs" in lab("measure", "press", '{"dryer": 0.3, "force": 0.5}', "1", "--replace", "1", code=2)
+    assert "no measurement 7" in lab("measure", "press", '{"dryer": 0.1, "force": 0.5}', "1", "--replace", "7", code=2)
     assert lab("status")["measurements"] == 2
     assert "measured    2 of single stages" in lab("status", text=True)
     assert "press" in lab("measure", "press", '{"force": 0.5}', "1", code=2)

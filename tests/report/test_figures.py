@@ -221,14 +221,14 @@ def test_a_stage_of_two_inputs_is_a_map_in_user_units() -> None:
     assert np.allclose(np.sort(data.y), np.sort([trial.controls["heat"] for trial in study.trials]))
 
 
-def test_a_stage_of_more_inputs_has_one_line_for_each() -> None:
+def test_a_stage_of_more_inputs_has_one_panel_for_each() -> None:
     study = ran(estimated(), 9)
     shown = plot_stage(study, "cure")
-    lines_ = [trace for trace in shown.data if trace.name]
-    assert [trace.name for trace in lines_] == ["u", "v", "heat"]
-    bands = [trace.fillcolor for trace in shown.data if trace.fill]
-    assert len(set(bands)) == len({trace.line.color for trace in lines_}) == 3  # one colour per input
-    assert shown.layout.legend.traceorder == "normal"
+    means = [trace for trace in shown.data if trace.name == "mean"]
+    assert [trace.xaxis for trace in means] == ["x", "x2", "x3"]
+    titles = [shown.layout[axis].title.text for axis in ("xaxis", "xaxis2", "xaxis3")]
+    assert titles == ["u", "v", "heat"]
+    assert len([trace for trace in shown.data if trace.fill]) == 3
 
 
 def test_captions_of_stages_describe_what_is_drawn() -> None:
@@ -237,7 +237,7 @@ def test_captions_of_stages_describe_what_is_drawn() -> None:
     assert "bounds" not in found["stage-1"]  # a map has none
     more = captions(finished(estimated))["stage-2"]
     assert "the others as in the best run" in more
-    assert "measured" not in more
+    assert "Dots are measured values, whatever the other inputs were" in more
 
 
 def test_the_acquisition_is_above_the_mean() -> None:

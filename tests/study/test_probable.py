@@ -149,6 +149,8 @@ KERNEL: dict[str, Any] = {"kernel": cd.Matern(2.5, 0.5), "norm_bound": 3.0}
         (lambda: cd.chain(cd.Stage("f", X), cd.Stage("g", Y, error="estimate")), "not defined with error="),
         (lambda: cd.chain(cd.Stage("f", {"x": cd.Real(0, 1, context=True)}), cd.Stage("g", Y)), "context=True, which"),
         (lambda: cd.chain(cd.Stage("f", {"x": cd.Real(0, 1, deviation=0.1)}), cd.Stage("g", Y)), "deviation=, which x"),
+        (lambda: cd.chain(cd.Stage("f", X), cd.Stage("g", Y, reachable="stock")), "reachable=, which stage 'g' has"),
+        (lambda: cd.chain(cd.Stage("f", {"x": cd.Choice(["a", "b"])}), cd.Stage("g", Y)), "the choice 'x'"),
         (
             lambda: cd.chain(cd.Stage("f", X, ["a", "b"], kernel=cd.Separable(cd.Matern(2.5))), cd.Stage("g", Y)),
             "joint norm of Separable",

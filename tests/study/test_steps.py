@@ -619,3 +619,43 @@ def test_optuna_runs_no_steps() -> None:
 
     with pytest.raises(ArgumentError, match="do not work with Optuna, whose trials are whole runs"):
         CascadaSampler(process())
+
+
+def test_measurements_are_kept_where_the_model_learns_a_selection_of_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cascada.study.selection.MOST_RUNS", 12)
+    study = Study(process())
+    study.measure("f", {"x": 1.9}, FUNCTIONS["f"](1.9))
+    rng = np.random.default_rng(0)
+    for x, y in rng.uniform(-2, 0, (30, 2)).tolist():
+        study.add_trial({"x": x, "y": y}, {"f": FUNCTIONS["f"](x), "g": FUNCTIONS["g"](FUNCTIONS["f"](x), y)})
+    assert study.model.runs is not None
+    assert study.beliefs.predict({"x": 1.9, "y": 0.0})["f"].sd[0] < 1e-3
+    study.measure("f", {"x": 1.5}, FUNCTIONS["f"](1.5))
+    assert study.beliefs.predict({"x": 1.5, "y": 0.0})["f"].sd[0] < 1e-3
+    assert study.certificate().kind == "proven"
+
+
+def test_a_correction_of_what_a_step_of_two_runs_took_changes_its_inputs() -> None:
+    formula = cd.Stage("s", parents=["a", "b"], known=True, lipschitz=2.0, function=lambda a, b: a + b)
+    given: dict[str, Any] = {"kernel": K, "norm_bound": 2.0, "portions": math.inf}
+    a = cd.Stage("a", {"x": cd.Real(-2, 2)}, parents=[], **given)
+    b = cd.Stage("b", {"x": cd.Real(-2, 2)}, parents=[], **given)
+    c = cd.Stage("c", parents=["s", "b"], kernel=K, norm_bound=2.0, reachable="stock")
+    study = Study(cd.Network([a, b, formula, c], objective="c.c"))
+
+    def asked(controls: float, **data: Any) -> int:
+        return study._changed(lambda change: change.begin("asked", {"x": controls}, **data)).number
+
+    study.tell(asked(0.0, steps=["a"]), {"a": 0.1})
+    study.tell(asked(1.0, steps=["b"]), {"b": 0.2})
+    mixed = asked(0.0, steps=["c"], **{"from": {"a": 0, "b": 1}, "set": {"s": [0.1 + 0.2], "b": [0.2]}})
+    study.tell(mixed, {"c": 0.5})
+    assert study.trials[mixed].value is None
+    assert len(study.model.singles) == 1
+    study.correct(1, "b", 0.3)  # from which s was computed as well
+    after = study.trials[mixed].set_outputs
+    assert after is not None
+    assert after["b"] == (0.3,)
+    assert math.isnan(after["s"][0])
+    assert State.empty(study.network).replayed(study.events).trials[mixed].outputs == {"c": (0.5,)}
+    assert study.beliefs.predict({"x": 0.0})["c"].sd[0] == 1.0  # its input is not known any more

@@ -140,13 +140,15 @@ def _calibrated(
                 acting.append(declared)
                 judging.append(declared)
                 continue
-            posterior = _posterior(likely, inputs, outputs, ridge, known)
-            acting.append(StageBelief(likely, _believed(likely, posterior, settings, judging=False)))
+            posterior = posterior_of(likely, inputs, outputs, ridge, known)
+            acting.append(StageBelief(likely, believed(likely, posterior, _radius(posterior, settings, judging=False))))
             if cautious.stage.kernel is not likely.stage.kernel:
-                posterior = _posterior(cautious, inputs, outputs, careful, known)
-            judging.append(StageBelief(cautious, _believed(cautious, posterior, settings, judging=True)))
+                posterior = posterior_of(cautious, inputs, outputs, careful, known)
+            judging.append(
+                StageBelief(cautious, believed(cautious, posterior, _radius(posterior, settings, judging=True)))
+            )
     changes = () if before is None else _changes(before.judging, judging)
-    return Calibrated(network, _spanned(network, acting), _spanned(network, judging), fits, changes)
+    return Calibrated(network, spanned(network, acting), spanned(network, judging), fits, changes)
 
 
 def stage_predictions(network: Network, parts: Mapping[str, StagePrediction]) -> dict[str, StagePrediction]:
@@ -223,12 +225,12 @@ def _without_wrong_sum(
     if part.stage.noisy:
         return replace(fit, likely=fit.general) if fit.likely.noise > _NOISIER * fit.general.noise else fit
     model = replace(part, stage=part.stage.fitted(fit.likely.kernel, fit.likely.offset))
-    missed = np.abs(_misfit(_posterior(model, inputs, outputs, jitter, known))).max(initial=0.0)
+    missed = np.abs(_misfit(posterior_of(model, inputs, outputs, jitter, known))).max(initial=0.0)
     return replace(fit, likely=fit.general) if missed > _MISSED * outputs.std() else fit
 
 
-def _posterior(
-    node: Node, inputs: Array, outputs: Array, jitter: float, known: Sequence[Posterior]
+def posterior_of(
+    node: Node, inputs: Array, outputs: Array, jitter: float, known: Sequence[Posterior] = ()
 ) -> Posterior | OperatorPosterior:
     """The posterior of these observations: a `known` one of the same model and the new rows, in O(n²), or a new one."""
     empty, centred = empty_posterior(node, jitter), outputs - node.stage.offset
@@ -256,16 +258,17 @@ def _posteriors(before: Calibrated, part: int) -> list[Posterior]:
     return [posterior for posterior in posteriors if isinstance(posterior, Posterior)]
 
 
-def _believed(
-    node: Node, posterior: Posterior | OperatorPosterior, settings: Calibration, *, judging: bool
-) -> Belief | BallBelief:
-    """The belief about a part whose norm is not known: for choosing points, or for the gap (`judging`)."""
+def _radius(posterior: Posterior | OperatorPosterior, settings: Calibration, *, judging: bool) -> Array:
+    """ρ of every output (p,): for choosing points, or for testing bounds (`judging`)."""
+    if judging or settings.width == "norm":
+        return _safe_radius(posterior, settings)
+    return np.full(posterior.output_count, float(settings.width))
+
+
+def believed(node: Node, posterior: Posterior | OperatorPosterior, radius: Array) -> Belief | BallBelief:
+    """The belief about a part whose norm is not known, with the radius ρ of its outputs (p,)."""
     stage = node.stage
     lipschitz = None if stage.lipschitz is None else stage.lipschitz * stretch(node)
-    if judging or settings.width == "norm":
-        radius = _safe_radius(posterior, settings)
-    else:
-        radius = np.full(posterior.output_count, float(settings.width))
     misfit = _misfit(posterior)
     most = 1.01 * np.abs(misfit).max(axis=0, initial=0.0)
     if stage.noisy and posterior.count:  # a reading may be farther from f than from its mean
@@ -312,7 +315,7 @@ def held_out(posterior: Posterior) -> Array:
     return np.abs(alpha / np.sqrt(diagonal)[:, None]).max(axis=0)
 
 
-def _spanned(network: Network, stages: list[StageBelief]) -> Beliefs:
+def spanned(network: Network, stages: list[StageBelief]) -> Beliefs:
     """Beliefs with the range of the possible inputs of each stage."""
     plain = Beliefs(network, tuple(stages))
     if network.unbounded:  # a formula without bounds: inputs of the stages after it can be anything

@@ -36,8 +36,10 @@ def check_probable(network: Network) -> None:
             "the certificate is more: it is proven. Use certificate(), or stop_on='proven'."
         )
     uncertain = {name: network.domain.controls[name].deviation for name in network.uncertain}
+    alone = next((f"{stage.name!r}" for stage in network.stages if stage.reachable != "run"), "")
     choices = [repr(network.domain.names[j]) for j in network.domain.choices]
     refused = {
+        f"reachable=, which stage {alone} has,": bool(alone),
         "error=": network.noisy or network.read_with_errors,
         f"context=True, which {', '.join(network.context)} has,": bool(network.context),
         f"deviation=, which {', '.join(uncertain)} has,": bool(uncertain),

@@ -20,6 +20,7 @@ from cascada import __version__
 from cascada.cli.strict_numbers import make_strict
 from cascada.cli.terminal import message, say
 from cascada.errors import ArgumentError, CascadaError
+from cascada.near_names import did_you_mean
 from cascada.whole_file import FULL, unwritten
 
 __all__ = ["COMMANDS", "app"]
@@ -42,6 +43,7 @@ COMMANDS: Mapping[str, str] = {
     "import": "cascada.cli.import_:import_",
     "measure": "cascada.cli.measure:measure",
     "new": "cascada.cli.new:new",
+    "norms": "cascada.cli.norms:norms",
     "next": "cascada.cli.next:next_",
     "problems": "cascada.cli.problems:problems",
     "rename": "cascada.cli.studies:rename",
@@ -63,6 +65,8 @@ COMMANDS: Mapping[str, str] = {
 _TAKES_NUMBERS = ("correct", "measure", "tell-stage")
 #: Errors of calls, which quote arguments; of Typer's own copy of click, or of click itself.
 _UsageError: type[Any] = typer.BadParameter.__mro__[1]
+#: What ends a command without being an error.
+_Exit = (typer.Exit, typer.Abort)
 
 
 # The signatures are click's. Typer annotates them with its own copy of click, which mypy treats as other classes.
@@ -97,7 +101,7 @@ class LazyCommands(TyperGroup):
             with _plain_warnings(), _short_usage_errors():
                 return super().invoke(ctx)
         except CascadaError as error:
-            typer.echo(f"cascada: {message(str(error))}", err=True)
+            _report(str(error), error)
             raise typer.Exit(2 if isinstance(error, ArgumentError) else 1) from error
         except OSError as error:  # of a file that is written; other errors of files have a message of their own
             if error.errno not in FULL or error.filename is None:
@@ -111,6 +115,38 @@ class LazyCommands(TyperGroup):
             text = f"some number is too large to compute with ({error}); use smaller ones."
             typer.echo(f"cascada: {message(text)}", err=True)
             raise typer.Exit(2) from error
+        except Exception as error:
+            # An error in the user's own file; any other is a mistake of ours, and its traceback is wanted.
+            text = f"{type(error).__name__}: {error}"
+            if isinstance(error, (_UsageError, *_Exit)) or not _report(text, error, own=True):
+                raise
+            raise typer.Exit(1) from error
+
+    def resolve_command(self, ctx: typer.Context, args: list[str]) -> Any:  # type: ignore[override]
+        """Find the command by its name; the error for an unknown one names the near one."""
+        try:
+            return super().resolve_command(ctx, args)
+        except _UsageError as error:
+            hint = did_you_mean(args[0], COMMANDS) if args else ""
+            if hint and hint not in error.message:
+                error.message = f"{error.message.rstrip('.')}{hint}."
+            raise
+
+
+def _report(text: str, error: BaseException, *, own: bool = False) -> bool:
+    """Print an error in one line, and the lines of the user's own file that led to it.
+
+    With `own`, nothing is printed if there are no such lines. Returns whether it was printed.
+    """
+    from cascada.cli.own_file import own_lines  # only after an error
+
+    lines = own_lines(error)
+    if own and not lines:
+        return False
+    typer.echo(f"cascada: {message(text)}", err=True)
+    for line in lines:
+        say(line, err=True)
+    return True
 
 
 @contextmanager
@@ -134,7 +170,7 @@ def _short_usage_errors() -> Iterator[None]:
         raise
 
 
-app = typer.Typer(cls=LazyCommands, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+app = typer.Typer(cls=LazyCommands, no_args_is_help=True, pretty_exceptions_enable=False)
 
 
 def _print_version(wanted: bool) -> None:

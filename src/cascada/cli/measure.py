@@ -1,7 +1,8 @@
 """`cascada measure`: what one stage gave at inputs of its own, without a run."""
 
+from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -10,6 +11,7 @@ from cascada.cli.stored import Json, Spec, Storage, StudyName, object_from, open
 from cascada.cli.tell_stage import as_number
 from cascada.cli.terminal import say
 from cascada.errors import ArgumentError
+from cascada.study import Study
 
 
 def measure(
@@ -21,6 +23,10 @@ def measure(
     study: StudyName,
     storage: Storage = None,
     spec: Spec = None,
+    replace: Annotated[
+        int | None,
+        typer.Option(metavar="NUMBER", help="Replace the measurement of this number, which was wrong.", min=0),
+    ] = None,
     json_output: Json = False,
 ) -> None:
     """Tell what a stage gave at inputs of its own choice: data of this stage, and no run.
@@ -35,7 +41,11 @@ def measure(
         raise ArgumentError("JSON must be an object with the inputs of the stage; got nothing.")
     numbers = [as_number(value) for value in values]
     found = opened(storage, study, spec, create=True)
-    measured = found.measure(stage, given, numbers)
+    if replace is None:
+        measured = found.measure(stage, given, numbers)
+    else:
+        _check_same(found, replace, stage, given)
+        measured = found.correct_measurement(replace, numbers)
     if json_output:
         print_json(asdict(measured))
     else:
@@ -43,3 +53,13 @@ def measure(
     certificate = found.certificate()
     if certificate.kind == "refuted":
         say(f"The data refute an assumption. {' '.join(certificate.evidence)}", err=True)
+
+
+def _check_same(study: Study, number: int, stage: str, inputs: Mapping[str, Any]) -> None:
+    """Raise `ArgumentError` if a measurement is of another stage, or at other inputs."""
+    for before in study.measurements[number : number + 1]:
+        if (before.stage, dict(before.inputs)) != (stage, dict(inputs)):
+            raise ArgumentError(
+                f"measurement {number} is of {before.stage} at {dict(before.inputs)}; got {stage} at {dict(inputs)}. "
+                f"Only its outputs can be replaced: give the same stage and inputs."
+            )

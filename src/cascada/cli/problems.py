@@ -1,11 +1,11 @@
 """`cascada problems`: list the built-in problems."""
 
 import json
-import sys
 from typing import Annotated
 
 import typer
 
+from cascada.cli.output import print_table
 from cascada.problems.listing import listed
 
 
@@ -27,14 +27,5 @@ def problems(
     if json_output:
         typer.echo(json.dumps(rows))
         return
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False)
-    table.add_column("problem", no_wrap=True)
-    for heading in ("structure", "controls", "stages", "best value", "known by"):
-        table.add_column(heading)
-    for row in rows:
-        shown = {**row, "optimum": f"{row['optimum']:.6f}"}
-        table.add_row(*map(str, shown.values()))
-    Console(width=None if sys.stdout.isatty() else 160).print(table)
+    headings = ("problem", "structure", "controls", "stages", "best value", "known by")
+    print_table(headings, [list(map(str, {**row, "optimum": f"{row['optimum']:.6f}"}.values())) for row in rows])

@@ -8,11 +8,13 @@ from typing import Annotated
 import typer
 
 from cascada.algorithms import NAMES
+from cascada.cli.completion import algorithms_beginning_with, specs_beginning_with
+from cascada.cli.default_tolerance import DefaultTolerance, announced
 from cascada.cli.enqueue import controls_from, enqueue_start
 from cascada.cli.execution import BudgetCost, Dask, Jobs, Revise, budget_of, execution_options, print_result
 from cascada.cli.stored import Amend, Confidence, Json, Safe, Start, Storage, given, process_of, store_at
 from cascada.errors import ArgumentError
-from cascada.study import maximise
+from cascada.study import Study
 from cascada.study.catalogue import open_study
 from cascada.study.settings import as_stop_on
 
@@ -22,11 +24,19 @@ _BUDGET = 100  # runs
 def run(
     spec: Annotated[
         str,
-        typer.Argument(metavar="SPEC", help="A built-in problem, file.toml, file.py:object or package.module:object."),
+        typer.Argument(
+            metavar="SPEC",
+            help="A built-in problem, file.toml, file.py:object or package.module:object.",
+            autocompletion=specs_beginning_with,
+        ),
     ],
     algorithm: Annotated[
         str | None,
-        typer.Option(help=f"{', '.join(NAMES)}, or module:Class.", show_default="auto, or that of the stored study"),
+        typer.Option(
+            help=f"{', '.join(NAMES)}, or module:Class.",
+            show_default="auto, or that of the stored study",
+            autocompletion=algorithms_beginning_with,
+        ),
     ] = None,
     budget: Annotated[
         int | None,
@@ -35,7 +45,14 @@ def run(
         ),
     ] = None,
     budget_cost: BudgetCost = None,
-    tolerance: Annotated[float | None, typer.Option(help="Stop when the proven gap is at most this.")] = None,
+    tolerance: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            help="Stop when the proven gap is at most this; 0: do not stop before the budget is used up.",
+            show_default="1 % of the spread of the first 2(d + 1) runs",
+        ),
+    ] = None,
     stop_on: Annotated[
         str | None,
         typer.Option(
@@ -74,8 +91,9 @@ def run(
 ) -> None:
     """Optimise a process: print the best run, how far from the best possible it can be, and why.
 
-    With --storage every run is kept: the same command continues after an interrupt, and one with a larger budget adds
-    runs. With --serve as well, a live page shows runs as they arrive; `cascada serve` shows it afterwards.
+    It ends when the proven gap is at most the tolerance; where norms are not given, nothing is proven, and the budget
+    decides. With --storage every run is kept: the same command continues after an interrupt, and one with a larger
+    budget adds runs. With --serve as well, a live page shows runs as they arrive; `cascada serve` shows it afterwards.
 
     For example: cascada run my_process.py:network --tolerance 0.01 --jobs 4
     """
@@ -88,23 +106,25 @@ def run(
     first, most = None if start is None else controls_from(start), budget_of(budget, budget_cost, _BUDGET)
     with execution_options(jobs, dask, revise=revise) as execution, ExitStack() as stack:
         options = execution | {"budget": most, "progress": not json_output}
+        wanted = tolerance or None  # 0 switches it off
         if storage is None:
             if study is not None:
                 given(storage)
-            found = maximise(
+            in_memory = Study(
                 network,
-                process,
                 algorithm=algorithm or "auto",
-                tolerance=tolerance,
+                tolerance=wanted,
                 stop_on=as_stop_on(stop_on),
                 stop_on_estimated=stop_on_estimated,
                 safe=safe,
-                start=first,
                 confidence=confidence,
                 seed=seed or 0,
-                **options,
+                horizon=most if isinstance(most, int) else None,
             )
-            print_result(found, None, json_output)
+            if first is not None:
+                in_memory.enqueue_trial(first, known_safe=True)
+            callbacks = [DefaultTolerance(in_memory, tolerance, announced(json_output))]
+            print_result(in_memory.optimise(process, callbacks=callbacks, **options), None, json_output)
             return
         name = study or _name(spec)
         announce = stack.enter_context(_page(storage, spec, name, json_output)) if serve else None
@@ -115,7 +135,7 @@ def run(
             algorithm=algorithm,
             seed=seed,
             planned=most if isinstance(most, int) else None,  # stored by the first call only; a later one may have more
-            tolerance=tolerance,
+            tolerance=wanted,
             stop_on=as_stop_on(stop_on),
             stop_on_estimated=stop_on_estimated,
             safe=safe or None,  # without --safe it is as stored
@@ -127,7 +147,8 @@ def run(
             enqueue_start(opened, first)
         if announce is not None:
             announce()
-        print_result(opened.optimise(process, **options), name, json_output)
+        callbacks = [DefaultTolerance(opened, tolerance, announced(json_output))]
+        print_result(opened.optimise(process, callbacks=callbacks, **options), name, json_output)
 
 
 def _page(storage: str, spec: str, name: str, quiet: bool) -> AbstractContextManager[Callable[[], None]]:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from cascada.cli.default_tolerance import stored_tolerance
 from cascada.cli.execution import BudgetCost, Dask, Jobs, Revise, budget_of, execution_options, print_result
 from cascada.cli.stored import Algorithm, Confidence, Json, Storage, StudyName, process_of, store_at
 from cascada.study.catalogue import open_study
@@ -61,5 +62,8 @@ def worker(
         planned=(budget or _BUDGET) if budget_cost is None else None,
     )
     with execution_options(jobs, dask, revise=revise) as options:
+        stored = stored_tolerance(found)
+        if stored is not None:
+            found.stop_at(stored)
         most = budget_of(budget, budget_cost, found.horizon or _BUDGET)
         print_result(found.optimise(process, budget=most, progress=not json_output, **options), study, json_output)

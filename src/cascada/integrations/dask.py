@@ -1,6 +1,8 @@
 """An executor that runs trials on a Dask cluster; a worker that dies loses only its own run."""
 
 import pickle
+import re
+import socket
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager
@@ -11,6 +13,7 @@ import cloudpickle  # type: ignore[import-untyped, unused-ignore]
 from cascada.errors import ArgumentError, CascadaError
 
 _TIMEOUT = 30  # seconds for a scheduler to answer
+_TCP = re.compile(r"(?:tcp://)?(?P<host>\[[^]]+\]|[^:/]+):(?P<port>\d+)")
 
 
 @contextmanager
@@ -24,6 +27,7 @@ def dask_executor(address: str) -> Iterator[tuple[Executor, int]]:
         import distributed
     except ImportError:
         raise CascadaError("Dask is not installed: pip install 'cascada[dask]'.") from None
+    _check_reachable(address)
     connect: Any = distributed.Client  # has no types
     try:
         client = connect(address, timeout=_TIMEOUT, set_as_default=False)
@@ -38,6 +42,20 @@ def dask_executor(address: str) -> Iterator[tuple[Executor, int]]:
             raise CascadaError(f"the Dask cluster at {address} has no workers; start some: dask worker {address}.")
         # pure=False: otherwise Dask treats two runs with the same inputs as one.
         yield _Packing(client.get_executor(pure=False), capacity), capacity
+
+
+def _check_reachable(address: str) -> None:
+    """Raise `ArgumentError` at once if nothing listens at a TCP address: Dask itself would try for half a minute."""
+    found = _TCP.fullmatch(address)
+    if found is None:
+        return
+    try:
+        socket.create_connection((found["host"].strip("[]"), int(found["port"])), _TIMEOUT).close()
+    except (OSError, OverflowError) as error:
+        raise ArgumentError(
+            f"there is no Dask scheduler at {address!r} ({error}); start one with `dask scheduler`, and give the "
+            f"address that it prints, such as tcp://10.0.0.1:8786."
+        ) from None
 
 
 class _Packing(Executor):

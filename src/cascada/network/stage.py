@@ -303,11 +303,11 @@ class Stage:
             object.__setattr__(stage, attribute, value)
         return stage
 
-    def fitted(self, kernel: Stationary, offset: float) -> "Stage":
-        """The same stage, which has one output, with an estimated kernel and constant mean."""
+    def fitted(self, kernel: Stationary, offset: ArrayLike) -> "Stage":
+        """The same stage with another kernel and constant means, one for each modelled output."""
         stage = copy(self)
         object.__setattr__(stage, "kernel", kernel)
-        object.__setattr__(stage, "offset", np.array([offset]))
+        object.__setattr__(stage, "offset", np.atleast_1d(np.asarray(offset, dtype=np.float64)))
         return stage
 
     def with_noise(self) -> "Stage":

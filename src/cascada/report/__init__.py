@@ -4,6 +4,7 @@ from cascada.report.acquisition import plot_acquisition
 from cascada.report.contributions import gap_contributions, plot_gap_contributions
 from cascada.report.graph import plot_network
 from cascada.report.history import plot_optimization_history
+from cascada.report.image import save_figure
 from cascada.report.page import report_html, write_report
 from cascada.report.parallel import plot_parallel_coordinate
 from cascada.report.regret import plot_regret
@@ -19,5 +20,6 @@ __all__ = [
     "plot_regret",
     "plot_stage",
     "report_html",
+    "save_figure",
     "write_report",
 ]

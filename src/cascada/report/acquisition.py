@@ -10,7 +10,7 @@ from cascada.errors import ArgumentError
 from cascada.outwards import rounded_down, rounded_up
 from cascada.report.history import FEASIBLE, INFEASIBLE
 from cascada.report.promising_point import coordinates_of, optimistic, promising_point
-from cascada.report.theme import BLUE, GREEN, ORANGE, SCALE, escaped, figure, number, plotly_objects
+from cascada.report.theme import BLUE, GREEN, ORANGE, SCALE, escaped, figure, number, plotly_objects, scale_of_axis
 from cascada.store.trial import Trial
 from cascada.study.reader import Reader
 
@@ -42,8 +42,8 @@ def plot_acquisition(study: Reader, controls: Sequence[str] | None = None) -> An
         _add_lines(shown, study, axes[0], *found)
     else:
         _add_map(shown, study, names, axes, found[1].reshape(len(axes[1]), len(axes[0])))
-        shown.update_yaxes(type="log" if domain.controls[names[1]].log else "linear")
-    shown.update_xaxes(type="log" if domain.controls[names[0]].log else "linear")
+        shown.update_yaxes(**scale_of_axis(axes[1][0], axes[1][-1], log=domain.controls[names[1]].log))
+    shown.update_xaxes(**scale_of_axis(axes[0][0], axes[0][-1], log=domain.controls[names[0]].log))
     return shown
 
 

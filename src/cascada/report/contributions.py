@@ -1,5 +1,6 @@
 """Contributions of the stages to the gap: how much lower the bound would be if one stage were known exactly."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -49,8 +50,11 @@ def plot_gap_contributions(study: Reader, contributions: Mapping[str, float] | N
     position = {"textposition": "outside", "textangle": 0, "cliponaxis": False}
     shown.add_trace(go.Bar(**bars, **labels, **position, marker={"color": BLUE}))
     largest = max(found.values(), default=0.0)
-    # The range leaves room for the numbers at the bars. The axis has none, as its format would differ from theirs.
-    shown.update_xaxes(range=[0, 1.3 * largest or 1.0], showticklabels=False)
+    ticks = _ticks(largest)
+    # The range leaves room for the numbers at the bars.
+    shown.update_xaxes(
+        range=[0, 1.3 * largest or 1.0], tickvals=ticks, ticktext=[f"{tick:.6g}" for tick in ticks], ticks="outside"
+    )
     shown.update_layout(height=160 + 40 * len(names))
     return shown
 
@@ -67,6 +71,15 @@ def caption_of_contributions(contributions: Mapping[str, float]) -> str:
 def three_digits(value: float) -> str:
     """Return a number with exactly three significant digits, so that numbers below each other can be compared."""
     return f"{value:.0f}" if value == 0 or 100 <= abs(value) < 1e5 else f"{value:#.3g}".rstrip(".")
+
+
+def _ticks(largest: float) -> list[float]:
+    """Return round numbers from 0 to the largest contribution, at most six."""
+    if largest <= 0:
+        return [0.0]
+    power = 10.0 ** math.floor(math.log10(largest))
+    step = next(one * power for one in (0.2, 0.5, 1.0, 2.0) if largest / (one * power) <= 5)
+    return [float(f"{i * step:.6g}") for i in range(int(largest / step) + 1)]
 
 
 def _largest(joint: Joint, point: Any, eta: Any) -> float:

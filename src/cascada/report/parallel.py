@@ -79,12 +79,14 @@ def plot_parallel_coordinate(study: Reader) -> Any:
     axes = _axes(network, complete)
     ranked = sorted(range(len(complete)), key=lambda i: network.sign * (complete[i].value or 0.0))
     groups = [part.tolist() for part in np.array_split(ranked, min(len(_COLOURS), len(ranked)))]
-    for colour, group in zip(_COLOURS[-len(groups) :], groups, strict=True):
-        values = sorted(complete[i].value or 0.0 for i in group)
+    ends = [(complete[group[0]].value or 0.0, complete[group[-1]].value or 0.0) for group in groups]
+    names = _legend([(min(pair), max(pair)) for pair in ends])
+    named: dict[str, tuple[str, list[int]]] = {}  # fifths of the same values are one group
+    for colour, group, name in zip(_COLOURS[-len(groups) :], groups, names, strict=True):
+        named.setdefault(name, (colour, []))[1].extend(group)
+    for name, (colour, group) in named.items():
         line = {"color": colour, "width": 1.3}
-        shown.add_trace(
-            go.Scatter(**_lines(axes, complete, group), line=line, opacity=0.75, name=_between(values[0], values[-1]))
-        )
+        shown.add_trace(go.Scatter(**_lines(axes, complete, group), line=line, opacity=0.75, name=name))
     best = best_of(complete, network.sign, limited=bool(network.limits))
     at = [i for i, trial in enumerate(complete) if trial is best]
     if at:
@@ -152,8 +154,19 @@ def _draw_axes(shown: Any, axes: Sequence[_Axis]) -> None:
     shown.update_layout(margin=room, height=460, hovermode="closest", legend=below)
 
 
-def _between(low: float, high: float) -> str:
-    return _plain(low, 4) if low == high else f"{_plain(low, 4)} to {_plain(high, 4)}"
+def _legend(ends: Sequence[tuple[float, float]]) -> list[str]:
+    """Return the names of groups from their lowest and highest values, with so many digits that they differ."""
+    found: list[str] = []
+    for digits in range(4, 10):
+        found = [_between(low, high, digits) for low, high in ends]
+        if len(set(found)) == len(found):
+            break
+    return found
+
+
+def _between(low: float, high: float, digits: int) -> str:
+    first, last = _plain(low, digits), _plain(high, digits)
+    return first if first == last else f"{first} to {last}"
 
 
 def _plain(value: float, digits: int) -> str:

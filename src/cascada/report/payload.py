@@ -14,7 +14,7 @@ from cascada.report.cost import CAPTION_OF_COST, plot_cost
 from cascada.report.graph import plot_network
 from cascada.report.history import bound_history, plot_optimization_history
 from cascada.report.parallel import plot_parallel_coordinate
-from cascada.report.runs import facts_of_runs, table
+from cascada.report.runs import facts_of_runs, objective_at, table
 from cascada.report.stages import caption_of_stage, figures_of_stages
 from cascada.report.theme import number
 from cascada.report.words import summary
@@ -33,6 +33,7 @@ def payload(study: Reader, name: str, command: str | None = None) -> dict[str, A
         "facts": facts_of_runs(study.network, study.trials) + judged["facts"],
         "figures": figures(study, bound_history(study), contributions),
         "trials": table(study.network, study.trials, study.state.notes),
+        "objective": objective_at(study.network),
         "versions": versions(),
         "command": command,
     }

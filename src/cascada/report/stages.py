@@ -1,6 +1,6 @@
 """The figure of one output of a stage: mean, bounds and data over one input, two inputs, or each of several inputs."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,14 +10,25 @@ from cascada.confidence import Belief, Boxes
 from cascada.errors import ArgumentError, RefutedError
 from cascada.network import StageBelief, enclose_network
 from cascada.network.limits import Interval, in_words
+from cascada.report.panels import axis_key, panel_axes, panel_names
 from cascada.report.promising_point import coordinates_of, promising_point
-from cascada.report.theme import BAND, BLUE, GREEN, ORANGE, PURPLE, SCALE, SKY, escaped, figure, plotly_objects
+from cascada.report.theme import (
+    BAND,
+    BLUE,
+    GREEN,
+    ORANGE,
+    PURPLE,
+    SCALE,
+    escaped,
+    figure,
+    plotly_objects,
+    scale_of_axis,
+)
 from cascada.space import Choice
 from cascada.study.reader import Reader
 
 _LINE, _SIDE = 201, 61  # points of a line, and of the side of a map
 _MARGIN = 0.1  # added on both sides of an observed range of a parent's output, as a fraction of the range
-_COLOURS = (BLUE, ORANGE, GREEN, PURPLE, SKY)  # of lines, one for each input
 _INPUT, _LIMIT = "possible input", "limit"  # names of shapes
 _DASHED = {"color": PURPLE, "width": 2, "dash": "dash"}  # the line of a limit
 
@@ -26,7 +37,8 @@ def plot_stage(study: Reader, stage: str, output: str | None = None, at: Mapping
     """Plot the mean, bounds and data of an output, and mark the possible inputs of the stage at the controls `at`.
 
     By default, `at` is the point where the objective may be best. The figure is a line for one input, a map for two,
-    and for more inputs one line each through the best run. Raises `ArgumentError` if there is no such modelled output.
+    and for more inputs one panel each, along a line through the best run. Raises `ArgumentError` if there is no such
+    modelled output.
     """
     part, j = _part(study, stage, output)
     belief = part.per_output
@@ -42,31 +54,28 @@ def plot_stage(study: Reader, stage: str, output: str | None = None, at: Mapping
     data = data[0][same], data[1][same]
     if len(numbers) == 2:
         return _map(study, part, belief, j, title, ranges, data)
-    alone = len(numbers) == 1
-    shown = figure(title, showlegend=not alone)
-    for i in numbers:
-        name = names[i]
+    shown = figure(title, showlegend=False)
+    for place, i in enumerate(numbers):
+        name, panel = names[i], {} if len(numbers) == 1 else panel_axes(shown, place, len(numbers))
         line = np.linspace(*ranges[i], _LINE)
         points = np.tile(middle, (_LINE, 1))
         points[:, i] = line
-        x = _shown(study, name, line) if alone else np.linspace(0, 1, _LINE)
-        _add_line(shown, part, j, points, x, None if alone else i, name)
-    _add_limits(shown, part, j)
-    if alone:
-        only = numbers[0]
-        name = names[only]
-        _add_data(shown, _shown(study, name, data[0][:, only]), data[1])
-        shown.update_xaxes(title={"text": escaped(name)}, type="log" if _log(study, name) else "linear")
-        region = _region(study, part, at)
-        if region is not None:
-            x0, x1 = _shown(study, name, region[:, only])
-            shown.add_vrect(x0=x0, x1=x1, fillcolor=GREEN, opacity=0.25, line={"width": 1, "color": GREEN}, name=_INPUT)
-            if at is not None:  # otherwise the caption explains it
-                note = {"text": "green: the input at the chosen setting", "showarrow": False}
-                shown.add_annotation(x=0.5, xref="paper", y=1.06, yref="paper", **note)
-    else:
-        shown.update_xaxes(title={"text": "inputs, smallest to largest"}, showticklabels=False)
-        shown.update_layout(legend={"traceorder": "normal"})  # plotly reverses the legend of bands
+        _add_line(shown, part, j, points, _shown(study, name, line), panel)
+        _add_data(shown, _shown(study, name, data[0][:, i]), data[1], panel)
+        low, high = _shown(study, name, np.array(ranges[i]))
+        axis = {"title": {"text": escaped(name)}} | scale_of_axis(low, high, log=_log(study, name))
+        shown.update_layout({axis_key(panel.get("xaxis", "x")): axis})
+    _add_limits(shown, part, j, [panel_names(place)[1] for place in range(len(numbers))])
+    if len(numbers) != 1:
+        return shown
+    only = numbers[0]
+    region = _region(study, part, at)
+    if region is not None:
+        x0, x1 = _shown(study, names[only], region[:, only])
+        shown.add_vrect(x0=x0, x1=x1, fillcolor=GREEN, opacity=0.25, line={"width": 1, "color": GREEN}, name=_INPUT)
+        if at is not None:  # otherwise the caption explains it
+            note = {"text": "green: the input at the chosen setting", "showarrow": False}
+            shown.add_annotation(x=0.5, xref="paper", y=1.06, yref="paper", **note)
     return shown
 
 
@@ -84,7 +93,8 @@ def caption_of_stage(study: Reader, stage: str, output: str, shown: Any) -> str:
         drawn = "mean (lines) and bounds (bands)" if bounds else "the mean"
         others = "in the middle" if study.best_trial is None else "as in the best run"
         return (
-            f"{believed}: {drawn} along each input from its smallest to its largest value, the others {others}.{limits}"
+            f"{believed}: {drawn} along each input, the others {others}. Dots are measured values, whatever the other "
+            f"inputs were, so they need not lie in the bands.{limits}"
         )
     drawn = "mean (line), bounds (band)" if bounds else "mean (line)"
     marked = any(shape.name == _INPUT for shape in shown.layout.shapes)
@@ -223,44 +233,35 @@ def _possible(part: StageBelief, j: int, values: Array) -> Array:
     return np.clip(values + part.node.stage.offset[j], low, high)
 
 
-def _add_limits(shown: Any, part: StageBelief, j: int) -> None:
-    """Add a dashed line at each limit of an output."""
+def _add_limits(shown: Any, part: StageBelief, j: int, axes: Sequence[str]) -> None:
+    """Add a dashed line at each limit of an output, in every panel, named by its y axis."""
     for end in _limit(part, part.node.stage.modelled[j]) or ():
         if np.isfinite(end):
-            shown.add_hline(y=end, line=_DASHED, name=_LIMIT)
+            for axis in axes:
+                x = f"{axis.replace('y', 'x')} domain"
+                shown.add_shape(type="line", x0=0, x1=1, xref=x, y0=end, y1=end, yref=axis, line=_DASHED, name=_LIMIT)
 
 
-def _add_line(shown: Any, part: StageBelief, j: int, points: Array, x: Array, place: int | None, name: str) -> None:
-    """Add mean and bounds along one input; `place`, its index among several inputs, selects colour and dash."""
+def _add_line(shown: Any, part: StageBelief, j: int, points: Array, x: Array, panel: Mapping[str, str]) -> None:
+    """Add mean and bounds along one input, in a panel of the figure."""
     go, belief = plotly_objects(), part.per_output
     assert belief is not None, "_part raises if there is none"
-    colour = BLUE if place is None else _COLOURS[place % len(_COLOURS)]
     mean = _possible(part, j, belief.posterior.predict(points).mean[:, j])
     try:
         bounds = belief.bounds(points)
-        band = {"mode": "lines", "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False}
+        band = {"mode": "lines", "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False, **panel}
         shown.add_trace(go.Scatter(x=x, y=_possible(part, j, bounds.lower[:, j]), **band))
-        filled = BAND if place is None else _transparent(colour)
         upper = _possible(part, j, bounds.upper[:, j])
-        shown.add_trace(go.Scatter(x=x, y=upper, fill="tonexty", fillcolor=filled, **band))
+        shown.add_trace(go.Scatter(x=x, y=upper, fill="tonexty", fillcolor=BAND, **band))
     except RefutedError:
         pass
-    dashes = ("solid", "dot", "dash", "dashdot")
-    dash = dashes[(place or 0) // len(_COLOURS) % len(dashes)]  # a new dash whenever colours repeat
-    line = {"color": colour, "width": 2, "dash": dash}
-    shown.add_trace(go.Scatter(x=x, y=mean, mode="lines", line=line, name="mean" if place is None else escaped(name)))
+    shown.add_trace(go.Scatter(x=x, y=mean, mode="lines", line={"color": BLUE, "width": 2}, name="mean", **panel))
 
 
-def _transparent(colour: str) -> str:
-    """Return a colour as a transparent one, for overlapping bands."""
-    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
-    return f"rgba({red}, {green}, {blue}, 0.12)"
-
-
-def _add_data(shown: Any, x: Array, y: Array) -> None:
+def _add_data(shown: Any, x: Array, y: Array, panel: Mapping[str, str]) -> None:
     go = plotly_objects()
-    marker = {"color": ORANGE, "size": 7}
-    shown.add_trace(go.Scatter(x=x, y=y, mode="markers", marker=marker, name="measured"))
+    marker = {"color": ORANGE, "size": 7 if not panel else 5}
+    shown.add_trace(go.Scatter(x=x, y=y, mode="markers", marker=marker, name="measured", **panel))
 
 
 def _map(
@@ -289,6 +290,7 @@ def _map(
     marker = {"color": "#FFFFFF", "size": 7, "line": {"color": "#000000", "width": 1}}
     text = [f"{value:.5g}" for value in data[1]]
     shown.add_trace(go.Scatter(x=seen[0], y=seen[1], mode="markers", marker=marker, text=text, hoverinfo="x+y+text"))
-    shown.update_xaxes(type="log" if _log(study, names[0]) else "linear")
-    shown.update_yaxes(type="log" if _log(study, names[1]) else "linear")
+    for update, name, side in zip((shown.update_xaxes, shown.update_yaxes), names, sides, strict=True):
+        low, high = _shown(study, name, side[[0, -1]])
+        update(**scale_of_axis(low, high, log=_log(study, name)))
     return shown

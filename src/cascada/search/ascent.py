@@ -24,6 +24,7 @@ _STEPS = 60
 # Parts of the way from a start to its local maximum. All starts of one basin end in the same point; these differ, and
 # expected improvement is often larger there than at both ends.
 _BETWEEN = (0.5, 0.75)
+_TWICE = (1.0, 1.0)  # for a bound: two starts of η at each of the best points
 
 
 def ascend(
@@ -65,10 +66,38 @@ def _climbed(joint: Joint, begin: Array, lower: Array, upper: Array, scale: floa
     return found, joint
 
 
+def highest(beliefs: Beliefs, rng: np.random.Generator, near: Array) -> tuple[float, Array]:
+    """The largest value of the joint form that is found, and its point (d,): an estimate of the bound, no proof."""
+    refined, first, joint = _refined(Joint(beliefs), rng, near, _TWICE)
+    found = np.concatenate([refined, first])
+    found[:, : near.shape[1]] = snapped(beliefs.network.domain, found[:, : near.shape[1]])
+    values = joint.values(found)
+    top = int(values.argmax())
+    return float(values[top]), found[top, : near.shape[1]]
+
+
 def _ascended(joint: Joint, rng: np.random.Generator, near: Array, widths: Sequence[float]) -> list[Array]:
-    """The same for a joint form: the starts are screened, the best of each width chosen, and all refined together."""
+    """Local maxima of a joint form, their starts, and points between these, best first."""
     domain = joint.beliefs.network.domain
-    d, free, tried = domain.dimension, joint.size - domain.dimension, _TRIED if joint.deviations else 1
+    d = domain.dimension
+    refined, first, joint = _refined(joint, rng, near, widths)
+    found = np.concatenate([refined, first])
+    if joint.deviations:
+        found = np.concatenate([found, *(first + part * (refined - first) for part in _BETWEEN)])
+    points = snapped(domain, found[:, :d])
+    order = np.argsort(-joint.values(np.hstack([points, found[:, d:]])), kind="stable")
+    return [points[i] for i in order]
+
+
+def _refined(
+    joint: Joint, rng: np.random.Generator, near: Array, widths: Sequence[float]
+) -> tuple[Array, Array, Joint]:
+    """Local maxima (k, size) of a joint form, their starts, and the joint form with the penalty of the last of them.
+
+    The starts are screened, the best of each width chosen, and all refined together.
+    """
+    domain = joint.beliefs.network.domain
+    free, tried = joint.size - domain.dimension, _TRIED if joint.deviations else 1
     x = starts(domain, rng, near, _WIDE, _CLOSE, _ACROSS)
     eta = rng.uniform(-1, 1, (len(x), len(widths), tried, free)) * np.array(widths)[:, None, None]
     values = joint.values_of(x, eta.reshape(len(x), len(widths) * tried, free)).reshape(len(x), len(widths), tried)
@@ -84,9 +113,4 @@ def _ascended(joint: Joint, rng: np.random.Generator, near: Array, widths: Seque
     finite = values[np.isfinite(values)]
     scale = max(float(np.ptp(finite)), np.finfo(np.float64).tiny) if finite.size else 1.0
     refined, joint = _climbed(joint, first, lower, upper, scale)
-    found = np.concatenate([refined, first])
-    if joint.deviations:
-        found = np.concatenate([found, *(first + part * (refined - first) for part in _BETWEEN)])
-    points = snapped(domain, found[:, :d])
-    order = np.argsort(-joint.values(np.hstack([points, found[:, d:]])), kind="stable")
-    return [points[i] for i in order]
+    return refined, first, joint

@@ -144,14 +144,19 @@ def _connected(engine: sa.Engine, until: float, unseen: bool) -> sa.Connection:
 
 
 @contextmanager
-def translated_errors(what: str) -> Iterator[None]:
-    """Translate `SQLAlchemyError`, and errors of SQLite's driver where it is used directly, into `StoreError`."""
+def translated_errors(what: str, folder: Path | None = None) -> Iterator[None]:
+    """Translate `SQLAlchemyError`, and errors of SQLite's driver where it is used directly, into `StoreError`.
+
+    `folder` is that of a SQLite file: if it is not there, the error says so.
+    """
     try:
         yield
     except (sa.exc.SQLAlchemyError, sqlite3.Error) as error:
         cause = str(getattr(error, "orig", None) or error).strip().splitlines()
         said = without_secrets(cause[0]) if cause else type(error).__name__
         meant = next((text for key, text in _MEANINGS.items() if key in said), said)
+        if folder is not None and not folder.is_dir():
+            meant = f"there is no folder {folder}. Create it, or give another path"
         raise StoreError(f"cannot {what} the store: {meant}.") from error
 
 

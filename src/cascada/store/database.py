@@ -105,7 +105,7 @@ class Store:
             self._engine = reading_engine(self.url) if read_only else writing_engine(self.url)
         weakref.finalize(self, self._engine.dispose)  # closing a store is optional
         self._reading = self._engine.execution_options(cascada_reads=True)
-        with translated_errors("open"):
+        with translated_errors("open", None if file is None else Path(file).absolute().parent):
             known = self._schema()
             if known is None and (read_only or not create):
                 error = not_a_store(self._reading, file)

@@ -51,7 +51,7 @@ def _check_fit(output: str, fit: Any) -> None:
 
 
 def _check_note(data: Mapping[str, Any]) -> None:
-    unknown = [key for key in data if key not in ("text", "refuted", "assumed", "trials")]
+    unknown = [key for key in data if key not in ("text", "refuted", "assumed", "trials", "tolerance")]
     if unknown:
         raise StoreError(f"a note has no field {unknown[0]!r:.100}")
     for key in ("text", "refuted"):
@@ -59,6 +59,8 @@ def _check_note(data: Mapping[str, Any]) -> None:
             raise StoreError(f"{key!r} of a note must be a text; got {data[key]!r:.100}")
     if not (data.get("assumed") is None or is_whole(data["assumed"])):
         raise StoreError(f"'assumed' of a note must be the number of an event; got {data['assumed']!r:.100}")
+    if "tolerance" in data and not (is_number(data["tolerance"]) and data["tolerance"] > 0):
+        raise StoreError(f"'tolerance' of a note must be a number above 0; got {data['tolerance']!r:.100}")
     trials = data.get("trials", [])
     if not isinstance(trials, list) or not all(map(is_whole, trials)):
         raise StoreError(f"'trials' of a note must be numbers of trials; got {trials!r:.100}")

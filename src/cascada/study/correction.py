@@ -11,8 +11,10 @@ from cascada.store.event import Event
 from cascada.store.trial import Trial
 from cascada.study.measurement import Measurement
 from cascada.study.refutation import Refutation
+from cascada.study.step_trial import position
 from cascada.study.validation import Rules
 
+Output = tuple[float, ...]
 #: What a model learns from.
 Lesson = Trial | Refutation | Measurement
 
@@ -81,7 +83,10 @@ def check_origin(network: Network, trial: Trial, trials: Sequence[Trial], data: 
 
 
 def copies(rules: Rules, trials: Sequence[Trial], after: Trial, stage: str) -> Iterator[Trial]:
-    """The trials that took the outputs of a stage from a corrected trial, with its outputs as they are now."""
+    """The trials that took the outputs of a stage from a corrected trial, with its outputs as they are now.
+
+    A step at inputs of its own that took them through a formula has unknown inputs from then on: it is not learned.
+    """
     values = after.outputs.get(stage)
     for trial in trials:
         if trial.number == after.number or trial.taken.get(stage) != after.number:
@@ -92,7 +97,20 @@ def copies(rules: Rules, trials: Sequence[Trial], after: Trial, stage: str) -> I
             else:
                 yield rules.retold(trial, stage, values)
         else:
-            before = trial.set_outputs[stage]
-            now = before if values is None else values
-            kept = (math.nan if values is None or math.isnan(b) else n for b, n in zip(before, now, strict=True))
-            yield replace(trial, set_outputs={**trial.set_outputs, stage: tuple(kept)})
+            yield replace(trial, set_outputs=_set_anew(rules.network, trial.set_outputs, stage, values))
+
+
+def _set_anew(network: Network, before: Mapping[str, Output], stage: str, values: Output | None) -> dict[str, Output]:
+    """What a step is run on after the outputs of a stage changed; NaN for what is not known any more."""
+    found = dict(before)
+    for name, old in before.items():
+        if name == stage and values is not None:
+            found[name] = tuple(math.nan if math.isnan(o) else v for o, v in zip(old, values, strict=True))
+        elif name == stage or _is_formula_of(network, name, stage):
+            found[name] = (math.nan,) * len(old)
+    return found
+
+
+def _is_formula_of(network: Network, name: str, stage: str) -> bool:
+    """Whether a stage is a formula of the outputs of another one, directly or through other formulas."""
+    return network.node(name).stage.known and position(network, stage) in network.feeders[position(network, name)]

@@ -11,6 +11,7 @@ from cascada.algorithms import Suggestion
 from cascada.algorithms.algorithm import bound_certifies
 from cascada.algorithms.feasible_search import FeasibleTrees, candidate_bounds, nearest_margin
 from cascada.arrays import Array
+from cascada.calibration.gap_beliefs import gap_beliefs
 from cascada.errors import ArgumentError, RefutedError
 from cascada.network import Beliefs
 from cascada.network.floor import Floor, floor_at
@@ -19,6 +20,7 @@ from cascada.network.read_beliefs import ReadBeliefs
 from cascada.network.slack import objective_slack
 from cascada.outwards import difference_up
 from cascada.search import Candidates, Leaves, ObjectiveBounds, SearchBudget, search
+from cascada.search.ascent import highest
 from cascada.search.feasible import FeasibleBounds, MarginBounds, margin_scales
 from cascada.search.refined_search import candidates_above
 from cascada.search.robust import Deviations, RobustBounds
@@ -34,6 +36,8 @@ from cascada.study.slice import Slice
 from cascada.study.state import State
 from cascada.study.step_choice import free_step
 
+# Keeps the random numbers of the ascent apart from those of the algorithm.
+_STREAM = 0x6A9B0
 _CELLS = 2_000  # of a search for the certificate of an algorithm without a bound of its own
 _MARGIN_TOLERANCE = 0.05  # of the margin of the run that misses the limits by least
 
@@ -62,9 +66,11 @@ def certify(
 def _certified(model: Model, state: State, settings: Settings, budget: SearchBudget | None) -> Certificate:
     # With steps a setting can be proven to give something before any run is complete.
     known = state.complete or state.stepped
-    nothing = model.kind == "refuted" or not known or _untested(model, state, settings)
     # Nothing can be said for all contexts at once: see `context` and `table`.
-    if nothing or state.network.context or state.network.unbounded:
+    if model.kind == "refuted" or not known or state.network.context or state.network.unbounded:
+        return without_bound(model, state, settings)
+    untested = _untested(model, state, settings)
+    if untested and not (_has_more_than_the_design(model, settings) and _by_ascent(model, settings)):
         return without_bound(model, state, settings)
     try:
         best = _reached(model, state, settings)
@@ -73,6 +79,9 @@ def _certified(model: Model, state: State, settings: Settings, budget: SearchBud
                 return without_bound(model, state, settings)
             return _without_feasible_setting(model, state, settings, budget)
         bound = _bound(model, state, settings, budget, best)
+        # A gap as large as all differences between runs rules nothing out: there is nothing to test.
+        if untested and not bound.value - best >= _differences(model) > 0:
+            return without_bound(model, state, settings)
         return _certificate(model, state, settings, replace(bound, value=max(bound.value, best)))
     except RefutedError as error:
         model.refuted_by(error)
@@ -124,6 +133,48 @@ def _untested(model: Model, state: State, settings: Settings) -> bool:
     return not known  # else nothing is estimated
 
 
+def _differences(model: Model) -> float:
+    """The largest difference of the objective between two runs, of which at least one is complete."""
+    seen = model.data[:, model.judging.network.objective_column]
+    return float(np.nanmax(seen) - np.nanmin(seen))
+
+
+def _has_more_than_the_design(model: Model, settings: Settings) -> bool:
+    """Whether there are d + 1 complete runs after the design."""
+    network = model.judging.network
+    seen = np.isfinite(model.data[:, network.objective_column])
+    points = model.data[seen, : network.domain.dimension]
+    return len(np.unique(points, axis=0)) > settings.calibration.first(network) + network.domain.dimension
+
+
+def _by_ascent(model: Model, settings: Settings) -> bool:
+    """Whether the bound is estimated by ascent, which can follow no general operator-valued kernel."""
+    beliefs = gap_beliefs_of(model)
+    if (
+        beliefs.network.uncertain
+        or beliefs is model.judging
+        or settings.candidates is not None
+        or beliefs.network.limits
+    ):
+        return False
+    return all(stage.belief is None or stage.per_output is not None for stage in beliefs.stages)
+
+
+def gap_beliefs_of(model: Model) -> Beliefs:
+    """The beliefs by which the gap is judged: where kernels are estimated, not those that are tested.
+
+    With noise, choices or steps the two are the same.
+    """
+    calibrated = model.calibrated
+    if calibrated is None or model.noisy or not calibrated.fits:
+        return model.judging
+    if calibrated.network.domain.choices or calibrated.network.stepwise:
+        return model.judging
+    if model.gap_beliefs is None:
+        model.gap_beliefs = gap_beliefs(calibrated.network, calibrated.judging, model.data, calibrated.fits)
+    return model.gap_beliefs
+
+
 def _reached(model: Model, state: State, settings: Settings) -> float:
     """The value from which the gap is counted, of what is maximised; −∞ if there is none."""
     if not model.noisy:
@@ -143,9 +194,11 @@ class _Bound:
 
 def _bound(model: Model, state: State, settings: Settings, budget: SearchBudget | None, best: float) -> _Bound:
     """The bound for the present data; `best` is a value that is reached."""
-    beliefs = model.judging
     if state.network.uncertain:
         return _robust_bound(model, state, settings, budget, best)
+    beliefs = gap_beliefs_of(model)
+    if _by_ascent(model, settings):
+        return _estimated_bound(model, state, settings, beliefs, best)
     # A calibrated network is judged by other beliefs than the algorithm's.
     own = bound_certifies(settings.algorithm) and not state.network.estimated
     if own and budget is None:
@@ -179,6 +232,14 @@ def _bound(model: Model, state: State, settings: Settings, budget: SearchBudget 
     _count(model, outcome.cells, started)
     highest = outcome.leaves.centre[int(outcome.leaves.bound.argmax())] if len(outcome.leaves) else None
     return _Bound(outcome.bound, outcome.stopped, highest)
+
+
+def _estimated_bound(model: Model, state: State, settings: Settings, beliefs: Beliefs, best: float) -> _Bound:
+    """An estimate of the bound by ascent: a search over cells that stops early would count what it did not look at."""
+    run, d = model.best_run, beliefs.network.domain.dimension
+    near = np.empty((0, d)) if run is None else run[None, :d]
+    value, point = highest(beliefs, np.random.default_rng([_STREAM, settings.seed, state.complete]), near)
+    return _Bound(max(value, best), "ascent", point)
 
 
 def _suggestion(model: Model, state: State, settings: Settings) -> Suggestion:
@@ -288,14 +349,14 @@ def _certificate(
         bound=None if bound is None else sign * bound.value,
         gap=None if bound is None else difference_up(bound.value, reached),
         evaluations=state.complete,
-        assumptions=(*assumptions(model.judging), *model.scatter, *model.enlarged, *some, *_selective(model)),
+        assumptions=(*assumptions(gap_beliefs_of(model)), *model.scatter, *model.enlarged, *some, *_selective(model)),
         evidence=model.evidence(),
         cells=model.cells,
         seconds=model.seconds,
         stopped=stopped if bound is None else bound.stopped,
         over="the box of controls" if candidates is None else f"the {len(candidates):,} candidates",
         maximised=sign > 0,
-        missing=str(model.probation) if _untested(model, state, settings) else "",
+        missing=str(model.probation) if bound is None and _untested(model, state, settings) else "",
         corrections=state.revision,
         runs_used=model.runs,
         recommended=setting,

@@ -80,6 +80,7 @@ class Model:
         self.suggestion: Suggestion | None = None
         self.step: NextStep | None = None
         self.certificate: Certificate | None = None
+        self.gap_beliefs: Beliefs | None = None  # computed when a gap is judged by them
         self.probable: dict[tuple[float, int], ProbableGap] = {}  # by level and seed
         # With limits: the best setting that is proven to satisfy them, and whether it is that of the present data.
         self.incumbent: Incumbent | None = None
@@ -304,7 +305,7 @@ class Model:
 
     def _forget(self) -> None:
         """Drop what was computed from fewer data."""
-        self.suggestion = self.step = self.certificate = None
+        self.suggestion = self.step = self.certificate = self.gap_beliefs = None
         self.probable = {}
         self.incumbent_known = False
 

@@ -17,7 +17,7 @@ from cascada.study.reader import Reader
 LOGGER = logging.getLogger("cascada")
 LOGGER.addHandler(logging.NullHandler())  # a library prints nothing unless its user wants it
 
-_BETWEEN_LINES = 10.0  # seconds between two lines where they cannot be replaced: short runs print none
+_BETWEEN_LINES = 60.0  # seconds between two lines where they cannot be replaced: short runs print none
 _BETWEEN_UPDATES = 0.5  # seconds between two changes of a notebook's line
 
 Show = Callable[[Reader], None]
@@ -134,7 +134,7 @@ def _notebook_line(budget: int | Cost) -> Iterator[Show]:
 
 
 def _occasional_lines(budget: int | Cost) -> Show:
-    """Lines on standard error, some seconds apart: a log of a long run shows that it goes on, and stays short."""
+    """Lines on standard error, a minute apart: a log of a long run shows that it goes on, and stays short."""
     last = time.monotonic()
 
     def show(study: Reader) -> None:

@@ -1,7 +1,7 @@
 """The settings of a study: its algorithm, candidates, seed, and when it stops."""
 
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -131,6 +131,11 @@ class Settings:
             confidence=CONFIDENCE if confidence is None else as_confidence(confidence),
             shared=shared,
         )
+
+    def with_tolerance(self, tolerance: float) -> "Settings":
+        """The same settings with another tolerance; `ArgumentError` if it is invalid."""
+        _check(self.on_violation, tolerance, self.seed, self.horizon)
+        return replace(self, tolerance=tolerance)
 
     def is_met_by(self, certificate: Certificate) -> bool:
         """Whether the gap is within the tolerance: a proven one, or an estimated one if that may stop the study."""

@@ -292,6 +292,12 @@ class Study(Stepper):
         """Write a remark into the log."""
         self._changed(lambda change: change.append("note", None, {"text": str(text)}))
 
+    def stop_at(self, tolerance: float, reason: str | None = None) -> None:
+        """Stop when the gap is at most this from now on. With a `reason`, the log says so and why."""
+        self._settings = self._settings.with_tolerance(tolerance)
+        if reason is not None:
+            self._changed(lambda change: change.append("note", None, {"text": reason, "tolerance": float(tolerance)}))
+
     def refute(self, reason: str, *, trials: Sequence[int] = ()) -> None:
         """State that an assumption is wrong (the process is not deterministic, say): nothing is proven from now on.
 

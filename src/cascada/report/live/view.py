@@ -67,6 +67,12 @@ class View:
         return bool(self._epoch)
 
     @property
+    def judged(self) -> tuple[str, str] | None:
+        """The gap and its kind, if they were computed."""
+        facts = dict(json.loads(self._slow["judged"])["facts"]) if "judged" in self._slow else {}
+        return (facts["gap"], facts["this is"]) if facts else None
+
+    @property
     def message(self) -> str | None:
         """The error message to show, or None."""
         return self._error or self._slow_error

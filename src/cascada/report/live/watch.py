@@ -9,6 +9,7 @@ from typing import Any
 
 from cascada.network import Network
 from cascada.report.live.figure_process import FigureProcess
+from cascada.report.live.index import Index
 from cascada.report.live.view import Sent, View, message
 from cascada.store.address import error_text
 from cascada.store.database import Head, Store
@@ -38,6 +39,8 @@ class Watch:
         self._heads: dict[str, Head] = {}
         self._message: str | None = None  # error message of the store, or None
         self._views: dict[str, View] = {}
+        self._index = Index()
+        self._listed: list[dict[str, Any]] = []  # the rows of the list
         self._indexes = 0  # pages that show the list of studies only
         self._figures = FigureProcess(command, settings, self._received)
         self._computing: str | None = None
@@ -83,7 +86,7 @@ class Watch:
             error = self._message or (None if view is None else view.message)
             computing = view is not None and (view.needs_figures or self._computing == study)
             found = _changed(sent, "studies", list(self._heads)) if self._heads or self._store is not None else []
-            found += [] if view is None else view.updates(sent)
+            found += _changed(sent, "index", self._listed) if view is None else view.updates(sent)
             return found + _changed(sent, "state", {"message": error, "computing": computing})
 
     # ---- the thread that follows the store
@@ -111,13 +114,18 @@ class Watch:
         heads = self._store.heads()
         with self._lock:
             shown = [view for view in self._views.values() if view.viewers]
+            listing = self._indexes > 0
+        if listing:
+            self._index.read(self._store, heads)
         networks = self._networks()
         found = [view.read(self._store, heads.get(view.name), networks) for view in shown]
         with self._lock:
             for update in found:
                 if update is not None:
                     update()
+            listed = self._index.rows(heads, self._views) if listing else self._listed
             changed = any(found) or list(heads) != list(self._heads) or self._message is not None
+            changed, self._listed = changed or listed != self._listed, listed
             self._heads, self._message = heads, None
             return self._request() or changed
 

@@ -158,27 +158,74 @@ function fromRuns(count) {
   return count ? `from ${count} complete run${count === 1 ? "" : "s"}` : "before the first run";
 }
 
+// The studies are links; while no study is chosen, they are the first column of a table.
 function showStudies(studies) {
   const nav = document.getElementById("studies");
   document.body.classList.toggle("index", chosen === null);
+  if ((nav.querySelector("table") === null) !== (chosen !== null)) nav.replaceChildren(...(chosen === null ? [indexTable()] : []));
+  const place = chosen === null ? nav.querySelector("tbody") : nav;
   const wanted = new Set(studies);
-  for (const link of [...nav.children]) if (!wanted.has(link.textContent)) link.remove();
+  for (const one of [...place.children]) if (!wanted.has(one.dataset.study)) one.remove();
   studies.forEach((name, i) => { // existing links stay: the reader may be about to click one
-    if (!nav.children[i] || nav.children[i].textContent !== name) {
-      const link = element("a", name, { href: `/?${new URLSearchParams({ study: name })}` });
-      nav.insertBefore(link, nav.children[i] || null);
+    if (!place.children[i] || place.children[i].dataset.study !== name) {
+      place.insertBefore(chosen === null ? indexRow(name) : linkTo(name), place.children[i] || null);
     }
-    if (name === chosen) nav.children[i].setAttribute("aria-current", "page");
+    if (name === chosen) place.children[i].setAttribute("aria-current", "page");
   });
-  while (nav.children.length > studies.length) nav.lastChild.remove();
+  while (place.children.length > studies.length) place.lastChild.remove();
   nav.hidden = studies.length < 2 && chosen !== null;
   if (chosen === null) {
     named(studies.length ? "Studies in this store" : "No study in this store yet");
+    nav.querySelector("table").hidden = !studies.length;
     if (studies.length === 1) { // show the only study at once
       [chosen] = studies;
+      nav.replaceChildren();
       connect();
     }
   }
+}
+
+function linkTo(name) {
+  return element("a", name, { href: `/?${new URLSearchParams({ study: name })}`, "data-study": name });
+}
+
+function indexTable() {
+  const head = element("tr");
+  head.append(...["study", "runs", "best", "gap", "last event"].map((name) => element("th", name, { scope: "col" })));
+  const table = element("table", null, { class: "studies" });
+  table.append(element("thead"), element("tbody"));
+  table.tHead.append(head);
+  return table;
+}
+
+function indexRow(name) {
+  const row = element("tr", null, { "data-study": name });
+  const first = element("td");
+  first.append(linkTo(name));
+  row.append(first, ...["runs", "best", "gap", "last"].map(() => element("td")));
+  return row;
+}
+
+let listed = []; // the rows of the table
+
+function showIndex(rows) {
+  listed = rows;
+  const places = new Map([...document.querySelectorAll("#studies tbody tr")].map((row) => [row.dataset.study, row]));
+  for (const { name, runs: count, best, gap, last: at, error } of rows) {
+    const row = places.get(name);
+    if (!row) continue;
+    const texts = error ? ["", "", error, ""] : [count, best, gap, age(at)];
+    texts.forEach((text, i) => write(row.cells[i + 1], text));
+  }
+}
+
+function age(at) { // a time, in seconds since 1970, as people say it
+  const seconds = Math.max(Date.now() / 1000 - at, 0);
+  for (const [unit, size] of [["day", 86400], ["hour", 3600], ["minute", 60]]) {
+    const count = Math.floor(seconds / size);
+    if (count) return `${count} ${unit}${count === 1 ? "" : "s"} ago`;
+  }
+  return "just now";
 }
 
 // ---- messages
@@ -186,6 +233,7 @@ function showStudies(studies) {
 const RECEIVE = {
   alive() {},
   studies: showStudies,
+  index: showIndex,
   state(data) { state = data; },
   runs(data) {
     if (data.about) {
@@ -193,7 +241,7 @@ const RECEIVE = {
       runs = [];
       after = null;
       past = { alt: about.alt, figure: about.history };
-      beginTable(about.columns);
+      beginTable(about.columns, about.objective);
       showVersions(about.versions, null);
       placeFigures([]);
       fill("words", []);
@@ -254,6 +302,8 @@ function connect() {
     });
   }
 }
+
+setInterval(() => { if (chosen === null) showIndex(listed); }, 10000); // ages grow
 
 function watch() { // reconnects when needed: a laptop that slept may have a dead connection
   if (document.hidden) hiddenSince = hiddenSince || Date.now();

@@ -87,9 +87,10 @@ function themed(original, data) {
   const night = dark.matches && !printing;
   const color = night ? "#d8d8d8" : "#333333";
   const axis = { color, gridcolor: night ? "#3a4048" : "#e2e2e2" };
+  const axes = Object.keys(layout).filter((key) => /^[xy]axis\d*$/.test(key)); // a figure may have several panels
   return {
     ...layout, font: { ...layout.font, color }, uirevision: "same", // keeps the reader's zoom when runs arrive
-    xaxis: { ...layout.xaxis, ...axis }, yaxis: { ...layout.yaxis, ...axis },
+    ...Object.fromEntries(["xaxis", "yaxis", ...axes].map((key) => [key, { ...layout[key], ...axis }])),
     legend: { ...layout.legend, y: 0, yanchor: "bottom", yref: "container", font: { color } }, // below all titles
     title: { ...layout.title, font: { ...(layout.title || {}).font, color } },
   };
@@ -156,17 +157,26 @@ function shown(value) {
   return typeof value === "number" && !Number.isInteger(value) ? Number(value.toPrecision(6)).toString() : String(value);
 }
 
-function beginTable(columns) {
+function beginTable(columns, objective) { // the column of the objective is marked
   const head = element("thead");
   const row = element("tr");
-  row.append(...columns.map((name) => element("th", name, { scope: "col" })));
+  row.append(...columns.map((name, i) => element("th", i === objective ? `${name} (objective)` : name,
+    { scope: "col", ...(i === objective ? { class: "objective" } : {}) })));
   head.append(row);
   fill("trials", [head, element("tbody")]);
 }
 
+function put(cell, value) { // texts are left-aligned, numbers are not
+  write(cell, shown(value));
+  cell.classList.toggle("text", typeof value === "string");
+}
+
 function line(values) {
   const made = element("tr");
-  made.append(...values.map((value) => element("td", shown(value))));
+  for (const value of values) {
+    made.append(element("td"));
+    put(made.lastChild, value);
+  }
   return made;
 }
 
@@ -175,10 +185,14 @@ function putRows(rows, best) { // trial n is in row n, counted from 0: trials ar
   const fresh = [];
   for (const values of rows) {
     const before = body.rows[values[0]];
-    if (before) values.forEach((value, i) => write(before.cells[i], shown(value)));
+    if (before) values.forEach((value, i) => put(before.cells[i], value));
     else fresh.push(line(values));
   }
   body.append(...fresh);
+  const first = body.rows[0];
+  document.querySelectorAll("#trials th").forEach((head, i) => { // a heading stands where its values do
+    if (first) head.classList.toggle("text", first.cells[i].classList.contains("text"));
+  });
   const now = best === null ? undefined : body.rows[best];
   const marked = body.querySelector("tr.best");
   if (marked === (now || null)) return;
@@ -194,7 +208,7 @@ if (embedded) {
   named(data.name);
   showFacts(data.facts.slice(0, 2));
   showJudgement({ ...data, facts: data.facts.slice(2) });
-  beginTable(data.trials.columns);
+  beginTable(data.trials.columns, data.objective);
   putRows(data.trials.rows, data.trials.best);
   showVersions(data.versions, data.command);
   for (const plot of placeFigures(data.figures)) drawPlot(plot);

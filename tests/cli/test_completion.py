@@ -1,0 +1,48 @@
+"""Completion of commands, options and names in bash, zsh and fish."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from cascada.cli.main import app
+
+
+def completed(words, shell="bash"):
+    """Return what a shell is offered after these words."""
+    variables = {
+        "_CASCADA_COMPLETE": f"complete_{shell}",
+        "COMP_WORDS": words,
+        "COMP_CWORD": str(len(words.split(" ")) - 1),
+        "_TYPER_COMPLETE_ARGS": words,
+        "_TYPER_COMPLETE_FISH_ACTION": "get-args",
+    }
+    code = "from cascada.cli.main import app; app(prog_name='cascada')"
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, env=os.environ | variables, capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    return done.stdout
+
+
+def test_bash_is_offered_commands_options_problems_and_algorithms():
+    assert completed("cascada tel").split() == ["tell", "tell-stage"]
+    assert "--tolerance" in completed("cascada run certified-chain --to")
+    assert completed("cascada run certified-cha").split() == ["certified-chain", "certified-chain-3d"]
+    assert completed("cascada run certified-chain --algorithm gpn").split() == ["gpn_mixed", "gpn_ucb", "gpn_ei"]
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_other_shells_are_offered_commands(shell):
+    found = completed("cascada tell", shell)
+    assert "tell-stage" in found
+    assert "rename" not in found
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_script_of_a_shell_is_printed(shell, monkeypatch):
+    monkeypatch.setenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")
+    done = CliRunner().invoke(app, ["--show-completion", shell], prog_name="cascada")
+    assert done.exit_code == 0, done.output
+    assert "_CASCADA_COMPLETE=complete_" in done.stdout
