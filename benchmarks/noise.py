@@ -304,6 +304,8 @@ def main() -> None:
                     file.write(json.dumps(asdict(known[key])) + "\n")
         records.append(known[key])
     command = f"python -m {NAME} --seeds {given.seeds} --runs {given.runs} --problems {given.problems}"
+    if given.contestants != ",".join(CONTESTANTS):
+        command += f" --contestants {given.contestants}"
     text = report(command, records)
     print(text)
     if given.out:

@@ -47,16 +47,28 @@ class Records:
 
 
 def print_or_write_proofs(
-    name: str, description: str | None, report: Callable[[str, int, Records], str], seeds: int
+    name: str,
+    description: str | None,
+    report: Callable[[str, int, Records, Sequence[str]], str],
+    seeds: int,
+    tables: Sequence[str] = (),
 ) -> None:
-    """Print a report about as many seeds as --seeds says and write it to the file given by --write."""
+    """Print a report about as many seeds as --seeds says and write it to the file given by --write.
+
+    `tables`: the names of its tables, of which some may be chosen with --tables.
+    """
     parser = argparse.ArgumentParser(prog=f"python -m {name}", description=description)
     parser.add_argument("--seeds", type=int, default=seeds)
     parser.add_argument("--records", type=Path, help="a file of finished proofs, which are not computed again")
     parser.add_argument("--write", type=Path)
+    if tables:
+        parser.add_argument("--tables", default=",".join(tables), help="only these, with commas between them")
     given = parser.parse_args()
+    chosen = [table for table in tables if table in given.tables.split(",")] if tables else []
     require_one_thread()
-    text = report(f"python -m {name} --seeds {given.seeds}", given.seeds, Records(given.records))
+    command = f"python -m {name} --seeds {given.seeds}"
+    command += f" --tables {','.join(chosen)}" if len(chosen) < len(tables) else ""
+    text = report(command, given.seeds, Records(given.records), chosen)
     print(text)
     if given.write:
         write_section(given.write, name, text)

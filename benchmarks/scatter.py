@@ -55,7 +55,7 @@ HEADER = (
 )
 
 
-def report(command: str, seeds: int, records: Records) -> str:
+def report(command: str, seeds: int, records: Records, _tables: Sequence[str]) -> str:
     """The section for docs/performance.md."""
     rows = [row(*case, proofs) for case, proofs in zip(CASES, records.proofs(CASES, seeds, prove), strict=True)]
     return "\n".join(

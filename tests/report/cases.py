@@ -71,8 +71,9 @@ def finished(network: Callable[[], Network], runs: int = 9) -> Study:
     return ran(network(), runs)
 
 
+@cache
 def recommending() -> Study:
-    """Return a study whose certificate recommends a setting that was not run."""
+    """Return a study whose certificate recommends a setting that was not run; shared, so it must not be changed."""
     study = Study(limited())
     while study.certificate().recommended is None:
         study.optimise(budget=len(study.trials) + 1, progress=False)
@@ -80,6 +81,7 @@ def recommending() -> Study:
     return study
 
 
+@cache
 def unsatisfied() -> Study:
     """Return a study in which no run satisfies the limits, and it is not known whether a setting does."""
     study = Study(limited(None, 0.1))
@@ -87,6 +89,7 @@ def unsatisfied() -> Study:
     return study
 
 
+@cache
 def impossible() -> Study:
     """Return a study in which it is proven that no setting satisfies the limits."""
     study = Study(infeasible())

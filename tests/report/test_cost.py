@@ -15,7 +15,8 @@ from cascada.report.runs import objective_at, row
 pytest.importorskip("plotly")
 
 
-def study_of_steps() -> cd.Study:
+@pytest.fixture(scope="module")
+def study() -> cd.Study:
     """A study with complete runs, partial ones, steps at inputs of their own, and a measurement."""
     given: dict[str, Any] = {"kernel": cd.SquaredExponential(1.0), "norm_bound": 2.0}
     network = cd.chain(
@@ -32,8 +33,7 @@ def study_of_steps() -> cd.Study:
     return study
 
 
-def test_a_report_shows_the_gap_over_the_cost() -> None:
-    study = study_of_steps()
+def test_a_report_shows_the_gap_over_the_cost(study: cd.Study) -> None:
     bounds = bound_history(study)
     spent, gaps = gap_over_cost(study, bounds)
     assert spent == sorted(spent)
@@ -45,16 +45,14 @@ def test_a_report_shows_the_gap_over_the_cost() -> None:
     assert ["spent", f"{study.spent:.8g}"] in shown["facts"]
 
 
-def test_values_of_single_stages_are_no_runs_in_the_history() -> None:
-    study = study_of_steps()
+def test_values_of_single_stages_are_no_runs_in_the_history(study: cd.Study) -> None:
     last = bound_history(study)[-1]
     bound = study.certificate().bound
     assert bound is not None
     assert last.bound >= bound - 1e-6  # it rests on no more than the study, and holds
 
 
-def test_what_single_stages_gave_is_no_cell_of_a_run() -> None:
-    study = study_of_steps()
+def test_what_single_stages_gave_is_no_cell_of_a_run(study: cd.Study) -> None:
     alone = next(trial for trial in study.trials if not trial.closed)
     cells = row(study.network, alone)
     assert cells[objective_at(study.network)] is None

@@ -45,7 +45,7 @@ def captions(study: Study) -> dict[str, str]:
 
 
 def test_the_history_marks_runs_that_broke_a_limit() -> None:
-    study = ran(limited(), 12)
+    study = ran(limited(), 7)
     runs, best = plot_optimization_history(study).data[:2]
     feasible = [trial.feasible for trial in study.trials]
     assert {True, False} == set(feasible)
@@ -129,7 +129,7 @@ def test_a_stage_without_a_limit_has_no_line() -> None:
 
 
 def test_no_bound_is_drawn_where_a_limit_is_broken() -> None:
-    study = ran(limited(), 12)
+    study = ran(limited(), 7)
     shown = plot_acquisition(study)
     (bound,) = [trace for trace in shown.data if trace.name == "can be"]
     z = np.array(bound.z, dtype=float)

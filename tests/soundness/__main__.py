@@ -198,9 +198,9 @@ setting, which gives what it is said to give and satisfies the limits.
 
 ## Readings with scatter
 
-Bounds hold with a probability, so a process counts as broken if any bound is ever violated. First one stage with a risk
-of one half, 60 readings, inputs that are chosen where the fit is worst, and true inputs that differ from the nominal
-ones on the side that raises the function. Then whole networks with a risk of 0.05.
+Bounds hold with a probability, so a process counts as broken if any bound is ever violated. One stage with a risk of
+one half, 60 readings, inputs that are chosen where the fit is worst, and true inputs that differ from the nominal ones
+on the side that raises the function. Whole networks are far from their risk; tests check them.
 
 {scatter}
 
@@ -260,7 +260,7 @@ class Rounds:
 
     def __init__(self, jobs: int, seed: int) -> None:
         self._pool = ProcessPoolExecutor(jobs) if jobs > 1 else None
-        self.seed = seed
+        self._seed = seed
 
     def map(self, function: Callable[..., Ledger], *arguments: Iterable[object]) -> Iterator[Ledger]:
         """Like the builtin `map`, in parallel."""
@@ -268,11 +268,11 @@ class Rounds:
 
     def fixed(self, part: str, rounds: int) -> Ledger:
         """A fixed number of rounds."""
-        return self._merged(part, Ledger(), range(self.seed, self.seed + rounds))
+        return self._merged(part, Ledger(), range(self._seed, self._seed + rounds))
 
     def until(self, part: str, enough: int, group: Callable[[Tally], str]) -> Ledger:
         """Rounds until every group of tallies has enough checks."""
-        ledger, seeds, fewest = Ledger(), count(self.seed), 0
+        ledger, seeds, fewest = Ledger(), count(self._seed), 0
         while fewest < enough:
             self._merged(part, ledger, list(islice(seeds, _CHUNK)))
             counts: dict[str, int] = {}
@@ -322,7 +322,7 @@ def run_parts(rounds: Rounds, parts: list[str], command: str, share: float, writ
         missed += sum(not found.violations for _, found in own)
         sections.append(section(part, command, ledger, own))
     if SCATTER in parts:
-        shares, right = scatter_shares.report(share, rounds.seed, log)
+        shares, right = scatter_shares.report(share, log)
         sections.append(f"{introduction(SCATTER)}Written by `{command}`.\n\n{shares}\n\n")
         missed += not right
     print("".join(sections))
@@ -366,7 +366,7 @@ def main() -> int:
         zip(EVERY_BROKEN, rounds.map(one_broken, range(len(EVERY_BROKEN))), strict=True)
     )
     caught = sum(ledger.violations > 0 for _, ledger in broken)
-    shares, right = scatter_shares.report(options.rounds, options.seed, log)
+    shares, right = scatter_shares.report(options.rounds, log)
     violations = sum(ledger.violations for ledger in ledgers.values())
     text = TEXT.format(
         checks=sum(ledger.checks for ledger in ledgers.values()),

@@ -385,8 +385,8 @@ def test_a_trial_of_another_worker_is_not_revised(tmp_path: Path) -> None:
 def test_runs_are_revised_after_every_stage(tmp_path: Path, jobs: int | None, stored: bool) -> None:
     network = certified("join", 0).network
     study = Study.open(f"sqlite:///{tmp_path}/studies.db", "join", network) if stored else Study(network)
-    result = study.optimise(budget=9, jobs=jobs, revise=True, progress=False)
-    assert len(result.trials) == 9
+    result = study.optimise(budget=6, jobs=jobs, revise=True, progress=False)
+    assert len(result.trials) == 6
     kinds = [event.kind for event in study.events]
     assert kinds.count("revised") + kinds.count("abandoned") > 0
     for trial in result.trials:
