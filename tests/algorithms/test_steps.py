@@ -16,10 +16,13 @@ from cascada.algorithms.step_value import Potential
 from cascada.algorithms.step_wiring import StepWiring
 from cascada.algorithms.steps import Step, suggest_step
 from cascada.algorithms.stock import Item, Stock
+from cascada.errors import RefutedError
 from cascada.network import Network, prior_beliefs
+from cascada.network.mean import imagined_at
 from cascada.problems import Problem, certified
 from cascada.problems.certified_choices import certified_choices
 from cascada.problems.certified_problem import StagePlan, Wiring
+from cascada.search import ObjectiveBounds
 from tests.reference_steps import excess, learned, plans
 
 COSTS = (100.0, 10.0, 1.0)
@@ -357,3 +360,23 @@ def test_outputs_that_were_read_with_errors_are_used_within_one_run_only():
     assert all(step.run is not None for plan in found for step in plan.steps)
     exact = Plans(StepWiring.of(lab.network), lab.beliefs, tuple(lab.items), x).all(rng)
     assert any(step.run is None for plan in exact for step in plan.steps)
+
+
+def test_imagined_outputs_that_contradict_the_data_are_dropped(monkeypatch):
+    lab = after(process("controls"), 3)
+    pending = replace(stock(lab), pending=((0, np.array([1.0, np.nan, np.nan, np.nan, np.nan, np.nan])),))
+    imagined = imagined_at(lab.beliefs, 0, pending.pending[0][1])
+
+    def count(beliefs):
+        return beliefs.stages[0].belief.posterior.count
+
+    def refuted_if_imagined(self, cells):
+        if count(self._beliefs) >= count(imagined):
+            raise RefutedError("imagined")
+        return bounds(self, cells)
+
+    bounds = ObjectiveBounds.__call__
+    monkeypatch.setattr(ObjectiveBounds, "__call__", refuted_if_imagined)
+    assert suggest_step(situation(lab), pending, np.random.default_rng(0)).step is not None
+    with pytest.raises(RefutedError):
+        suggest_step(replace(situation(lab), beliefs=imagined), stock(lab), np.random.default_rng(0))

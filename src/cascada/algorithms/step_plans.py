@@ -17,8 +17,10 @@ from cascada.algorithms.step_wiring import StepWiring
 from cascada.algorithms.stock import Item
 from cascada.arrays import Array
 from cascada.confidence import Boxes
+from cascada.errors import ArgumentError, RefutedError
 from cascada.network import Beliefs, StageBelief, composite_mean, enclose_network, enclose_stage
 from cascada.network.mean import imagined_at
+from cascada.network.outputs import StageError
 
 # How many outputs in stock are considered for a place in a plan: those nearest to the mean of the trajectory.
 _NEAREST = 2
@@ -211,12 +213,17 @@ class Plans:
         """Values (V,) along which the bound at the point is attained, or nearly: the best of some within its boxes."""
         network = self.wiring.network
         box = enclose_network(self.beliefs, Boxes(self.x[None], self.x[None])).boxes
+        if not np.isfinite([box.lower, box.upper]).all():
+            return self._mean
         rows = rng.uniform(box.lower[0], box.upper[0], (_TRIES, network.width))
         rows[:, : len(self.x)] = self.x
         last = next(stage for stage in self.beliefs.stages if network.objective_column in stage.node.columns)
         inputs = rows[:, list(last.node.inputs)]
         position = last.node.columns.index(network.objective_column)
-        bounds = enclose_stage(last, Boxes(inputs, inputs), None)[0]
+        try:
+            bounds = enclose_stage(last, Boxes(inputs, inputs), None)[0]
+        except (RefutedError, StageError, ArgumentError):  # a formula is not defined at some of them
+            return self._mean
         worth = bounds.upper[:, position] if network.sign > 0 else -bounds.lower[:, position]
         return rows[int(worth.argmax())]
 

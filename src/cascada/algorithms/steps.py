@@ -23,6 +23,7 @@ from cascada.algorithms.step_value import Potential
 from cascada.algorithms.step_wiring import StepWiring
 from cascada.algorithms.stock import Item, Stock
 from cascada.arrays import Array
+from cascada.errors import RefutedError
 from cascada.network import Beliefs, hallucinated
 from cascada.network.mean import imagined_at
 from cascada.outwards import as_given
@@ -68,9 +69,20 @@ def suggest_step(situation: Situation, stock: Stock, rng: np.random.Generator, *
     `situation.data` and `.pending` are rows of whole runs, `situation.best` may be the value of a setting that nobody
     ran. Without `guaranteed` no complete run is made for the sake of the guarantee.
     """
+    try:
+        return _next(situation, stock, _imagined(situation, stock), rng, guaranteed=guaranteed)
+    except RefutedError:
+        if not stock.pending and not len(situation.pending):
+            raise
+        return _next(situation, stock, situation.beliefs, rng, guaranteed=guaranteed)  # imagined outputs may contradict
+
+
+def _next(
+    situation: Situation, stock: Stock, beliefs: Beliefs, rng: np.random.Generator, *, guaranteed: bool
+) -> NextStep:
+    """The next step by beliefs that contain the imagined outputs of what is pending."""
     network = situation.beliefs.network
     wiring = StepWiring.of(network)
-    beliefs = _imagined(situation, stock)
     for begun in stock.begun:
         plan = Plans(wiring, beliefs, stock.items, begun.point).complete()
         if plan is not None:
