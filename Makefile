@@ -30,7 +30,7 @@ endef
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: demo check test suite postgresql compiler chromium lint docs links soundness fuzz bench reproduce release-check clean help
+.PHONY: demo check test suite simulators simulators-torch postgresql compiler chromium lint docs links soundness fuzz bench reproduce release-check clean help
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | \
@@ -117,6 +117,20 @@ reproduce: $(STAMP) ## reproduce the paper's experiments, and write docs/reprodu
 	$(BIN)/cascada reproduce --out build/reproduction
 	$(BIN)/python -m benchmarks.reproduction build/reproduction --write docs/reproduction.md
 
+# An environment of its own: the pins of some simulators clash with those of `make test`.
+SIMULATED := .venv-simulators
+simulators: ## install the simulators in .venv-simulators, and try the problems that need them (a minute)
+	@$(MAKE) --no-print-directory try-simulators EXTRAS=simulators
+simulators-torch: ## the same with torch, several GB, and with the beamline
+	@$(MAKE) --no-print-directory try-simulators EXTRAS=simulators,simulators-torch
+.PHONY: try-simulators
+try-simulators:
+	@$(SIMULATED)/bin/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(SIMULATED)
+	@echo 'Filling $(SIMULATED) ...'
+	@$(SIMULATED)/bin/python -m pip install --quiet --constraint constraints-simulators.txt --editable '.[$(EXTRAS)]' pytest hypothesis
+	CASCADA_SIMULATORS=$(EXTRAS) $(SIMULATED)/bin/python -m pytest -q --noconftest \
+	  -p no:cacheprovider -W default tests/problems/test_simulators.py
+
 # What the release workflow runs. Tests that need an extra are skipped: the wheel is installed without any.
 release-check: $(STAMP) ## build wheel and sdist, and run the quick tests on the wheel alone (2 minutes)
 	rm -rf dist build/release
@@ -129,7 +143,7 @@ release-check: $(STAMP) ## build wheel and sdist, and run the quick tests on the
 	CI= build/release/bin/python -m pytest -n 2 -q -m 'not slow' tests
 
 clean: ## remove the environment and everything generated
-	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(SIMULATED) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find $(SOURCES) -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The build backend is installed first and used without isolation, so that it is pinned as well.

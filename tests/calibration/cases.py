@@ -42,9 +42,10 @@ def smoothness(model: Model) -> float:
     return shape(model).nu
 
 
-def without_sums(self: Calibration, dimension: int) -> tuple[Shape, ...]:
+def without_sums(self: Calibration, dimension: int, codes: tuple[int, ...] = ()) -> tuple[Shape, ...]:
     """A replacement of `Calibration.shapes` without additive kernels."""
     assert dimension >= 1
+    assert not codes, "no input is a choice"
     return tuple(Shape(nu) for nu in self.smoothness)
 
 

@@ -104,6 +104,7 @@ def record(problem: str, algorithm: str, seed: int, regret: list[float], **chang
         "optimum": 1.0,
         "values": [1.0 - each for each in regret],
         "regret": regret,
+        "cost": 3.0,
         "replaced": 0,
         "versions": {"cascada": "0"},
     }

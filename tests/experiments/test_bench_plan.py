@@ -42,6 +42,12 @@ def test_job_names_are_distinct_valid_file_names():
     assert BenchJob("certified-chain", "gp_ucb", 3).name == "certified-chain--gp_ucb--0003"
 
 
+def test_problems_of_users_have_file_names_of_their_own():
+    names = [BenchJob(problem, "auto", 0).name for problem in ("a.b:c", "a.b-c", "a/b:c", "A.b:c")]
+    assert len({name.lower() for name in names}) == len(names)
+    assert not any(set(name) & set('/\\:*?"<>| ') for name in names)
+
+
 def test_longer_runs_have_a_higher_cost():
     assert BenchJob("certified-chain", "auto", 0).cost > BenchJob("certified-chain", "random_search", 0).cost
 
@@ -55,6 +61,8 @@ def test_valid_names_are_accepted():
     [
         (("nowhere",), ("auto",), "there is no problem 'nowhere'; the built-in ones are certified-chain"),
         (CHAIN, ("best",), r"must be one of auto, .*, a peer \(optuna-tpe, .*\), or 'module:Class'; got 'best'"),
+        (("no_such_module:tank",), ("auto",), "problem 'no_such_module:tank' could not be imported"),
+        ((f"{PLACE}:PLACE",), ("auto",), "must be a cascada.problems.Problem, or a function .*; got str"),
         (CHAIN, ("no_such_module:Best",), "'no_such_module:Best' could not be imported"),
     ],
 )
@@ -95,8 +103,8 @@ def test_a_record_has_all_fields():
     record, cpu = result["record"], result["cpu"]
     problem = by_name("certified-chain")
     assert list(record) == [
-        *("problem", "algorithm", "seed", "status", "message", "initial", "budget", "optimum", "values", "regret"),
-        *("replaced", "gaps", "versions"),
+        *("problem", "algorithm", "seed", "status", "message", "initial", "budget", "optimum", "cost", "values"),
+        *("regret", "replaced", "gaps", "versions"),
     ]
     assert (record["problem"], record["algorithm"], record["seed"]) == ("certified-chain", "random_search", 2)
     assert (record["initial"], record["budget"], record["optimum"]) == (6, 3, problem.optimum[1])

@@ -11,9 +11,12 @@ import typer
 from cascada.algorithms import NAMES
 from cascada.cli.progress import progress
 from cascada.cli.terminal import say
+from cascada.errors import ArgumentError
 from cascada.experiments.bench import Benchmark
 from cascada.experiments.bench import bench as run_benchmark
 from cascada.experiments.bench_plan import BenchSettings, Plan
+from cascada.experiments.bench_suites import SUITES
+from cascada.experiments.bench_suites import suite as problems_of_suite
 from cascada.experiments.peers import PEERS
 from cascada.experiments.pool import cores
 
@@ -23,10 +26,16 @@ _ALGORITHMS = (
 )
 
 
+_PROBLEMS = "Separated by commas: built-in problems (see `cascada problems`), or module:object."
+
+
 def bench(
-    problems: Annotated[str, typer.Option(help="Built-in problems (see `cascada problems`), separated by commas.")],
     algorithms: Annotated[str, typer.Option(help=_ALGORITHMS)],
     out: Annotated[Path, typer.Option(help="The folder for everything that is written.")],
+    problems: Annotated[str, typer.Option(help=_PROBLEMS)] = "",
+    suite: Annotated[
+        str | None, typer.Option(help=f"A list of problems instead: {', '.join(SUITES)}. See docs/suite.md.")
+    ] = None,
     seeds: Annotated[int, typer.Option(help="Number of seeds: 0, 1, …", min=1)] = 10,
     budget: Annotated[int, typer.Option(help="Evaluations after the initial design.", min=1)] = 50,
     initial: Annotated[
@@ -48,7 +57,7 @@ def bench(
     """
     # An algorithm "module:Class" may be in this folder. Worker processes inherit the path.
     sys.path.insert(0, str(Path.cwd()))
-    plan = Plan(_names(problems), _names(algorithms), seeds, BenchSettings(budget, initial, gaps))
+    plan = Plan(_chosen(problems, suite), _names(algorithms), seeds, BenchSettings(budget, initial, gaps))
     with progress(not json_output) as report:
         done = run_benchmark(plan, out, cores() if jobs is None else jobs, report, retry=retry, plots=plots)
     if json_output:
@@ -59,6 +68,18 @@ def bench(
             say(str(path))
     if all(standing.failed == standing.runs for found in done.summary for standing in found.standings):
         raise typer.Exit(1)
+
+
+def _chosen(problems: str, suite: str | None) -> tuple[str, ...]:
+    """The problems of the plan; those of a suite that cannot be run here are named on standard error."""
+    if suite is None:
+        return _names(problems)
+    if problems:
+        raise ArgumentError(f"give --problems or --suite, not both; got {problems!r} and {suite!r}.")
+    runnable, skipped = problems_of_suite(suite)
+    for reason in skipped:
+        say(reason, err=True)
+    return runnable
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cascada.errors import ArgumentError
-from cascada.experiments.bench_plan import Plan
+from cascada.experiments.bench_plan import Plan, plain_name
 from cascada.experiments.bench_summary import Record, finished, floor_of, regrets_at
 from cascada.experiments.figures import LOOK
 from cascada.whole_file import whole_file
@@ -46,7 +46,7 @@ def draw(plan: Plan, records: Sequence[Record], out: Path) -> list[Path]:
                 continue
             drawn = _figure(plan, problem, found)
             for kind, metadata in (("pdf", {"CreationDate": None}), ("png", {})):
-                path = out / f"regret-{problem}.{kind}"
+                path = out / f"regret-{plain_name(problem)}.{kind}"
                 with whole_file(path) as file:
                     drawn.savefig(file, format=kind, metadata=metadata, dpi=160)
                 written.append(path)

@@ -67,11 +67,9 @@ class BenchJob:
 
     @property
     def name(self) -> str:
-        """The file name of its result; the name of a user's algorithm gets a checksum."""
-        plain = re.sub("[^a-z0-9_.]+", "-", self.algorithm)
-        if self.algorithm not in NAMES and self.algorithm not in PEERS:
-            plain += f"-{sha256(self.algorithm.encode()).hexdigest()[:8]}"
-        return f"{self.problem}--{plain}--{self.seed:04d}"
+        """The file name of its result; the names of a user's algorithm and problem get a checksum."""
+        algorithm = _plain(self.algorithm, self.algorithm in NAMES or self.algorithm in PEERS)
+        return f"{plain_name(self.problem)}--{algorithm}--{self.seed:04d}"
 
     @property
     def cost(self) -> float:
@@ -100,7 +98,7 @@ class Plan:
         """Raise `ArgumentError` for unknown names and missing packages before the first run."""
         for problem in self.problems:
             if problem not in PROBLEMS:
-                raise ArgumentError(f"there is no problem {problem!r}; the built-in ones are {', '.join(PROBLEMS)}.")
+                problem_by_name(problem)
         for algorithm in self.algorithms:
             if algorithm in PEERS:
                 require(algorithm)
@@ -121,6 +119,16 @@ class Plan:
             for algorithm in sorted(self.algorithms)
             for seed in range(self.seeds)
         ]
+
+
+def plain_name(problem: str) -> str:
+    """The name of a problem as a part of a file name."""
+    return _plain(problem, problem in PROBLEMS)
+
+
+def _plain(name: str, ours: bool) -> str:
+    plain = re.sub("[^a-z0-9_.]+", "-", name)
+    return plain if ours else f"{plain}-{sha256(name.encode()).hexdigest()[:8]}"
 
 
 def work(settings: BenchSettings, job: BenchJob) -> dict[str, Any]:
@@ -147,6 +155,7 @@ def _record(settings: BenchSettings, job: BenchJob, problem: Problem, initial: i
         "initial": initial,
         "budget": settings.budget,
         "optimum": float(problem.optimum[1]),
+        "cost": float(sum(stage.cost for stage in problem.network.stages)),
         "values": course.values,
         "regret": simple_regret(problem, course.values),
         "replaced": course.replaced,

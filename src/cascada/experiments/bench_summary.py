@@ -73,6 +73,7 @@ class OnProblem:
     problem: str
     optimum: float
     initial: int
+    cost: float  # of one run, all stages together
     floor: float
     beyond: float  # by how much the best run exceeds the recorded optimum, if by more than the floor; else 0
     standings: tuple[Standing, ...]
@@ -144,6 +145,7 @@ def _on_problem(plan: Plan, problem: str, records: list[Record], cpu: Sequence[R
         problem,
         records[0]["optimum"],
         records[0]["initial"],
+        records[0]["cost"],
         floor,
         -lowest if lowest < -floor else 0.0,
         tuple(_standing(plan, name, found, seconds) for name, found in by_algorithm.items()),

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from cascada.experiments.bench_plan import Plan
+from cascada.experiments.bench_profile import profile_table
 from cascada.experiments.bench_summary import (
     CONFIDENCE,
     FLOOR,
@@ -37,12 +38,13 @@ def table(plan: Plan, summary: Sequence[OnProblem], records: Sequence[Record]) -
         *(_problem(plan, found) for found in summary),
     ]
     if len(summary) > 1 and len(plan.algorithms) > 1:
-        parts.append(_over_all(plan, summary))
+        parts.append(_over_all(plan, summary, records))
     return "\n\n".join([*parts, f"## How to read this\n\n{_NOTES}"])
 
 
 def _problem(plan: Plan, found: OnProblem) -> str:
     heading = f"## {found.problem}\n\noptimum {found.optimum:.6g}, initial design {found.initial}"
+    heading += f", cost of a run {found.cost:g}: {plan.settings.budget * found.cost:g} in all"
     parts = [heading, _standings(plan, found.standings)]
     if found.comparisons:
         parts.append(f"Against {plan.algorithms[0]}, seed by seed:")
@@ -97,14 +99,16 @@ def _row(found: PairedComparison) -> list[str]:
     return [found.algorithm, str(found.better), str(found.equal), str(found.worse), ratio, found.verdict]
 
 
-def _over_all(plan: Plan, summary: Sequence[OnProblem]) -> str:
+def _over_all(plan: Plan, summary: Sequence[OnProblem], records: Sequence[Record]) -> str:
     """The number of problems on which each algorithm is better or worse than the first one."""
     rows = []
     for position, algorithm in enumerate(plan.algorithms[1:]):
         verdicts = Counter(found.comparisons[position].verdict for found in summary)
         rows.append([algorithm, *(str(verdicts[verdict]) for verdict in ("better", "worse", "undecided"))])
     heading = f"## Over all problems\n\nHow many of the {len(summary)} problems, against {plan.algorithms[0]}:"
-    return f"{heading}\n\n{markdown_table(['algorithm', 'better', 'worse', 'undecided'], rows)}"
+    verdicts_ = markdown_table(["algorithm", "better", "worse", "undecided"], rows)
+    profiles = "How often the final regret is within a factor of the best of all algorithms with the same seed:"
+    return f"{heading}\n\n{verdicts_}\n\n{profiles}\n\n{profile_table(plan, records)}"
 
 
 def _versions(records: Sequence[Record]) -> str:

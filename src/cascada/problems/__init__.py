@@ -5,17 +5,21 @@ from functools import partial
 
 from cascada.errors import ArgumentError
 from cascada.near_names import did_you_mean
+from cascada.problems.beamline import beamline
 from cascada.problems.cascades import matyas_cascade, rosenbrock_cascade, sphere_cascade
 from cascada.problems.certified_problem import STRUCTURES, certified
+from cascada.problems.combustor import combustor
 from cascada.problems.deceptive import half_rough, narrow_peak
 from cascada.problems.epidemic import epidemic
 from cascada.problems.function_networks import ackley, alpine2, drop_wave, rosenbrock
 from cascada.problems.hard import hard_problem, hard_problems
+from cascada.problems.imported import imported_problem
 from cascada.problems.priced_networks import ackmat, manufacturing, tablet
 from cascada.problems.problem import Optimum, Problem
 from cascada.problems.sample_paths import sample_path_cascade
 from cascada.problems.sampled_chain import PAPER_GRID, sampled_chain
 from cascada.problems.solar_plant import pv_plant
+from cascada.problems.supply_chain import supply_chain
 from cascada.problems.two_step_ageing import ageing
 
 #: Processes with unknown kernels and norms: `kernel` and `norm_bound` are None unless given.
@@ -42,15 +46,25 @@ PRACTICE: Mapping[str, Callable[..., Problem]] = {
     "pv-plant": pv_plant,
 }
 
+#: Processes computed by simulators of others, which are installed with the extras `simulators` and `simulators-torch`.
+SIMULATORS: Mapping[str, Callable[..., Problem]] = {
+    "combustor": combustor,
+    "supply-chain": supply_chain,
+    "beamline": beamline,
+}
+
 PROBLEMS: Mapping[str, Callable[[], Problem]] = {
     **{f"certified-{name}": partial(certified, name) for name in STRUCTURES},
     "sampled-chain": sampled_chain,
     **PRACTICE,
+    **SIMULATORS,
 }
 
 
 def by_name(name: str) -> Problem:
-    """Return a built-in problem; raise `ArgumentError` if the name is unknown."""
+    """Return a built-in problem, or that of a user, "module:object"; raise `ArgumentError` if there is none."""
+    if ":" in name:
+        return imported_problem(name)
     if name not in PROBLEMS:
         raise ArgumentError(
             f"there is no problem {name!r}{did_you_mean(name, PROBLEMS)}; the built-in ones are {', '.join(PROBLEMS)}."
@@ -62,6 +76,7 @@ __all__ = [
     "PAPER_GRID",
     "PRACTICE",
     "PROBLEMS",
+    "SIMULATORS",
     "STRUCTURES",
     "Optimum",
     "Problem",
@@ -69,8 +84,10 @@ __all__ = [
     "ackmat",
     "ageing",
     "alpine2",
+    "beamline",
     "by_name",
     "certified",
+    "combustor",
     "drop_wave",
     "epidemic",
     "half_rough",
@@ -85,5 +102,6 @@ __all__ = [
     "sample_path_cascade",
     "sampled_chain",
     "sphere_cascade",
+    "supply_chain",
     "tablet",
 ]

@@ -15,15 +15,14 @@ files.
 
 from dataclasses import dataclass
 from functools import cache
-from importlib.util import find_spec
 from types import ModuleType
 
 import numpy as np
 
 from cascada.arrays import Array
-from cascada.errors import ArgumentError
 from cascada.network import Stage, feed_forward
 from cascada.problems.function_networks import Kernel
+from cascada.problems.optional_module import optional_module, unless_installed
 from cascada.problems.problem import Optimum, Problem
 from cascada.problems.value_table import Column, ValueTable
 from cascada.space import Real
@@ -78,8 +77,7 @@ def pv_plant(kernel: Kernel = None, norm_bound: float | None = None) -> Problem:
         Stage("revenue", known=True, function=revenue, interval=revenue_between),
     )
     summary = "tilt and azimuth of two strings → irradiance at 5 times → AC power → revenue"
-    if find_spec("pvlib") is None:
-        summary += " (cannot be run here: it needs pip install 'cascada[problems]')"
+    summary += unless_installed("pvlib", "problems")
     return Problem("pv-plant", summary, network, ValueTable(network), BEST_KNOWN)
 
 
@@ -158,13 +156,5 @@ def _on_plane(tilt: Column, azimuth: Column) -> Array:
     return np.asarray(parts["poa_global"], dtype=np.float64)
 
 
-@cache
 def _pvlib() -> ModuleType:
-    """pvlib, imported at first use because it is slow to import and optional."""
-    try:
-        import pvlib
-    except ImportError as error:
-        raise ArgumentError(
-            f"the pv-plant problem needs pvlib ({error}). Run: pip install 'cascada[problems]'."
-        ) from error
-    return pvlib
+    return optional_module("pvlib", "pv-plant", "problems")
