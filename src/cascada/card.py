@@ -4,7 +4,6 @@ Colours come from the notebook, so that a card is readable on light and dark pag
 """
 
 from collections.abc import Mapping, Sequence
-from html import escape
 from typing import Any
 
 _CARD = (
@@ -25,6 +24,11 @@ def card(title: str, rows: Sequence[tuple[str, str]], note: str = "", picture: s
     table = f'<table style="border:0;margin:.3em 0;border-collapse:collapse">{lines}</table>' if rows else ""
     below = f'<div style="font-size:12px;opacity:.75;white-space:pre-line">{escape(note)}</div>' if note else ""
     return f'<div style="{_CARD}"><strong>{escape(title)}</strong>{table}{picture}{below}</div>'
+
+
+def escape(text: str) -> str:
+    """A text in which no character means something in HTML; `html.escape`, without the time of its import."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
 
 
 def in_short(controls: Mapping[str, Any]) -> str:

@@ -1,10 +1,9 @@
 """A network as an SVG picture: stages from left to right, with their controls and outputs."""
 
 from collections.abc import Sequence
-from html import escape
 from typing import TYPE_CHECKING
 
-from cascada.card import card
+from cascada.card import card, escape
 
 if TYPE_CHECKING:
     from cascada.network.network import Network
