@@ -126,7 +126,7 @@ def _through(state: dict[str, Column], k1: Column, k2: Column) -> Any:
     cheetah, torch = (optional_module(name, "beamline", "simulators-torch") for name in ("cheetah", "torch"))
 
     def tensor(values: Column) -> Any:
-        return torch.as_tensor(np.asarray(values, dtype=np.float64))
+        return torch.as_tensor(np.array(values, dtype=np.float64))  # a copy, which torch may write to
 
     exact = {"dtype": torch.float64}
     beam = cheetah.ParameterBeam.from_twiss(
