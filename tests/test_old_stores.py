@@ -57,11 +57,15 @@ def test_an_old_study_has_the_same_trials_and_the_same_best(url: str, name: str)
     assert study.best_trial.number == expected["best"]
 
 
-def test_an_old_study_has_the_same_certificate(url: str, name: str) -> None:
+def test_an_old_study_has_the_same_proven_certificate(url: str, name: str) -> None:
     certificate, expected = cd.Study.open(url, name).certificate(), EXPECTED["stores"][name]["certificate"]
     assert certificate.kind == expected["kind"]
     assert list(certificate.evidence) == expected["evidence"]
     assert certificate.best == close_to(expected["best"], 0.0)
+    if certificate.kind == "estimated":  # what an estimate rests on may change; what is proven may not
+        assert certificate.gap is not None
+        assert certificate.gap >= 0
+        return
     assert certificate.bound == close_to(expected["bound"], BOUNDS)
     assert certificate.gap == close_to(expected["gap"], BOUNDS)
 

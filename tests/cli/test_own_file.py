@@ -93,7 +93,7 @@ def test_a_store_in_a_missing_folder_names_the_folder(tmp_path):
 
 
 def test_problems_name_the_extra_that_one_needs(monkeypatch):
-    monkeypatch.setattr("cascada.problems.solar_plant.find_spec", lambda _: None)
+    monkeypatch.setattr("cascada.problems.optional_module.find_spec", lambda _: None)
     done = CliRunner().invoke(app, ["problems"])
     assert done.exit_code == 0
     assert "pip install 'cascada[problems]'" in done.stdout

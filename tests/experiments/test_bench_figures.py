@@ -7,7 +7,7 @@ import pytest
 
 from cascada.errors import ArgumentError
 from cascada.experiments.bench_figures import _figure, draw
-from cascada.experiments.bench_plan import BenchSettings, Plan
+from cascada.experiments.bench_plan import BenchSettings, Plan, plain_name
 from tests.experiments.bench_stubs import record
 
 NAMES = tuple(f"algorithm-{i}" for i in range(9))
@@ -29,7 +29,7 @@ def records():
 
 def test_every_problem_with_runs_has_a_figure(records, tmp_path):
     written = draw(PLAN, records, tmp_path)
-    names = [f"regret-{problem}.{kind}" for problem in ("here", "there") for kind in ("pdf", "png")]
+    names = [f"regret-{plain_name(problem)}.{kind}" for problem in ("here", "there") for kind in ("pdf", "png")]
     assert [path.name for path in written] == names
     before = [path.read_bytes() for path in written]
     assert [path.read_bytes() for path in draw(PLAN, records, tmp_path)] == before

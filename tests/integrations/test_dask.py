@@ -100,7 +100,7 @@ def test_cascada_run_uses_a_cluster(cluster: str, tmp_path: Path) -> None:
         "f = cd.Stage('f', {'x': cd.Real(-1, 1)}, kernel=kernel, norm_bound=2.0, function=bump)\n"
         "network = cd.chain(f)\n"
     )
-    arguments = ["run", f"{process}:network", "--budget", "4", "--dask", cluster, "--json"]
+    arguments = ["run", f"{process}:network", "--budget", "4", "--tolerance", "0", "--dask", cluster, "--json"]
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 0, result.output
     assert '"status": "budget"' in result.stdout

@@ -97,7 +97,7 @@ def test_an_input_may_have_any_name() -> None:
     assert Command(["cat"])(**{"self": 1.0, "argv": 2.0, "a b": 3.0}) == {"self": 1.0, "argv": 2.0, "a b": 3.0}
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf, [1.0, 2.0], np.array([1.0, 2.0]), "1.0", True, None])
+@pytest.mark.parametrize("value", [math.nan, math.inf, [1.0, 2.0], np.array([1.0, 2.0]), True, None])
 def test_inputs_that_are_not_finite_numbers_raise(value: float) -> None:
     assert "was not run: its inputs must be finite numbers" in str(failure(Command(["cat"]), x=value))
     assert "was not run" in str(failure(Command(["cat"]), **{"\ud800": 1.0}))

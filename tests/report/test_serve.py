@@ -429,7 +429,7 @@ def test_invalid_calls_fail_with_one_line_and_create_nothing(
 def test_a_run_with_serve_shows_a_page(browser: Browser, url: str, tmp_path: Path) -> None:
     (tmp_path / "slow.py").write_text(SLOW)
     command = ["run", f"{tmp_path}/slow.py:network", "--storage", url, "--study", ODD, "--budget", "99999"]
-    running = Fork("cascada", [*command, "--serve", "--json"])
+    running = Fork("cascada", [*command, "--tolerance", "0", "--serve", "--json"])
     try:
         line = first_line(running, running.stderr)
         address = next(word for word in line.split() if word.startswith("http://127.0.0.1:"))
@@ -449,6 +449,7 @@ def test_a_run_with_serve_shows_a_page(browser: Browser, url: str, tmp_path: Pat
 def test_the_page_of_a_run_ends_when_the_run_is_killed(url: str, tmp_path: Path) -> None:
     (tmp_path / "slow.py").write_text(SLOW)
     command = [*COMMAND, "run", f"{tmp_path}/slow.py:network", "--storage", url, "--budget", "500", "--serve"]
+    command += ["--tolerance", "0"]
     with socket.socket() as taken:
         held = taken.connect_ex(("127.0.0.1", PORT)) != 0  # otherwise another test is using it
     with socket.socket() as taken:
