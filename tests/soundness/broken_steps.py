@@ -48,7 +48,7 @@ def _with_imagined_steps(situation: Any, stock: Any) -> Beliefs:
 
 
 def _likely_values(beliefs: Beliefs, cells: Boxes) -> tuple[Array, Array]:
-    """The composite mean in the place of a proven value: nobody ran the setting."""
+    """The composite mean in the place of a proven value of a setting that was not run."""
     network = beliefs.network
     values = network.sign * composite_mean(beliefs, cells.centre)[:, network.objective_column]
     return values, np.full(len(values), np.inf)
@@ -87,7 +87,7 @@ BROKEN_STEPS: tuple[Broken, ...] = (
         partial(steps.run, 3, 0, ("controls",), ("reused",)),
     ),
     Broken(
-        "the value of a setting that nobody ran is its mean",
+        "the value of a setting that was not run is its mean",
         "steps",
         ((incumbent, "proven_values", _likely_values),),
         partial(steps.run, 6, 1, ("controls",), ("reused",)),

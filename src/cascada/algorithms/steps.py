@@ -66,8 +66,8 @@ class NextStep:
 def suggest_step(situation: Situation, stock: Stock, rng: np.random.Generator, *, guaranteed: bool = True) -> NextStep:
     """The next step, a pure function of its arguments.
 
-    `situation.data` and `.pending` are rows of whole runs, `situation.best` may be the value of a setting that nobody
-    ran. Without `guaranteed` no complete run is made for the sake of the guarantee.
+    `situation.data` and `.pending` are rows of whole runs, `situation.best` may be the value of a setting that was not
+    run. Without `guaranteed` no complete run is made for the sake of the guarantee.
     """
     try:
         return _next(situation, stock, _imagined(situation, stock), rng, guaranteed=guaranteed)

@@ -2,7 +2,7 @@
 
 Such bounds hold if every reading is reported as it was read, in the order of the runs, and if all that they assume was
 fixed before the first reading. A reading that is replaced, withdrawn or lost because of its value breaks this, and so
-does a run that somebody picked from the past. The log shows all of these. The gap is *estimated* from then on.
+does a run that was picked from the past. The log shows all of these. The gap is *estimated* from then on.
 """
 
 from collections.abc import Mapping
