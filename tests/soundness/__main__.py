@@ -23,6 +23,7 @@ from tests.soundness import (
     neighbours,
     networks,
     ranges,
+    read_choices,
     read_studies,
     readings,
     refusals,
@@ -35,6 +36,7 @@ from tests.soundness import (
 )
 from tests.soundness.broken import BROKEN, Broken, table
 from tests.soundness.broken_choices import BROKEN_CHOICES
+from tests.soundness.broken_read_choices import BROKEN_READ_CHOICES
 from tests.soundness.broken_read_studies import BROKEN_READ_STUDIES
 from tests.soundness.broken_readings import BROKEN_READINGS
 from tests.soundness.broken_steps import BROKEN_STEPS
@@ -188,6 +190,13 @@ part; crowds and repeats.
 
 {readings}
 
+## Choices that are read with errors
+
+The processes of "Choices" with the errors of "Readings with errors": bounds of all values over points and cells,
+slopes, and single stages at growing numbers of runs, and whole studies with and without limits.
+
+{read_choices}
+
 ## Studies of readings with errors
 
 Whole studies of the same processes, with limits and candidates, stage by stage, while runs are pending, with past runs,
@@ -231,13 +240,14 @@ PARTS: dict[str, tuple[Callable[[int], Ledger], int]] = {
     "ranges": (lambda seed: ranges.run(20, seed), 10),
     "steps": (lambda seed: steps.run(24, seed), 6),
     "readings": (lambda seed: readings.run(200, seed), 5),
+    "read_choices": (lambda seed: read_choices.run(60, seed, 4), 5),
     "read_studies": (read_studies.run, 4),
 }
 
 #: The part that has shares of broken processes instead of checks.
 SCATTER = "scatter"
 
-EVERY_BROKEN = (*BROKEN, *BROKEN_CHOICES, *BROKEN_STEPS, *BROKEN_READINGS, *BROKEN_READ_STUDIES)
+EVERY_BROKEN = (*BROKEN, *BROKEN_CHOICES, *BROKEN_STEPS, *BROKEN_READINGS, *BROKEN_READ_CHOICES, *BROKEN_READ_STUDIES)
 
 # Rounds between two counts of the checks; the result must not depend on the number of processes.
 _CHUNK = 2

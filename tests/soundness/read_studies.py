@@ -18,7 +18,7 @@ from cascada.network.latent import forwards_error
 from cascada.study import Study, Trial
 from tests.soundness import readings
 from tests.soundness.harness import Ledger
-from tests.soundness.readings import KERNELS, KINDS, STRUCTURES, Case
+from tests.soundness.readings import KERNELS, KINDS, STRUCTURES, Case, coded
 
 _RUNS = 7
 _POINTS = 200
@@ -39,11 +39,12 @@ class Truth:
         """At random settings, and at settings around the best of them."""
         network = case.network
         domain, sign, column = network.domain, network.sign, network.objective_column
-        X = rng.uniform(domain.lower, domain.upper, (points, domain.dimension))
+        X = coded(domain, rng.uniform(domain.lower, domain.upper, (points, domain.dimension)), rng)
         values = case.problem.values(domain.decode(X))
         for scale in (0.1, 0.01):
             top = X[int((sign * values[:, column]).argmax())]
             near = top + scale * (domain.upper - domain.lower) * rng.standard_normal((points // 4, domain.dimension))
+            near[:, domain.choices] = top[domain.choices]
             X = np.concatenate([X, np.clip(near, domain.lower, domain.upper)])
             values = case.problem.values(domain.decode(X))
         return cls(case, domain.decode(X), values)
@@ -85,33 +86,35 @@ def run(
                     continue
                 rng = np.random.default_rng([seed, s, k, e])
                 one = readings.case(structure, kernel, kind, rng)
-                _study(ledger, structure, one, points, runs, rng)
+                check_study(ledger, structure, one, points, runs, rng)
                 if structure in LIMITED:
-                    _study(ledger, f"{structure}, limits", _limited(one, rng), points, runs, rng)
+                    check_study(ledger, f"{structure}, limits", limited(one, rng), points, runs, rng)
     return ledger
 
 
-def _limited(one: Case, rng: np.random.Generator) -> Case:
+def limited(one: Case, rng: np.random.Generator) -> Case:
     """The case with a limit on an output of the first stage that about half of all settings satisfy."""
     network = one.network
     node = network.nodes[0]
-    X = rng.uniform(network.domain.lower, network.domain.upper, (50, network.domain.dimension))
+    X = coded(network.domain, rng.uniform(network.domain.lower, network.domain.upper, (50, len(network.controls))), rng)
     middle = float(np.median(one.problem.values(network.domain.decode(X))[:, node.columns[0]]))
-    stage = node.stage.assuming(node.stage.norm_bound, node.stage.lipschitz)  # a copy
+    stage = node.stage.assuming(node.stage.norm_bound, node.stage.lipschitz, node.stage.norm_bounds)  # a copy
     object.__setattr__(stage, "limits", {stage.outputs[0]: (-np.inf, middle)})
-    limited = network.assuming({stage.name: stage})
-    limited.__dict__.pop("limits", None)  # cached
-    return replace(one, network=limited)
+    found = network.assuming({stage.name: stage})
+    found.__dict__.pop("limits", None)  # cached
+    return replace(one, network=found)
 
 
-def _study(ledger: Ledger, name: str, one: Case, points: int, runs: int, rng: np.random.Generator) -> None:
+def check_study(ledger: Ledger, name: str, one: Case, points: int, runs: int, rng: np.random.Generator) -> None:
+    """Check one study of a case after each of its steps."""
     note = f"{one.kind} errors {[s.error_bound.tolist() for s in one.network.stages]}"
     truth = Truth.of(one, points, rng)
     options: dict[str, Any] = {"replayable": bool(rng.random() < 0.5)}
     if rng.random() < 0.25:
         chosen = rng.integers(len(truth.settings), size=12)
         truth = replace(truth, settings=truth.settings[chosen], values=truth.values[chosen])
-        options["candidates"] = truth.settings
+        domain = one.network.domain
+        options["candidates"] = [domain.named(row) for row in truth.settings] if domain.choices else truth.settings
     study = Study(one.network, algorithm="gpn_ucb" if rng.random() < 0.3 else "auto", **options)
     for _ in range(runs):
         done = ledger[f"{name}: asked and told"].attempt(lambda: _step(ledger, name, study, truth, rng, note), note)
@@ -164,10 +167,11 @@ def _read(case: Case, controls: Mapping[str, float | int], rng: np.random.Genera
 def _check(ledger: Ledger, name: str, study: Study, truth: Truth, note: str) -> None:
     found, network = study.certificate(), truth.case.network
     ledger[f"{name}: nothing refuted"].verdict(found.kind == "proven", f"{note}: {found.evidence}")
-    ledger[f"{name}: not infeasible"].verdict(found.answer == "optimum", note)
+    feasible = truth.feasible(truth.values)  # of a few candidates perhaps none
+    ledger[f"{name}: not infeasible"].verdict(found.answer == "optimum" or not feasible.any(), note)
     if found.bound is None or found.gap is None or found.recommended is None:
         return
-    sign, column, feasible = network.sign, network.objective_column, truth.feasible(truth.values)
+    sign, column = network.sign, network.objective_column
     reached = sign * truth.values[feasible, column]
     tally = ledger[f"{name}: no setting exceeds the bound"]
     tally.add(sign * found.bound - reached + _ROUNDING, np.array([found.gap]), note)
@@ -199,7 +203,7 @@ def _check_batch(ledger: Ledger, name: str, study: Study, trial: Trial, truth: T
     names = list(network.domain.names)
     rows = truth.settings.copy()
     for control in fixed:
-        rows[:, names.index(control)] = trial.controls[control]
+        rows[:, names.index(control)] = network.domain.row(trial.controls)[names.index(control)]
     values = truth.case.problem.values(rows)
     some = network.sign * values[truth.feasible(values), network.objective_column]
     ledger[f"{name}: a batch"].add(network.sign * found.bound - some + _ROUNDING, np.zeros(1), note)

@@ -29,7 +29,7 @@ from cascada.network import Bounded, Form, Network, Node, Stage, prior_beliefs
 from cascada.network.read_beliefs import ReadBeliefs
 from cascada.network.run_anchors import slopes
 from cascada.problems import Problem, certified
-from cascada.space import Real
+from cascada.space import Domain, Real
 from tests.soundness import truths
 from tests.soundness.harness import Ledger
 
@@ -75,7 +75,7 @@ class Case:
 
 def _called_by_name(node: Node, inputs: list[float]) -> Any:
     assert node.stage.function is not None, "every stage of a case has its function"
-    return node.stage.function(**dict(zip(node.input_names, inputs, strict=True)))
+    return node.stage.function(**node.keywords(inputs))
 
 
 def case(structure: str, kernel: Stationary, kind: str, rng: np.random.Generator) -> Case:
@@ -83,6 +83,11 @@ def case(structure: str, kernel: Stationary, kind: str, rng: np.random.Generator
     seed = int(rng.integers(1 << 30))
     own = {"matrix": _with_matrix, "copies": _with_copies}
     problem = own[structure](kernel, seed) if structure in own else certified(structure, seed, kernel)
+    return case_of(problem, kind, rng)
+
+
+def case_of(problem: Problem, kind: str, rng: np.random.Generator) -> Case:
+    """The process of a problem, with errors between 3e-4 and 0.1 or 0."""
     forwarding = rng.random() < 0.25
     stages = {}
     for stage in problem.network.stages:
@@ -95,7 +100,7 @@ def case(structure: str, kernel: Stationary, kind: str, rng: np.random.Generator
 
 
 def _changed(stage: Stage, sizes: Array, forwards: str) -> Stage:
-    changed = stage.assuming(stage.norm_bound, stage.lipschitz)  # a copy
+    changed = stage.assuming(stage.norm_bound, stage.lipschitz, stage.norm_bounds)  # a copy
     object.__setattr__(changed, "error", Bounded(tuple(sizes)) if sizes.any() else None)
     object.__setattr__(changed, "forwards", forwards)
     return changed
@@ -237,7 +242,8 @@ def _after(beliefs: ReadBeliefs, readings: Array, rng: np.random.Generator) -> C
     domain = beliefs.network.domain
     near = readings[-1, : domain.dimension] + 0.05 * rng.standard_normal(domain.dimension)
     near = np.clip(near, domain.lower, domain.upper)
-    far = rng.uniform(domain.lower, domain.upper)
+    near[domain.choices] = readings[-1, domain.choices]
+    far = coded(domain, rng.uniform(domain.lower, domain.upper)[None], rng)[0]
 
     def learn() -> ReadBeliefs:
         return beliefs.append(readings).refined(near).refined(far)
@@ -252,11 +258,18 @@ def design(one: Case, count: int, before: Array, rng: np.random.Generator) -> Ar
     centre = rng.uniform(domain.lower, domain.upper)
     crowd = rng.random(count) < 0.5
     X[crowd] = centre + 10 ** rng.uniform(-6, -1) * rng.standard_normal((int(crowd.sum()), domain.dimension))
-    X = np.clip(X, domain.lower, domain.upper)
+    X = coded(domain, np.clip(X, domain.lower, domain.upper), rng)
     everything = np.concatenate([before, X])
     repeated = rng.random(count) < 0.25
     X[repeated] = everything[rng.integers(len(everything), size=int(repeated.sum()))]
     return X
+
+
+def coded(domain: Domain, X: Array, rng: np.random.Generator) -> Array:
+    """Points (n, d) with random values of the choices in the place of numbers between two of them."""
+    if not domain.choices:
+        return X
+    return np.where(np.isin(np.arange(domain.dimension), domain.choices), domain.uniform(rng, len(X)), X)
 
 
 def _hide(readings: Array, network: Network, rng: np.random.Generator) -> None:
@@ -276,8 +289,9 @@ def check_bounds(
     close = runs[rng.integers(len(runs), size=points // 2)]
     close = close + 10 ** rng.uniform(-6, -1, (points // 2, 1)) * rng.standard_normal(close.shape)
     Z = np.concatenate([rng.uniform(domain.lower, domain.upper, (points // 2, d)), close, runs])
-    Z = np.clip(Z, domain.lower, domain.upper)
+    Z = coded(domain, np.clip(Z, domain.lower, domain.upper), rng)
     half = (domain.upper - domain.lower) * 10 ** rng.uniform(-6, 0, (len(Z), 1)) * rng.uniform(0, 0.5, Z.shape)
+    half[:, domain.choices] = 0.0
     cells = Boxes(np.maximum(Z - half, domain.lower), np.minimum(Z + half, domain.upper))
     inside = truths.points_in(cells, 4, rng)
     at_points = one.problem.values(domain.decode(Z))[:, d:]

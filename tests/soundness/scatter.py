@@ -23,7 +23,6 @@ from cascada.confidence.averages import (
 from cascada.kernels import Expansion, SquaredExponential, random_expansion
 from cascada.network import Bounded, SubGaussian
 from cascada.network.error import as_error
-from cascada.network.network import Network
 from cascada.network.stage import Stage
 from tests.soundness import readings
 from tests.soundness.harness import Ledger
@@ -133,17 +132,21 @@ class Case(readings.Case):
 
 def case(structure: str, kind: str, rng: np.random.Generator) -> Case:
     """A random process of a structure; some outputs are read with bounded errors, most with scatter."""
-    plain = readings.case(structure, KERNEL, "uniform", rng)
+    found = with_scatter(readings.case(structure, KERNEL, "uniform", rng), kind, rng)
+    return found if found.network.scattered else case(structure, kind, rng)
+
+
+def with_scatter(plain: readings.Case, kind: str, rng: np.random.Generator) -> Case:
+    """The same process with scatter beside its bounded errors; with luck at no output."""
     stages = {}
     for stage in plain.network.stages:
-        changed = stage.assuming(stage.norm_bound, stage.lipschitz)  # a copy
+        changed = stage.assuming(stage.norm_bound, stage.lipschitz, stage.norm_bounds)  # a copy
         if stage.modelled:
             scales = 10 ** rng.uniform(-3, -1, len(stage.modelled)) * (rng.random(len(stage.modelled)) < 0.8)
             error = Bounded(tuple(stage.error_bound)) + SubGaussian(tuple(scales))
             object.__setattr__(changed, "error", as_error(error, len(stage.modelled)))
         stages[stage.name] = changed
-    network: Network = plain.network.assuming(stages)
-    return Case(plain.problem, network, kind) if network.scattered else case(structure, kind, rng)
+    return Case(plain.problem, plain.network.assuming(stages), kind)
 
 
 def run(

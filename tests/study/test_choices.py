@@ -237,11 +237,6 @@ def test_algorithms_that_need_an_order_are_refused(algorithm: str) -> None:
         Study(network(), algorithm=algorithm)
 
 
-def test_given_errors_are_refused() -> None:
-    with pytest.raises(ArgumentError, match="the choice 'wood' does not work with error="):
-        Study(network(error=0.01))
-
-
 @pytest.mark.parametrize("kernel", [None, Matern(2.5, 0.5)])
 def test_unknown_norms_are_estimated_with_how_alike_values_are(kernel: Any) -> None:
     first = Stage("cut", {"wood": Choice(WOODS), "x": Real(-1, 1)}, kernel=kernel)

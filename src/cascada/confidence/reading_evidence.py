@@ -85,7 +85,7 @@ class ConfidentEvidence(Evidence):
         if isinstance(inner, ReadingEvidence):
             inner = replace(inner, needed_error=None)  # the scale of the scatter has no such number
         named = (inner.assumption, inner.output, inner.rows, inner.given, inner.smallest, inner.needed)
-        return cls(*named, confidence=confidence, inner=inner)
+        return cls(*named, category=inner.category, confidence=confidence, inner=inner)
 
     def in_words(self, of_output: str, trials: Sequence[int] | None = None) -> str:
         assert self.inner is not None, "made by `of` only"
@@ -175,6 +175,8 @@ def _too_steep(belief: BoundedBelief, raw: ReadRows, reach: Array) -> list[Evide
     distance = np.linalg.norm(raw.places[:, None] - raw.places, axis=2)
     off = np.linalg.norm(reach, axis=1)
     distance = (distance + off[:, None] + off) * (1 + 16 * UNIT_ROUNDOFF) + np.finfo(float).tiny
+    codes = raw.places[:, list(belief.kernel.codes)]
+    distance[(codes[:, None] != codes).any(axis=2)] = np.inf  # L says nothing between values without an order
     assert belief.lipschitz is not None, "called only with a Lipschitz constant"
     for j, constant in enumerate(belief.lipschitz):
         change = np.maximum(raw.values.lower[:, None, j] - raw.values.upper[:, j], 0.0) * (1 - 4 * UNIT_ROUNDOFF)

@@ -8,7 +8,7 @@ radii and refutations are those of a category.
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -34,7 +34,7 @@ class SplitBelief(BeliefBase[Any]):
     received: int = 0
 
     @classmethod
-    def of(cls, categories: Categories, parts: tuple[BeliefBase[Any], ...], names: tuple[str, ...]) -> "SplitBelief":
+    def of(cls, categories: Categories, parts: tuple[BeliefBase[Any], ...], names: tuple[str, ...]) -> Self:
         """From beliefs before any data."""
         return cls(categories, parts, names, (np.empty(0, dtype=np.int64),) * len(parts))
 
@@ -86,6 +86,10 @@ class SplitBelief(BeliefBase[Any]):
         parts = tuple(part.per_output for part in self.parts)
         alone = tuple(part for part in parts if part is not None)
         return replace(self, parts=alone) if len(alone) == len(parts) else None
+
+    def with_part(self, category: int, part: BeliefBase[Any]) -> Self:
+        """The same with another belief about a category, by its number."""
+        return replace(self, parts=(*self.parts[:category], part, *self.parts[category + 1 :]))
 
     # ---- data
 
@@ -194,5 +198,5 @@ class SplitBelief(BeliefBase[Any]):
         """Not available: see `region`."""
         raise ArgumentError("a ball of inputs contains several categories; use boxes of one category.")
 
-    def _mapped(self, change: Any) -> "SplitBelief":
+    def _mapped(self, change: Any) -> Self:
         return replace(self, parts=tuple(change(part) for part in self.parts))

@@ -52,6 +52,12 @@ class StageBelief:
         pairs = zip(self.node.by_category, belief.parts, strict=True)
         return tuple(StageBelief(node, part, span) for node, part in pairs)
 
+    def with_belief(self, part: "StageBelief", belief: BeliefBase[Any]) -> "StageBelief":
+        """The stage with another belief about one of its categories, or about itself if it has none."""
+        if isinstance(self.belief, SplitBelief):
+            belief = self.belief.with_part(self.node.category_names.index(part.node.category), belief)
+        return replace(self, belief=belief)
+
     @property
     def followed(self) -> "Belief | SplitBelief | None":
         """The belief about every output by itself, in each category if it has any; None as `per_output`."""

@@ -68,6 +68,15 @@ def categories_of(stage: StageBelief, inputs: Array) -> Iterator[tuple[StageBeli
         yield stage.categories[number], rows, kept
 
 
+def parts_at(stage: StageBelief, inputs: Array) -> Iterator[tuple[StageBelief, IntArray]]:
+    """The beliefs about the categories in rows of inputs (n, d), with their rows; without categories, the stage's."""
+    if not stage.categories:
+        yield stage, np.arange(len(inputs))
+        return
+    for part, rows, _ in categories_of(stage, inputs):
+        yield part, rows
+
+
 def taken(cells: Boxes, rows: IntArray) -> Boxes:
     """Some of the cells."""
     return Boxes(cells.lower[rows], cells.upper[rows])

@@ -16,6 +16,7 @@ from cascada.confidence.bounded_belief import BoundedBelief
 from cascada.confidence.jet_bounds import jet_bounds
 from cascada.errors import ArgumentError
 from cascada.network.beliefs import StageBelief
+from cascada.network.category_cells import parts_at
 from cascada.network.enclosure import enclose_network
 from cascada.network.formula import in_user_units, known_bounds
 from cascada.network.latent import forwarded_error
@@ -66,9 +67,9 @@ def floor_at(beliefs: ReadBeliefs, point: Array) -> Floor:
             parts[list(node.columns)] = _of_formula(stage, inputs, before)
         for output in node.stage.passes:
             parts[node.columns[node.stage.outputs.index(output)]] = before[node.input_names.index(output)]
-        if isinstance(stage.belief, BoundedBelief):
+        if stage.belief is not None:
             columns = node.modelled_columns
-            parts[columns] = _slopes(stage.belief, inputs) @ (np.array(twice)[:, None] * before)
+            parts[columns] = _slopes(stage, inputs) @ (np.array(twice)[:, None] * before)
             parts[columns, i] += node.stage.error_bound
             known = boxes.upper[0, columns] - boxes.lower[0, columns]
             # Averages over scatter become narrower with every reading.
@@ -78,8 +79,19 @@ def floor_at(beliefs: ReadBeliefs, point: Array) -> Floor:
     return Floor(2 * float(half.sum()), heaviest, reached)
 
 
-def _slopes(belief: BoundedBelief, inputs: Array) -> Array:
-    """The likely |∂_j f| at one input (1, d), (p, d)."""
+def _slopes(stage: StageBelief, inputs: Array) -> Array:
+    """The likely |∂_j f| of the modelled outputs of a stage at one input (1, d), (p, d); 0 for codes."""
+    part, _ = next(parts_at(stage, inputs))
+    assert isinstance(part.belief, BoundedBelief), "the stage is read with errors"
+    kept = [stage.node.inputs.index(column) for column in part.node.inputs]
+    found = np.zeros((len(part.belief.norm_bound), inputs.shape[1]))
+    found[:, kept] = _slopes_of(part.belief, inputs[:, kept])
+    found[:, list(stage.node.choices)] = 0.0
+    return found
+
+
+def _slopes_of(belief: BoundedBelief, inputs: Array) -> Array:
+    """The same from the belief about the stage, or about the category of the input."""
     shape = len(belief.norm_bound), inputs.shape[1]
     if belief.kernel.curvature is None:
         return np.zeros(shape) if belief.lipschitz is None else np.tile(_USUAL * belief.lipschitz[:, None], shape[1])

@@ -1,13 +1,14 @@
 """Beliefs before the first run: the assumptions about every stage, and the range of its inputs."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from cascada.confidence import BallBelief, Belief, BeliefBase, Boxes
 from cascada.confidence.bounded_belief import Assumption, BoundedBelief
 from cascada.confidence.split_belief import SplitBelief
+from cascada.confidence.split_bounded_belief import SplitBoundedBelief
 from cascada.errors import ArgumentError
 from cascada.gp import BlockPosterior, OperatorPosterior, Posterior, SeparablePosterior
 from cascada.gp.rounding import SMALLEST_JITTER
@@ -19,6 +20,8 @@ from cascada.network.node import Node
 from cascada.network.read_beliefs import ReadBeliefs
 from cascada.network.scatter import CONFIDENCE, Scatter
 from cascada.network.scatter_beliefs import ScatterBeliefs
+
+S = TypeVar("S", bound=SplitBelief)
 
 # A range of this many lengthscales is certainly a mistake, and its square times a variance is still a finite float.
 _WIDEST = 1e50
@@ -83,7 +86,7 @@ def stage_prior(node: Node, jitter: float, tight: bool = True) -> Belief | BallB
     if not node.stage.modelled:
         return None
     if node.categories is not None:
-        return _split(node, [stage_prior(part, jitter, tight) for part in node.by_category])
+        return _split(SplitBelief, node, [stage_prior(part, jitter, tight) for part in node.by_category])
     bound, lipschitz = _constants(node)
     posterior = empty_posterior(node, jitter)
     if isinstance(posterior, Posterior):
@@ -91,18 +94,18 @@ def stage_prior(node: Node, jitter: float, tight: bool = True) -> Belief | BallB
     return BallBelief(posterior, float(bound), None if lipschitz is None else float(lipschitz), tight)
 
 
-def _split(node: Node, parts: Sequence[BeliefBase[Any] | None]) -> SplitBelief:
+def _split(kind: type[S], node: Node, parts: Sequence[BeliefBase[Any] | None]) -> S:
     """The belief about a stage from those about its categories."""
     assert node.categories is not None, "only asked of a stage with categories"
-    return SplitBelief.of(node.categories, tuple(part for part in parts if part is not None), node.category_names)
+    return kind.of(node.categories, tuple(part for part in parts if part is not None), node.category_names)
 
 
-def read_prior(node: Node) -> BoundedBelief | SplitBelief | None:
+def read_prior(node: Node) -> BoundedBelief | SplitBoundedBelief | None:
     """The belief about a stage of a network that is read with errors; see `stage_prior`."""
     if not node.stage.modelled:
         return None
     if node.categories is not None:
-        return _split(node, [read_prior(part) for part in node.by_category])
+        return _split(SplitBoundedBelief, node, [read_prior(part) for part in node.by_category])
     bound, lipschitz = _constants(node)
     posterior = empty_posterior(node, SMALLEST_JITTER)
     if isinstance(posterior, Posterior):

@@ -7,6 +7,9 @@ derived from each other in any order. One round visits the stages, parents first
 1. the input of a stage at a run lies in a box; its middle is the nominal input C, and |f(input) − f(C)| ≤ ω;
 2. the reading ± its error, and the bound of the stage over the box, contain the value; so f(C) lies within ω of this;
 3. these rows give the belief about the stage, and it bounds the value over the box again.
+
+The value of a choice is set and not read, so it is exact. Of a stage with categories, a run gives a row to the belief
+about its own category only.
 """
 
 from contextlib import suppress
@@ -15,14 +18,16 @@ from typing import Self, TypeVar
 
 import numpy as np
 
-from cascada.arrays import UNIT_ROUNDOFF, Array, IntArray
+from cascada.arrays import UNIT_ROUNDOFF, Array, BoolArray, IntArray
 from cascada.confidence import Boxes, Evidence, cell_bounds
 from cascada.confidence.bounded_belief import BoundedBelief
 from cascada.confidence.read_rows import ReadRows
 from cascada.confidence.reading_evidence import Conflict
+from cascada.confidence.split_bounded_belief import SplitBoundedBelief
 from cascada.controls import setting_rounding
 from cascada.errors import ArgumentError, RefutedError
 from cascada.network.beliefs import Beliefs, StageBelief, learned_from, logarithmic_inputs
+from cascada.network.category_cells import parts_at
 from cascada.network.enclosure import enclose_network
 from cascada.network.latent import Latent, around_readings, forwarded_error
 from cascada.network.network import Network
@@ -91,14 +96,15 @@ class ReadBeliefs(Beliefs):
 
     def imagined_at(self, position: int, values: Array) -> Self:
         """The beliefs as if one stage had been read at inputs that were set, in a row (1, V); no other stage learns."""
-        stage, belief = self.stages[position], self.stages[position].belief
-        if not isinstance(belief, BoundedBelief):
-            return self
-        after = belief.learned(belief.rows.joined(_rows_alone(belief, stage, values)))
-        if after.contradictory:  # a mean can be steeper than L
-            return self
         stages = list(self.stages)
-        stages[position] = replace(stage, belief=after)
+        for part, _ in parts_at(stages[position], values[:, list(stages[position].node.inputs)]):
+            belief = part.belief
+            if not isinstance(belief, BoundedBelief):
+                return self
+            after = belief.learned(belief.rows.joined(_rows_alone(belief, part, values)))
+            if after.contradictory:  # a mean can be steeper than L
+                return self
+            stages[position] = stages[position].with_belief(part, after)
         return replace(self, stages=tuple(stages))
 
     def refined(self, point: Array) -> Self:
@@ -111,12 +117,12 @@ class ReadBeliefs(Beliefs):
             return self
         stages = []
         for stage in self.stages:
-            if isinstance(stage.belief, BoundedBelief):
+            if isinstance(stage.belief, BoundedBelief | SplitBoundedBelief):
                 stage = replace(stage, belief=stage.belief.refined(boxes[list(stage.node.inputs)]))
             stages.append(stage)
         after = replace(self, stages=tuple(stages))
         for stage in stages:
-            if isinstance(stage.belief, BoundedBelief) and stage.belief.contradictory:
+            if isinstance(stage.belief, BoundedBelief | SplitBoundedBelief) and stage.belief.contradictory:
                 return after.in_conflict(stage)
         return after
 
@@ -151,8 +157,11 @@ class ReadBeliefs(Beliefs):
         """Evidence of the readings alone against the assumptions of one stage; `groups` (n,) tells repeats of a run."""
         return stage_evidence(stage, raw, groups)
 
-    def averaged(self, _stage: StageBelief, belief: BoundedBelief, _latent: Latent, _inputs: Boxes) -> BoundedBelief:
-        """The belief about a stage with what averages over its readings say; bounded errors are never averaged."""
+    def averaged(self, _part: StageBelief, belief: BoundedBelief, _latent: Latent, _runs: IntArray) -> BoundedBelief:
+        """The belief about a stage, or a category of it, with averages over its readings in some runs.
+
+        Bounded errors are never averaged.
+        """
         return belief
 
     def conflict(self, node: Node) -> Conflict:
@@ -167,24 +176,33 @@ class ReadBeliefs(Beliefs):
         """A stage after one visit, and narrower boxes of its outputs; raises `RefutedError` if no value is left."""
         node, inputs = stage.node, latent.inputs(stage.node)
         latent = copied(stage, latent, inputs)
-        belief = stage.belief
-        if not isinstance(belief, BoundedBelief):
+        if stage.belief is None:
             return stage, _possible(node, computed(stage, latent, inputs) if node.stage.known else latent, groups)
-        columns, offset = node.modelled_columns, node.stage.offset
+        columns = node.modelled_columns
         latent = latent.intersected(columns, latent.read(node))
-        latent = _possible(node, latent.intersected(columns, image(belief, inputs, offset)), groups)
-        rows = _rows(belief, latent, stage, inputs, groups)
+        latent = _possible(node, latent.intersected(columns, image(stage, inputs)), groups)
         alone = [row for position, row in self.alone if self.stages[position].node is node]
+        every = np.concatenate([inputs.lower, *(row[None, list(node.inputs)] for row in alone)])
+        for part, found in parts_at(stage, every):
+            runs, own = found[found < len(latent)], [alone[i - len(latent)] for i in found if i >= len(latent)]
+            stage = stage.with_belief(part, self._part_learned(part, latent, groups, runs, own))
+        return stage, _possible(node, latent.intersected(columns, image(stage, inputs)), groups)
+
+    def _part_learned(
+        self, part: StageBelief, latent: Latent, groups: IntArray, runs: IntArray, alone: list[Array]
+    ) -> BoundedBelief:
+        """The belief about a stage, or about a category of it, from its readings in some runs and from those alone."""
+        belief = part.belief
+        assert isinstance(belief, BoundedBelief), "the stage is read with errors"
+        rows = _rows(belief, latent, part, groups, runs)
         if alone:
-            rows = rows.joined(_rows_alone(belief, stage, np.array(alone)))
+            rows = rows.joined(_rows_alone(belief, part, np.array(alone)))
             if rows.values.empty.any():
                 raise RefutedError("readings at the same inputs of a stage are too different.")
-        belief = self.averaged(stage, belief.learned(rows), latent, inputs)
+        belief = self.averaged(part, belief.learned(rows), latent, runs)
         if belief.contradictory:
             raise RefutedError("no function agrees with the rows of the stage.")
-        return replace(stage, belief=belief), _possible(
-            node, latent.intersected(columns, image(belief, inputs, offset)), groups
-        )
+        return belief
 
     def before_reading(self, values: Array) -> Boxes:
         """Boxes (n, V) that contain the values of runs, whatever will be read."""
@@ -205,7 +223,7 @@ class ReadBeliefs(Beliefs):
 
 def _spread(stage: StageBelief) -> StageBelief:
     """A stage whose belief judges its weights at points of a low-discrepancy sequence over its inputs."""
-    if not isinstance(stage.belief, BoundedBelief) or stage.span is None:
+    if not isinstance(stage.belief, BoundedBelief | SplitBoundedBelief) or stage.span is None:
         return stage
     d = len(stage.node.inputs)
     golden = 2.0
@@ -214,17 +232,19 @@ def _spread(stage: StageBelief) -> StageBelief:
     steps = golden ** -np.arange(1.0, d + 1.0)
     unit = (0.5 + np.arange(_SPREAD)[:, None] * steps) % 1.0
     where = stage.span.lower + unit * (stage.span.upper - stage.span.lower)
+    codes = list(stage.node.choices)
+    where[:, codes] = np.floor(stage.span.lower + unit * (stage.span.upper - stage.span.lower + 1))[:, codes]
     return replace(stage, belief=stage.belief.spread_over(where))
 
 
 def _refuted(beliefs: R, at: StageBelief, evidence: tuple[Evidence, ...]) -> R:
     """The beliefs with evidence at a stage; that of a formula is reported at the stage with a belief before it."""
     position = next(i for i, stage in enumerate(beliefs.stages) if stage.node is at.node)
-    modelled = [i for i, stage in enumerate(beliefs.stages) if isinstance(stage.belief, BoundedBelief)]
+    modelled = [i for i, stage in enumerate(beliefs.stages) if stage.belief is not None]
     place = max((i for i in modelled if i <= position), default=modelled[0])
     stages = list(beliefs.stages)
     belief = stages[place].belief
-    assert isinstance(belief, BoundedBelief), "chosen above"
+    assert isinstance(belief, BoundedBelief | SplitBoundedBelief), "chosen above"
     stages[place] = replace(stages[place], belief=belief.refuted_by(*evidence))
     return replace(beliefs, stages=tuple(stages))
 
@@ -237,11 +257,11 @@ def _possible(node: Node, latent: Latent, groups: IntArray) -> Latent:
     return shared
 
 
-def _rows(belief: BoundedBelief, latent: Latent, stage: StageBelief, inputs: Boxes, groups: IntArray) -> ReadRows:
-    """The rows of a stage: one for all repeats of a run that was read."""
-    node, offset = stage.node, stage.node.stage.offset
+def _rows(belief: BoundedBelief, latent: Latent, part: StageBelief, groups: IntArray, runs: IntArray) -> ReadRows:
+    """The rows of a stage, or of a category, from some runs: one for all repeats of a run that was read."""
+    node, offset, inputs = part.node, part.node.stage.offset, latent.inputs(part.node)
     read = np.isfinite(latent.readings[:, node.modelled_columns]).all(axis=1)
-    usable = read & bounded(inputs)
+    usable = read & bounded(inputs) & _among(runs, len(latent))
     _, first = np.unique(np.where(usable, groups, -1), return_index=True)
     chosen = np.sort(first[usable[first]])
     box, values = Boxes(inputs.lower[chosen], inputs.upper[chosen]), latent.column(node.modelled_columns)
@@ -250,6 +270,13 @@ def _rows(belief: BoundedBelief, latent: Latent, stage: StageBelief, inputs: Box
     rounding = 2 * UNIT_ROUNDOFF * np.abs(offset)  # the difference of two numbers may be much smaller than they
     wide = Boxes(own.lower - shift - rounding, own.upper + shift + rounding).widened()
     return ReadRows(box.centre, wide, tuple(int(i) for i in chosen))
+
+
+def _among(runs: IntArray, count: int) -> BoolArray:
+    """Which of so many runs are these, (n,)."""
+    found = np.zeros(count, dtype=bool)
+    found[runs] = True
+    return found
 
 
 def _rows_alone(belief: BoundedBelief, stage: StageBelief, values: Array) -> ReadRows:
@@ -268,13 +295,20 @@ def _rows_alone(belief: BoundedBelief, stage: StageBelief, values: Array) -> Rea
     return ReadRows(places, Boxes(lower - shift, upper + shift).widened(), (0,) * len(places))
 
 
-def image(belief: BoundedBelief, inputs: Boxes, offset: Array) -> Boxes:
-    """Boxes (n, p) of a stage's modelled outputs over boxes of its inputs; infinite where these are."""
-    known = bounded(inputs)
+def image(stage: StageBelief, inputs: Boxes) -> Boxes:
+    """Boxes (n, p) of a stage's modelled outputs over boxes of its inputs; infinite where these are.
+
+    The boxes contain one value of every choice.
+    """
+    offset, known = stage.node.stage.offset, bounded(inputs)
     unknown = np.full((len(known), len(offset)), np.inf)
     found = Boxes(-unknown, unknown)
-    if known.any():
-        bounds = cell_bounds(belief, Boxes(inputs.lower[known], inputs.upper[known]))
-        shifted = Boxes(bounds.lower + offset, bounds.upper + offset).widened()
-        found.lower[known], found.upper[known] = shifted.lower, shifted.upper
+    for part, rows in parts_at(stage, inputs.lower):
+        some = rows[known[rows]]
+        if len(some):
+            assert isinstance(part.belief, BoundedBelief), "only asked of stages that are read with errors"
+            kept = [stage.node.inputs.index(column) for column in part.node.inputs]
+            bounds = cell_bounds(part.belief, Boxes(inputs.lower[some][:, kept], inputs.upper[some][:, kept]))
+            shifted = Boxes(bounds.lower + offset, bounds.upper + offset).widened()
+            found.lower[some], found.upper[some] = shifted.lower, shifted.upper
     return found

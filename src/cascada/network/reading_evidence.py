@@ -11,6 +11,7 @@ from cascada.confidence.bounded_belief import BoundedBelief
 from cascada.confidence.read_rows import ReadRows
 from cascada.confidence.reading_evidence import Conflict, reading_evidence
 from cascada.network.beliefs import Beliefs, StageBelief
+from cascada.network.category_cells import parts_at
 from cascada.network.latent import Latent
 from cascada.network.network import Network
 from cascada.network.node import Node
@@ -45,18 +46,27 @@ def raw_latent(latent: Latent, stages: Sequence[StageBelief]) -> Latent:
 
 def stage_evidence(stage: StageBelief, raw: Latent, groups: IntArray) -> tuple[Evidence, ...]:
     """Evidence against the assumptions of one stage, with numbers; `groups` (n,) tells repeats of a run."""
-    node, belief = stage.node, stage.belief
-    if not isinstance(belief, BoundedBelief):
+    node = stage.node
+    if stage.belief is None:
         return ()
     repeats = _contradicting_repeats(node, raw, groups)
     if repeats:
         return repeats
-    inputs, outputs = raw.inputs(node), raw.shared(node, groups).column(node.modelled_columns)
-    usable = np.isfinite(raw.readings[:, node.modelled_columns]).all(axis=1) & bounded(inputs)
+    usable = np.isfinite(raw.readings[:, node.modelled_columns]).all(axis=1) & bounded(raw.inputs(node))
     _, first = np.unique(np.where(usable, groups, -1), return_index=True)
     chosen = np.sort(first[usable[first]])
-    if not len(chosen):
+    shared, found = raw.shared(node, groups), []
+    for part, rows in parts_at(stage, raw.inputs(node).lower[chosen]):
+        found += [replace(one, category=part.node.category) for one in _of_part(part, shared, chosen[rows])]
+    return tuple(found)
+
+
+def _of_part(part: StageBelief, raw: Latent, chosen: IntArray) -> tuple[Evidence, ...]:
+    """Evidence against the assumptions of a stage, or of a category, from the readings in some runs without repeats."""
+    node, belief = part.node, part.belief
+    if not len(chosen) or not isinstance(belief, BoundedBelief):
         return ()
+    inputs, outputs = raw.inputs(node), raw.column(node.modelled_columns)
     box, offset = Boxes(inputs.lower[chosen], inputs.upper[chosen]), node.stage.offset
     values = Boxes(outputs.lower[chosen] - offset, outputs.upper[chosen] - offset).widened()
     rows = ReadRows(box.centre, values, tuple(int(i) for i in chosen))

@@ -1,7 +1,9 @@
 """Scatter: what sub-Gaussian errors of readings allow to say with a given probability.
 
 The risk α = 1 − confidence is divided in two halves. One pays for bounds that average over all readings of an output
-(`confidence.averages`), the same part for each of the p outputs of the network that are read with scatter. The other
+(`confidence.averages`), the same part for each of the p outputs of the network that are read with scatter. The
+categories of a stage are bounded by themselves, and share the part of each output equally: in which category the next
+reading is made is known before it, so those of one category are a sequence to which the theorem applies. The other half
 pays for a bound of every single reading: reading t of an output is off by at most R·sqrt(2·log(2p·t(t + 1)/(α/2))), for
 all t and all outputs at once. With these bounds everything that holds for bounded errors holds.
 """
@@ -52,10 +54,9 @@ class Scatter:
                     first[column] = first_weight(float(node.stage.error_scale[j]), float(bound[j]), variance)
         return cls(as_confidence(confidence), first)
 
-    @property
-    def risk_of_average(self) -> float:
-        """α of the bounds that average over the readings of one output."""
-        return 0.5 * (1.0 - self.confidence) / len(self.first) * (1 - 8 * UNIT_ROUNDOFF)
+    def risk_of_average(self, categories: int = 1) -> float:
+        """α of the bounds that average over the readings of one output, in each of the categories of its stage."""
+        return 0.5 * (1.0 - self.confidence) / (len(self.first) * categories) * (1 - 8 * UNIT_ROUNDOFF)
 
     def most_sds(self, turns: IntArray) -> Array:
         """How far reading t of an output can be off in units of R, rounded up; `turns` are the numbers t = 1, 2, …"""

@@ -117,12 +117,12 @@ class ScatterBeliefs(ReadBeliefs):
         known = copied(stage, known, inputs)
         if stage.node.stage.known:
             known = computed(stage, known, inputs)
-        elif isinstance(stage.belief, BoundedBelief):
+        elif stage.belief is not None:
             columns = stage.node.modelled_columns
             known = known.intersected(columns, known.read(stage.node))
             if not self.evidence:
                 with suppress(RefutedError):  # learning the report shows it
-                    known = known.intersected(columns, image(stage.belief, inputs, stage.node.stage.offset))
+                    known = known.intersected(columns, image(stage, inputs))
         # Readings may contradict each other. Then a middle is as good a nominal input as any.
         ends = np.stack([known.values.lower, known.values.upper])
         return replace(known, values=Boxes(ends.min(axis=0), ends.max(axis=0)))
@@ -167,16 +167,18 @@ class ScatterBeliefs(ReadBeliefs):
 
     # ---- what averages say
 
-    def averaged(self, stage: StageBelief, belief: BoundedBelief, latent: Latent, inputs: Boxes) -> BoundedBelief:
-        """The belief about a stage with fits that average over all readings of its outputs with scatter."""
+    def averaged(self, part: StageBelief, belief: BoundedBelief, latent: Latent, runs: IntArray) -> BoundedBelief:
+        """The belief about a stage, or a category, with averages over its readings with scatter in some runs."""
         assert isinstance(latent, ScatterLatent), "that of these beliefs"
-        node = stage.node
-        places = latent.nominal.get(node.stage.name)
-        if places is None:
+        node, whole = part.node, self.network.node(part.node.stage.name)
+        if node.stage.name not in latent.nominal:
             return belief
-        used = np.isfinite(places).all(axis=1)
-        if not used.any():
+        places = latent.nominal[node.stage.name][:, [whole.inputs.index(column) for column in node.inputs]]
+        used = runs[np.isfinite(places[runs]).all(axis=1)]
+        if not len(used):
             return belief
+        inputs = latent.inputs(node)
+        risk = latent.scatter.risk_of_average(1 if whole.categories is None else len(whole.categories))
         box = Boxes(inputs.lower[used], inputs.upper[used])
         middle, half = _bias(belief, places[used], box)
         seen, offset = latent.readings[used][:, node.modelled_columns], node.stage.offset
@@ -195,7 +197,7 @@ class ScatterBeliefs(ReadBeliefs):
                     float(belief.norm_bound[j]),
                     float(node.stage.error_scale[j]),
                     latent.scatter.first[column],
-                    latent.scatter.risk_of_average,
+                    risk,
                     j,
                     len(offset),
                 )

@@ -233,10 +233,6 @@ def _check_combination(network: Network, algorithm: Algorithm, on_violation: OnV
 def _check_choices(network: Network, algorithm: Algorithm) -> None:
     """Raise `ArgumentError` if there are choices, and the algorithm models the objective over an ordered box."""
     names = [network.domain.names[j] for j in network.domain.choices]
-    if names and network.read_with_errors:
-        raise ArgumentError(
-            f"the choice {names[0]!r} does not work with error= at a stage with a given norm; leave one of them out."
-        )
     if names and isinstance(algorithm, _WITHOUT_LIMITS):
         raise ArgumentError(
             f"the choice {names[0]!r} does not work with the algorithm {type(algorithm).__name__}, whose bounds need "
