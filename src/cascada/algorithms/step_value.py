@@ -79,13 +79,3 @@ class Potential:
 
     def _excess(self, upper: Array) -> Array:
         return np.maximum(upper - self.level, 0.0)
-
-
-def _without_a_value(beliefs: Beliefs, x: Array, upper: Array) -> float:
-    """What bounds (n,) are compared with as long as no value is known: the composite mean at x, or the lowest bound."""
-    network = beliefs.network
-    mean = network.sign * float(composite_mean(beliefs, x[None])[0, network.objective_column])
-    lowest = float(upper[np.isfinite(upper)].min(initial=np.inf))
-    if not network.limits and np.isfinite(mean):
-        return mean
-    return lowest if np.isfinite(lowest) else 0.0
