@@ -659,3 +659,32 @@ def test_a_correction_of_what_a_step_of_two_runs_took_changes_its_inputs() -> No
     assert math.isnan(after["s"][0])
     assert State.empty(study.network).replayed(study.events).trials[mixed].outputs == {"c": (0.5,)}
     assert study.beliefs.predict({"x": 0.0})["c"].sd[0] == 1.0  # its input is not known any more
+
+
+# ---- branches that meet in a formula, or in a limit
+
+
+def meeting(limited: bool, **given: Any) -> cd.Network:
+    """Two stages of the same control, as the two branches of a formula, or the first one as a limit of the second."""
+    control, given = {"x": cd.Real(-2, 2)}, {**given, "reachable": "stock"}
+    first = cd.Stage("a", control, **given, cost=1, limits={"a": (None, 10.0)} if limited else None)
+    second = cd.Stage("b", control, **given, cost=4, parents=[])
+    if limited:
+        return cd.Network([first, second], objective="b")
+    added = cd.Stage("sum", parents=["a", "b"], known=True, function=lambda a, b: a + b, lipschitz=1.5)
+    return cd.Network([first, second, added])
+
+
+@pytest.mark.parametrize("limited", [False, True])
+@pytest.mark.parametrize("norms", [{"kernel": K, "norm_bound": 2.0}, {}])
+def test_steps_of_branches_become_complete_runs(limited: bool, norms: dict[str, Any]) -> None:
+    functions = {"a": lambda x: math.exp(-((x - 0.5) ** 2)), "b": lambda x: math.exp(-((x + 0.3) ** 2))}
+    study = Study(meeting(limited, **norms))
+    while study.spent < 30 and (step := study.ask_step()) is not None:
+        study.tell_stage(step, functions[step.stage](**step.inputs))
+    steps = [trial for trial in study.trials if trial.steps]
+    joined = [trial for trial in steps if trial.state == "complete"]
+    assert joined
+    assert all(set(trial.outputs) >= {"a", "b"} and len(trial.taken) == 1 for trial in joined)
+    begun = [trial.run for trial in steps if trial.run is not None]
+    assert len({trial.run for trial in joined} & set(begun)) >= len(set(begun)) - 1  # the last may be under way

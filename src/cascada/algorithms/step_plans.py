@@ -7,7 +7,7 @@ to be their means. Only the first step of a plan is ever run: then all plans are
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -147,8 +147,9 @@ class Plans:
             if not taught:
                 children = {i: [c for c in ahead if i in feeders[c]] for i in nodes}
                 used = [i for i, later in children.items() if later]
-                if not used:
+                if not used and len(wiring.ends) == 1:
                     return None  # the last step was made before
+                used = used or list(nodes)
                 found = (self._same(i, trail.now, children[i]) for i in used)
                 there = [item for item in found if item is not None]
                 if len(there) == len(used):
@@ -161,8 +162,15 @@ class Plans:
             price += wiring.cost(nodes)
         if not steps or not steps[-1].taught:
             return None
+        if set(chosen) >= wiring.ends:  # the run that is completed has the outputs of all branches
+            steps[-1] = replace(steps[-1], takes={**self._other_ends(source, chosen), **steps[-1].takes})
         end = trail.run_to(steps[-1].nodes[-1]) if chosen[-1] == wiring.needed[-1] else None
         return Plan(tuple(steps), price, after, end)
+
+    def _other_ends(self, source: Mapping[int, Item], chosen: Sequence[int]) -> dict[int, Item]:
+        """What is taken from the stock although no group of the plan is run on it, where branches meet in a formula."""
+        fed = {i for g in chosen for i in self.wiring.feeders(g)}
+        return {i: item for i, item in source.items() if i not in fed}
 
     def _run(self, trail: Trail, after: Beliefs, group: int) -> tuple[Array, Array | None, bool, Beliefs] | None:
         """What a group is run with, the run that it goes on with, whether it teaches anything, and the beliefs then.

@@ -1,6 +1,7 @@
 """How the stages of a network are run one at a time: which are run together, on whose outputs, and what they cost."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from cascada.network import Network
 
@@ -27,6 +28,12 @@ class StepWiring:
                 wanted |= set(network.feeders[i])
         groups = _parents_first(network)
         return cls(network, groups, tuple(g for g, nodes in enumerate(groups) if wanted & set(nodes)))
+
+    @cached_property
+    def ends(self) -> frozenset[int]:
+        """The needed groups on which no other needed group is run; several if branches meet in a formula or a limit."""
+        fed = {i for g in self.needed for i in self.feeders(g)}
+        return frozenset(g for g in self.needed if not fed & set(self.groups[g]))
 
     def cost(self, nodes: tuple[int, ...]) -> float:
         """What one run of these stages costs."""

@@ -99,7 +99,27 @@ def _items(network: Network, trials: Sequence[Trial]) -> list[Item]:
             kept = {position(network, child): portions for child, portions in left.items()}
             row = _closed_row(network, trial, name) if trial.closed else _own_row(network, trial, name)
             found.append(Item(position(network, name), number, row, trial.closed, kept))
-    return found
+    return found + _ends(network, trials)
+
+
+def _ends(network: Network, trials: Sequence[Trial]) -> list[Item]:
+    """The outputs of stages on which no other is run, where branches meet in a formula or a limit.
+
+    A run that goes on from one of them is complete with the outputs of the other branches.
+    """
+    fed = {
+        i for node, feeders in zip(network.nodes, network.feeders, strict=True) if not node.stage.known for i in feeders
+    }
+    ends = {node.stage.name for i, node in enumerate(network.nodes) if i not in fed and not node.stage.known}
+    if len(ends) == 1:
+        return []
+    return [
+        Item(position(network, name), trial.number, _closed_row(network, trial, name), True, {})
+        for trial in trials
+        if trial.closed and trial.state != "abandoned"
+        for name in own_stages(network, trial)
+        if name in trial.outputs and name in ends
+    ]
 
 
 def _own_row(network: Network, trial: Trial, name: str) -> Array:
