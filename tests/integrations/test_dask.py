@@ -11,7 +11,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from tests.forked import Fork
 from tests.missing import need_module
+from tests.starting import first_line
+from tests.waiting import LONG
 
 # ruff: noqa: E402  (the imports below may be missing)
 need_module("distributed", "dask")
@@ -20,8 +23,9 @@ import dask
 import distributed
 
 from cascada.algorithms import NonAdaptive, RandomSearch
+from cascada.cli.default_tolerance import stored_tolerance
 from cascada.cli.main import app
-from cascada.errors import ArgumentError
+from cascada.errors import ArgumentError, CascadaError
 from cascada.integrations.dask import dask_executor
 from cascada.study import Study, maximise
 from tests.execution.processes import heat, network, quench
@@ -90,20 +94,79 @@ def test_a_run_that_kills_every_worker_fails_and_others_complete(cluster: str) -
     assert "the executor lost it: KilledWorker" in (result.trials[hot.index(True)].reason or "")
 
 
-def test_cascada_run_uses_a_cluster(cluster: str, tmp_path: Path) -> None:
-    process = tmp_path / "alloy.py"
+def alloy(folder: Path, body: str = "") -> str:
+    """Write a process of one stage, whose function begins with `body`, and return its SPEC."""
+    process = folder / "alloy.py"
     process.write_text(
-        "import math\n"
+        "import math, os, signal\n"
         "import cascada as cd\n"
         "kernel = cd.SquaredExponential(1.0)\n"
-        "def bump(x): return 1.2 * math.exp(-0.5 * (x - 0.4) ** 2)\n"
+        "def bump(x):\n"
+        f"    {body or 'pass'}\n"
+        "    return 1.2 * math.exp(-0.5 * (x - 0.4) ** 2)\n"
         "f = cd.Stage('f', {'x': cd.Real(-1, 1)}, kernel=kernel, norm_bound=2.0, function=bump)\n"
         "network = cd.chain(f)\n"
     )
-    arguments = ["run", f"{process}:network", "--budget", "4", "--tolerance", "0", "--dask", cluster, "--json"]
+    return f"{process}:network"
+
+
+def test_cascada_run_uses_a_cluster(cluster: str, tmp_path: Path) -> None:
+    arguments = ["run", alloy(tmp_path), "--budget", "4", "--tolerance", "0", "--dask", cluster, "--json"]
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 0, result.output
     assert '"status": "budget"' in result.stdout
+
+
+def test_the_default_tolerance_ends_a_run_on_a_cluster(cluster: str, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/alloy.db"
+    result = CliRunner().invoke(app, ["run", alloy(tmp_path), "--storage", url, "--dask", cluster])
+    assert result.exit_code == 0, result.output
+    assert "The gap is within the tolerance." in result.stdout
+    assert result.stderr.count("No --tolerance was given, so it ends at a proven gap of") == 1
+    study = Study.open(url, "alloy")
+    stored = stored_tolerance(study)
+    assert stored is not None
+    assert study.gap is not None
+    assert study.gap <= stored
+    study.close()
+
+
+def test_a_scheduler_that_dies_ends_the_run_with_one_sentence_and_loses_no_finished_run(tmp_path: Path) -> None:
+    # The worker is a thread of the scheduler's process, so that the stage can kill the scheduler in its fourth call.
+    calls = tmp_path / "calls"
+    kill = (
+        f"with open({str(calls)!r}, 'a') as file: file.write('x')\n"
+        f"    if os.path.getsize({str(calls)!r}) == 4: os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    code = (
+        "import sys\n"
+        "from distributed import LocalCluster\n"
+        "with LocalCluster(1, threads_per_worker=1, processes=False, host='127.0.0.1',\n"
+        "                  dashboard_address='127.0.0.1:0', protocol='tcp') as made:\n"
+        "    print(made.scheduler_address, flush=True)\n"
+        "    sys.stdin.read()\n"
+    )
+    process = Fork("-c", [code])
+    address = first_line(process).strip()
+    arguments = ["run", alloy(tmp_path, kill), "--storage", f"sqlite:///{tmp_path}/alloy.db", "--budget", "5"]
+    lost = CliRunner().invoke(app, [*arguments, "--dask", address])
+    assert process.wait(LONG) == -signal.SIGKILL
+    assert lost.exit_code == 1, lost.output
+    assert lost.stderr == (
+        "cascada: the Dask scheduler was lost during the run; the study keeps every run that had ended. "
+        "Start a scheduler and repeat the command.\n"
+    )
+    assert "runs        4 (1 waiting)" in lost.stdout
+    dead = CliRunner().invoke(app, [*arguments, "--dask", address])
+    assert (dead.exit_code, dead.stdout, dead.stderr.count("\n")) == (1, "", 1)
+    assert f"cascada: there is no Dask scheduler at '{address}'" in dead.stderr
+    calls.unlink()
+    rest = CliRunner().invoke(app, [*arguments, "--tolerance", "0"])
+    assert rest.exit_code == 0, rest.output
+    assert calls.stat().st_size == 2  # the run that was lost, and the fifth one
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        assert pipe is not None
+        pipe.close()
 
 
 def test_a_module_missing_on_the_workers_fails_the_run_and_kills_no_worker(cluster: str, tmp_path: Path) -> None:
@@ -123,6 +186,7 @@ def test_a_module_missing_on_the_workers_fails_the_run_and_kills_no_worker(clust
 
 def test_an_address_without_a_scheduler_raises(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cascada.integrations.dask._TIMEOUT", 1)
-    for address in ("tcp://127.0.0.1:9", "nonsense://nowhere"):
-        with pytest.raises(ArgumentError, match="there is no Dask scheduler at"), dask_executor(address):
-            pass
+    with pytest.raises(CascadaError, match="there is no Dask scheduler at"), dask_executor("tcp://127.0.0.1:9"):
+        pass
+    with pytest.raises(ArgumentError, match="is no address of a Dask scheduler"), dask_executor("nonsense://nowhere"):
+        pass

@@ -9,7 +9,7 @@ import typer
 
 from cascada.cli.output import as_json, print_json, summary
 from cascada.cli.terminal import say
-from cascada.errors import ArgumentError
+from cascada.errors import ArgumentError, CascadaError
 from cascada.study import Cost, Result
 
 Revise = Annotated[
@@ -89,12 +89,18 @@ def _signals_interrupt() -> Iterator[None]:
 def print_result(result: Result, study: str | None, json_output: bool) -> None:
     """Print a result; exit with 1 if it has no setting to use, or the data refute an assumption.
 
-    That no setting satisfies the limits is a result: the exit code is 0.
+    That no setting satisfies the limits is a result: the exit code is 0. Raises `CascadaError` if the Dask scheduler,
+    which is the only executor of the commands, was lost.
     """
     if json_output:
         print_json(as_json(result) | ({} if study is None else {"study": study}))
     else:
         say(summary(result) + ("" if study is None else f"\n\nAll of it is in the study {study!r}."))
+    if result.status == "broken":
+        kept = "was in memory and is lost; use --storage" if study is None else "keeps every run that had ended"
+        raise CascadaError(
+            f"the Dask scheduler was lost during the run; the study {kept}. Start a scheduler and repeat the command."
+        )
     found = result.best is not None or result.certificate.recommended is not None
     if not (found or result.certificate.answer == "infeasible") or result.status == "refuted":
         raise typer.Exit(1)
