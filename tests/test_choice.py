@@ -35,9 +35,34 @@ def test_an_invalid_choice_is_refused(make: Any, message: str) -> None:
         make()
 
 
-def test_a_choice_has_no_deviation() -> None:
-    with pytest.raises(TypeError, match="deviation"):
-        Choice(WOODS, deviation=0.3)  # type: ignore[call-arg]
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (
+            lambda: Choice(WOODS, deviation=0.3),  # type: ignore[call-arg]
+            r"Choice\(\) does not work with deviation=; got deviation=0.3. A value of a choice is set exactly",
+        ),
+        (
+            lambda: Integer(0, 9, deviation=1),  # type: ignore[call-arg]
+            r"Integer\(\) does not work with deviation=; got deviation=1. .* use Real\(\.\.\., deviation=\.\.\.\)",
+        ),
+        (
+            lambda: Integer(0, 9, step=3),  # type: ignore[call-arg]
+            r"Integer\(\) does not work with step=; got step=3. Use Real\(\.\.\., step=\.\.\.\)",
+        ),
+        (
+            lambda: Real(0, 9, devation=1),  # type: ignore[call-arg]
+            r"Real\(\) has no argument 'devation' \(did you mean deviation\?\)",
+        ),
+        (
+            lambda: Choice(WOODS, like=0.5),  # type: ignore[call-arg]
+            r"Choice\(\) has no argument 'like' \(did you mean alike\?\)",
+        ),
+    ],
+)
+def test_an_argument_of_another_control_is_refused_by_name(make: Any, message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        make()
 
 
 def test_a_choice_with_one_value_is_fixed() -> None:

@@ -13,12 +13,14 @@ import numpy as np
 
 from cascada.arrays import Array, BoolArray
 from cascada.errors import ArgumentError
+from cascada.near_names import class_with_near_names
 
 _LONGEST = 100  # characters of a value
 #: The largest number of values, and of combinations of the choices of a process.
 MOST_COMBINATIONS = 1024
 
 
+@class_with_near_names(deviation="A value of a choice is set exactly: leave it out.")
 @dataclass(frozen=True, repr=False)
 class Choice:
     """A control with unordered values, given as text: `Choice(["oak", "pine", "steel"])`.

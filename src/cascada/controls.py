@@ -15,6 +15,7 @@ import numpy as np
 from cascada.arrays import LARGEST_SCALE, SMALLEST_SCALE, UNIT_ROUNDOFF, Array, BoolArray
 from cascada.choice import Choice
 from cascada.errors import ArgumentError
+from cascada.near_names import class_with_near_names
 
 #: The value of a control in user units: a float or an int, or for a choice a text. It is Any for type checkers, so that
 #: a user's function of numbers can be called with it.
@@ -76,6 +77,7 @@ class _Range:
         return fixed
 
 
+@class_with_near_names()
 @dataclass(frozen=True, repr=False)
 class Real(_Range):
     """A control with real values in [low, high]; with `log`, kernels act on its logarithm.
@@ -200,6 +202,10 @@ class Real(_Range):
             )
 
 
+@class_with_near_names(
+    deviation="A whole number is set exactly: leave it out, or use Real(..., deviation=...).",
+    step="Use Real(..., step=...) for numbers in steps.",
+)
 @dataclass(frozen=True, repr=False)
 class Integer(_Range):
     """A control with whole-number values from `low` to `high`, both included; with `log`, kernels act on its logarithm.

@@ -1,5 +1,6 @@
 """Tests of networks with choices: categories are processes of their own, and nothing lies between two of them."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -270,3 +271,27 @@ def test_an_imagined_run_narrows_its_own_category_only() -> None:
     ]
     assert widths[1][0] < 0.5 * widths[0][0]
     assert widths[1][1] == widths[0][1]
+
+
+def test_a_replaced_stage_keeps_its_norm_bounds_by_value() -> None:
+    stage = Stage(
+        "press",
+        {"wood": Choice(WOODS), "x": Real(-1, 1)},
+        ["a", "b"],
+        kernel=KERNEL,
+        norm_bound={"oak": [1.0, 2.0], "pine": 3.0, "steel": 1.5},
+    )
+    same = replace(stage, cost=5.0)
+    assert same.norm_bounds is not None
+    assert {value: bound.tolist() for value, bound in same.norm_bounds.items()} == {
+        "oak": [1.0, 2.0],
+        "pine": [3.0, 3.0],
+        "steel": [1.5, 1.5],
+    }
+    oak = Network([same], "press.a").nodes[0].by_category[0].stage
+    assert oak.norm_bound is not None
+    assert oak.norm_bound.tolist() == [1.0, 2.0]
+    assert replace(stage, norm_bound=np.array([4.0, 5.0])).norm_bounds is None
+    assert replace(stage, kernel=None, norm_bound=None).norm_bound is None
+    with pytest.raises(ArgumentError, match=r"norm_bounds= is for dataclasses.replace; got .*Give them as norm_bound="):
+        Stage("press", {"wood": Choice(WOODS)}, kernel=KERNEL, norm_bounds={"oak": np.ones(1)})

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -25,7 +25,15 @@ from cascada.network.error import (
     sub_gaussian_part,
 )
 from cascada.network.limits import Interval, as_intervals
-from cascada.network.stage_options import check_intervals, check_noise, given_constants, norm_bounds_by_value
+from cascada.network.stage_options import (
+    BoundsByValue,
+    check_intervals,
+    check_noise,
+    given_constants,
+    norm_bound_or_by_value,
+    norm_bounds_by_value,
+    prior_sds,
+)
 from cascada.network.stock import Reachable, check_stock
 from cascada.space import Choice, Control, Integer, Real
 
@@ -70,8 +78,8 @@ class Stage:
     parents: tuple[str, ...] | None
     kernel: Stationary | OperatorKernel | None
     norm_bound: Array | None  #: the largest one, if the values of a choice have different ones
-    #: By value of its only choice without `alike`, if they were given so.
-    norm_bounds: Mapping[str, Array] | None = field(init=False)
+    #: By value of its only choice without `alike`, if they were given so. An argument for `dataclasses.replace` only.
+    norm_bounds: Mapping[str, Array] | None
     lipschitz: Array | None
     offset: Array
     passes: tuple[str, ...]
@@ -114,6 +122,7 @@ class Stage:
         cost: float = 1.0,
         reachable: Reachable = "run",
         portions: float = 1,
+        norm_bounds: Mapping[str, Array] | None = None,
     ) -> None:
         def fail(text: str) -> ArgumentError:
             return ArgumentError(f"stage {name!r}: {text}")
@@ -225,14 +234,13 @@ class Stage:
             given = {"kernel": kernel, "norm_bound": norm_bound, "lipschitz": lipschitz}
             check_noise(fail, modelled, [word for word, value in given.items() if value is not None])
         price, where, feeds = check_stock(fail, bool(known), cost, reachable, portions)
-        by_value: dict[str, Array] | None = None
+        norm_bound, by_value = norm_bound_or_by_value(fail, norm_bound, norm_bounds), None
         if isinstance(norm_bound, Mapping):
             bounds_by_value = norm_bounds_by_value(fail, controls or {}, norm_bound)
-            by_value = {
-                value: given_constants(constants(b, f"norm_bound of {value!r}")) for value, b in bounds_by_value.items()
-            }
-            norm_bound = np.max(list(by_value.values()), axis=0)
-        single = cast("ArrayLike | None", norm_bound)
+            by_value = BoundsByValue(
+                {value: given_constants(constants(b, f"norm_bound of {value!r}")) for value, b in bounds_by_value}
+            )
+        single = cast("ArrayLike | None", norm_bound if by_value is None else by_value.largest)
         bounds, slopes = constants(single, "norm_bound"), constants(lipschitz, "lipschitz")
         check(np.abs(offsets).max(initial=SMALLEST_SCALE), "offset", 0.0, LARGEST_SCALE)
         if slopes is not None:
@@ -275,10 +283,9 @@ class Stage:
         self, norm_bound: Array | None, lipschitz: Array | None, norm_bounds: Mapping[str, Array] | None = None
     ) -> "Stage":
         """The same stage with other bounds of its norm and slope; `norm_bounds` by value of a choice."""
-        stage = copy(self)
-        largest = norm_bound if norm_bounds is None else np.max(list(norm_bounds.values()), axis=0)
-        object.__setattr__(stage, "norm_bound", largest)
-        object.__setattr__(stage, "norm_bounds", norm_bounds)
+        stage, by_value = copy(self), None if norm_bounds is None else BoundsByValue(norm_bounds)
+        object.__setattr__(stage, "norm_bound", norm_bound if by_value is None else by_value.largest)
+        object.__setattr__(stage, "norm_bounds", by_value)
         object.__setattr__(stage, "lipschitz", lipschitz)
         return stage
 
@@ -293,7 +300,7 @@ class Stage:
             "norm_bound": None if j is None or self.norm_bound is None else self.norm_bound[j : j + 1],
             "norm_bounds": None
             if j is None or self.norm_bounds is None
-            else {value: bound[j : j + 1] for value, bound in self.norm_bounds.items()},
+            else BoundsByValue({value: bound[j : j + 1] for value, bound in self.norm_bounds.items()}),
             "lipschitz": None if j is None or self.lipschitz is None else self.lipschitz[j : j + 1],
             "limits": {o: interval for o, interval in self.limits.items() if o == output},
             "ranges": {o: interval for o, interval in self.ranges.items() if o == output},
@@ -382,16 +389,6 @@ class Stage:
     def joint(self) -> bool:
         """Whether the outputs share one norm."""
         return isinstance(self.kernel, OperatorKernel)
-
-
-def prior_sds(kernel: Stationary | OperatorKernel) -> Array:
-    """The prior sds of the outputs under a kernel, without those that are 0; 1 for a kernel given as a function."""
-    if isinstance(kernel, Stationary):
-        return np.array([np.sqrt(kernel.variance)])
-    if not isinstance(kernel, Separable):
-        return np.ones(1)
-    variances = np.ones(1) if kernel.matrix is None else np.diag(np.array(kernel.matrix))
-    return np.sqrt(variances[variances > 0]) * np.sqrt(kernel.kernel.variance)
 
 
 def _number(value: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Options of a stage that have to fit together: norm bounds by value of a choice, limits and ranges, noise."""
+"""Options of a stage that have to fit together: norm bounds by value of a choice, limits, ranges, noise, kernels."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -8,14 +8,40 @@ from numpy.typing import ArrayLike
 
 from cascada.arrays import Array
 from cascada.errors import ArgumentError
+from cascada.kernels import OperatorKernel, Separable, Stationary
 from cascada.network.error import ESTIMATE
 from cascada.network.limits import Interval, in_words
 from cascada.space import Choice, Control
 
 
+class BoundsByValue(dict[str, Array]):
+    """Norm bounds (p,) by value of a choice, as a stage keeps them."""
+
+    @property
+    def largest(self) -> Array:
+        """The largest bound of every output, (p,)."""
+        return np.asarray(np.max(list(self.values()), axis=0))
+
+
+def norm_bound_or_by_value(
+    fail: Callable[[str], ArgumentError],
+    norm_bound: ArrayLike | Mapping[str, ArrayLike] | None,
+    kept: Mapping[str, Array] | None,
+) -> ArrayLike | Mapping[str, ArrayLike] | None:
+    """The bounds that `dataclasses.replace` passes on, `kept`, unless `norm_bound` is another one than their largest.
+
+    Raises `ArgumentError` for `kept` from elsewhere.
+    """
+    if kept is None:
+        return norm_bound
+    if not isinstance(kept, BoundsByValue):
+        raise fail(f"norm_bounds= is for dataclasses.replace; got {kept!r:.100}. Give them as norm_bound=.")
+    return kept if isinstance(norm_bound, np.ndarray) and np.array_equal(norm_bound, kept.largest) else norm_bound
+
+
 def norm_bounds_by_value(
     fail: Callable[[str], ArgumentError], controls: Mapping[str, Control], norm_bound: Mapping[Any, ArrayLike]
-) -> dict[str, ArrayLike]:
+) -> list[tuple[str, ArrayLike]]:
     """Norm bounds in the order of the values of a stage's only choice without `alike`; `ArgumentError` otherwise."""
     choices = [control for control in controls.values() if isinstance(control, Choice) and control.alike is None]
     if len(choices) != 1:
@@ -29,7 +55,7 @@ def norm_bounds_by_value(
             f"norm_bound by value must name every value once, {', '.join(map(repr, values))}; got "
             f"{', '.join(map(repr, norm_bound))}."
         )
-    return {value: norm_bound[value] for value in values}
+    return [(value, norm_bound[value]) for value in values]
 
 
 def given_constants(values: Array | None) -> Array:
@@ -68,3 +94,13 @@ def check_noise(fail: Callable[[str], ArgumentError], modelled: int, given: Sequ
             f"error={ESTIMATE!r} estimates the noise together with the kernel, and nothing is proven then; got "
             f"{given[0]}= as well. Leave it out, or give the error as a number."
         )
+
+
+def prior_sds(kernel: Stationary | OperatorKernel) -> Array:
+    """The prior sds of the outputs under a kernel, without those that are 0; 1 for a kernel given as a function."""
+    if isinstance(kernel, Stationary):
+        return np.array([np.sqrt(kernel.variance)])
+    if not isinstance(kernel, Separable):
+        return np.ones(1)
+    variances = np.ones(1) if kernel.matrix is None else np.diag(np.array(kernel.matrix))
+    return np.sqrt(variances[variances > 0]) * np.sqrt(kernel.kernel.variance)
