@@ -3,7 +3,8 @@
 A new interpreter spends 0.3 s to 0.8 s on imports, a fork a hundredth of that. Otherwise a fork is a process like any
 other: it has its own folder, environment, signal dispositions, standard streams and exit status, and it ends as an
 interpreter ends. `Fork` starts one. `commands(folder)` fills a folder with two commands for shells: `cascada`, and
-`python` for scripts. Whether the installed command works is tested elsewhere, without forks.
+`python` for scripts and for code after `-c`. The processes of a live page are forks, too. Whether the installed command
+works is tested elsewhere, without forks.
 """
 
 import atexit
@@ -11,6 +12,7 @@ import gc
 import marshal
 import os
 import select
+import shutil
 import signal
 import socket
 import stat
@@ -35,6 +37,7 @@ _IMPORTED = (
     "cascada.cli.worker",
     "cascada.execution.process_pool",
     "cascada.report.live.app",
+    "cascada.report.live.figure_process",
     "cascada.store.database",
     "cascada.study.catalogue",
     "cascada.study.loop",
@@ -68,10 +71,14 @@ with socket.socket(socket.AF_UNIX) as there:
 def commands(folder: Path) -> Path:
     """Write the commands `cascada` and `python` into a folder, which is for the front of PATH; return the folder."""
     for name in ("cascada", "python"):
-        client = folder / name
-        client.write_text(_CLIENT.format(python=sys.executable, address=_server(), name=name), encoding="utf-8")
-        client.chmod(client.stat().st_mode | stat.S_IXUSR)
+        _write_client(folder / name, _server())
     return folder
+
+
+def _write_client(client: Path, address: str) -> None:
+    """Write a command that runs what its file name says, in a fork of the server with this address."""
+    client.write_text(_CLIENT.format(python=sys.executable, address=address, name=client.name), encoding="utf-8")
+    client.chmod(client.stat().st_mode | stat.S_IXUSR)
 
 
 class Fork(subprocess.Popen[str]):
@@ -172,8 +179,7 @@ def _server() -> str:
 
     def end() -> None:
         server.communicate()  # closes its standard input
-        os.unlink(address)
-        os.rmdir(folder)
+        shutil.rmtree(folder)
 
     atexit.register(end)
     return address
@@ -184,6 +190,9 @@ def serve(address: str) -> None:
     for name in _IMPORTED:
         with suppress(ImportError):  # what is optional may be missing
             import_module(name)
+    python = Path(address).with_name("python")
+    _write_client(python, address)
+    _start_page_processes_with(str(python))
     gc.freeze()  # so that no fork copies the pages of these modules when it collects garbage
     here = socket.socket(socket.AF_UNIX)
     here.bind(address)
@@ -211,6 +220,14 @@ def serve(address: str) -> None:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
 
 
+def _start_page_processes_with(python: str) -> None:
+    """Let live pages of forks start their processes with another command than a new interpreter."""
+    from cascada.cli import live
+
+    command = live._python_command
+    live._python_command = lambda function: [python, *command(function)[1:]]
+
+
 def _reap(clients: dict[int, socket.socket]) -> None:
     """Tell the clients of forks that have ended their exit status."""
     with suppress(ChildProcessError):
@@ -233,6 +250,8 @@ def _run(there: socket.socket) -> None:
     os.environ.clear()
     os.environ.update(environment)
     main = sys.modules["__main__"] = ModuleType("__main__")
+    if name == "python" and arguments[0] == "-c":
+        name, arguments = "-c", arguments[1:]
     path = [one for one in environment.get("PYTHONPATH", "").split(os.pathsep) if one]
     if name == "cascada":
         from cascada.cli.main import app
