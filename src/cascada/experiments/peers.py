@@ -14,7 +14,7 @@ import numpy as np
 
 from cascada.arrays import Array
 from cascada.errors import ArgumentError
-from cascada.space import Domain
+from cascada.space import Choice, Control, Domain
 
 
 class Peer(Protocol):
@@ -51,16 +51,13 @@ class OptunaPeer:
         self._domain, self._trials = domain, optuna.trial
         self._study = optuna.create_study(direction="maximize", sampler=sampler)
         self._distributions = {
-            name: optuna.distributions.IntDistribution(control.low, control.high, log=control.log)
-            if control.integer
-            else optuna.distributions.FloatDistribution(control.low, control.high, log=control.log, step=control.step)
-            for name, control in domain.controls.items()
+            name: _distribution(optuna.distributions, control) for name, control in domain.controls.items()
         }
         self._asked: Any = None
 
     def ask(self) -> Array:
         self._asked = self._study.ask(self._distributions)
-        return np.array([float(self._asked.params[name]) for name in self._domain.names])
+        return np.array(self._domain.coded(self._asked.params))
 
     def tell(self, point: Array, value: float) -> None:
         params = self._domain.named(point)
@@ -140,6 +137,15 @@ class BoTorchPeer:
         """The acquisition function, which is maximised."""
         module = import_module("botorch.acquisition")
         return module.qLogExpectedImprovement(model, best_f=max(self._values)[0], sampler=sampler)
+
+
+def _distribution(distributions: Any, control: Control) -> Any:
+    """The distribution of Optuna for a control."""
+    if isinstance(control, Choice):
+        return distributions.CategoricalDistribution(control.values)
+    if control.integer:
+        return distributions.IntDistribution(control.low, control.high, log=control.log)
+    return distributions.FloatDistribution(control.low, control.high, log=control.log, step=control.step)
 
 
 def to_unit(domain: Domain, point: Array) -> Array:
