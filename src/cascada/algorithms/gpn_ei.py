@@ -50,8 +50,6 @@ _SAFE = 0.8
 # where the mean satisfies the limits with so many sds to spare.
 _SDS = (0.5, 1.0, 2.0)
 _STARTS = 4
-# With choices, the turn of the mean goes to a point whose expected improvement is so many times larger.
-_MUCH = 10.0
 # Of points that are about as likely to be feasible as the likeliest, the best is run.
 _ABOUT = 0.9
 
@@ -77,8 +75,6 @@ class GPNEI:
         point = None
         if situation.best_point is not None and situation.trial % self.period != 0:
             point = _most_likely(situation, beliefs, demands, sampled, rng)
-            if point is not None and situation.domain.choices and situation.trial % self.period != 1:
-                point = self._better(situation, beliefs, demands, sampled, rng, point)
         if point is None and situation.trial % (2 * self.period) == self.period and np.isfinite(situation.best):
             point = _likeliest_swap(situation, demands, sampled)
         if point is None and demands is not None and np.isinf(situation.best):
@@ -110,33 +106,16 @@ class GPNEI:
         if np.isinf(situation.best):
             return points[int(samples.mean(axis=1).argmax())]
         best = max(situation.best, _expected_of_pending(situation, beliefs, demands))
-        gain, feasible = _gains(drawn, best, demands)
+        gains, feasible = np.maximum(samples - best, 0.0), None
+        if demands is not None:
+            feasible = drawn.feasible(demands.risk)
+            gains *= feasible
+        gain = gains.mean(axis=1)
         new = apart(situation.domain, points, _runs(situation)) > _NEW
         if gain.max() > _LITTLE * _spread(situation) or not new.any():
             return points[int(gain.argmax())]
         likely = _log_improvement(samples, best, feasible)
         return points[int(np.where(new & ~np.isnan(likely), likely, -np.inf).argmax())]
-
-    def _better(
-        self,
-        situation: Situation,
-        beliefs: Beliefs,
-        demands: Demands | None,
-        sampled: "_Sampled",
-        rng: np.random.Generator,
-        likely: Array,
-    ) -> Array:
-        """The promising point if it promises much more than the maximum of the mean, else the latter.
-
-        Each combination of values of the choices has a maximum of its own. Without this, most runs would improve the
-        last digits of the best one, while others have hardly been tried.
-        """
-        other = self._promising(situation, beliefs, demands, sampled, rng)
-        if other is None or np.isinf(situation.best):
-            return likely
-        best = max(situation.best, _expected_of_pending(situation, beliefs, demands))
-        gain = _gains(sampled.at(np.stack([likely, other])), best, demands)[0]
-        return other if gain[1] > _MUCH * gain[0] else likely
 
     def _feasible(
         self,
@@ -172,17 +151,6 @@ class _Sampled:
         if self._draws is None:
             self._draws = standard_draws(self._beliefs, self._count, self._rng.spawn(1)[0])
         return sample_network(self._beliefs, points, self._draws)
-
-
-def _gains(drawn: Samples, best: float, demands: Demands | None) -> tuple[Array, Array | None]:
-    """The expected improvement (n,) of points, and the probability (n, S) that a sample is feasible; None without
-    demands.
-    """
-    gains, feasible = np.maximum(drawn.objective - best, 0.0), None
-    if demands is not None:
-        feasible = drawn.feasible(demands.risk)
-        gains = gains * feasible
-    return gains.mean(axis=1), feasible
 
 
 def _log_improvement(samples: Array, best: float, feasible: Array | None) -> Array:
