@@ -1,4 +1,4 @@
-"""BoTorch's mixed optimiser as a contestant: a model of numbers and categories, and every combination of categories."""
+"""BoTorch's mixed optimiser as a contestant: a model of numbers and categories, optimised in turns."""
 
 from importlib import import_module
 from typing import Any
@@ -9,15 +9,15 @@ from cascada.arrays import Array
 from cascada.experiments.peers import BoTorchPeer
 from cascada.space import Domain
 
-# A combination of categories has so many starts, each the best of so many points.
-RESTARTS, RAW_SAMPLES = 1, 8
-STEPS = 50  # of each start at most
+# The search has so many starts, the best of so many points.
+RESTARTS, RAW_SAMPLES = 4, 128
 
 
 class BoTorchMixedPeer(BoTorchPeer):
-    """`MixedSingleTaskGP`, refitted after every run, qLogEI, and `optimize_acqf_mixed` over all combinations.
+    """`MixedSingleTaskGP`, refitted after every run, qLogEI, and `optimize_acqf_mixed_alternating`.
 
-    Numbers are scaled to [0, 1]; choices are codes.
+    The latter moves numbers and categories in turn. `optimize_acqf_mixed` has a search for each combination of
+    categories instead, of which there are up to 60. Numbers are scaled to [0, 1]; choices are codes.
     """
 
     def ask(self) -> Array:
@@ -27,17 +27,9 @@ class BoTorchMixedPeer(BoTorchPeer):
         numbers = np.ones(domain.dimension)
         numbers[domain.choices] = domain.upper[domain.choices]
         bounds = torch.tensor(np.array([np.zeros(domain.dimension), numbers]), dtype=torch.float64)
-        combinations = [dict(zip(domain.choices, map(float, codes), strict=True)) for codes in domain.combinations]
-        optimize = import_module("botorch.optim").optimize_acqf_mixed
-        found, _ = optimize(
-            score,
-            bounds=bounds,
-            q=1,
-            num_restarts=RESTARTS,
-            raw_samples=RAW_SAMPLES,
-            fixed_features_list=combinations,
-            options={"maxiter": STEPS},
-        )
+        values = {j: [float(code) for code in range(round(domain.upper[j]) + 1)] for j in domain.choices}
+        optimize = import_module("botorch.optim.optimize_mixed").optimize_acqf_mixed_alternating
+        found, _ = optimize(score, bounds=bounds, cat_dims=values, q=1, num_restarts=RESTARTS, raw_samples=RAW_SAMPLES)
         return _user_units(domain, np.array(found.tolist()[0]))
 
     def tell(self, point: Array, value: float) -> None:

@@ -48,7 +48,7 @@ def run(steps: int, seed: int, structures: Sequence[str] = STRUCTURES) -> Ledger
 
 
 def two_peaks(seed: int) -> Problem:
-    """A narrow peak and a broad one that is hardly lower, of exactly the stated norm; the seed moves and scales them."""
+    """A narrow peak and a broad one that is hardly lower, of exactly the stated norm; a seed moves and scales them."""
     rng = np.random.default_rng([seed, 26])
     centres = np.array([-1.0, 0.5, 0.8, 1.1, 1.4])[:, None] + rng.uniform(-0.2, 0.2)
     heights = np.array([1.0, 0.55, 0.35, 0.35, 0.55]) * rng.uniform(0.4, 0.6)
