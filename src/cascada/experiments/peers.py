@@ -171,15 +171,30 @@ def _optuna_gp(domain: Domain, seed: int, initial: int) -> Peer:
     return OptunaPeer(domain, sampler)
 
 
+def _bayes_opt(domain: Domain, seed: int, _initial: int) -> Peer:
+    _check_ordered(domain, "bayes-opt")
+    return BayesOptPeer(domain, seed)
+
+
+def _botorch(domain: Domain, seed: int, _initial: int) -> Peer:
+    _check_ordered(domain, "botorch-qlogei")
+    return BoTorchPeer(domain, seed)
+
+
+def _check_ordered(domain: Domain, name: str) -> None:
+    """Raise `ArgumentError` if the process has choices, whose codes a model of numbers would take as distances."""
+    if domain.choices:
+        raise ArgumentError(
+            f"algorithm {name!r} has no controls without an order; the process has the choice "
+            f"{domain.names[domain.choices[0]]!r}. Use 'optuna-tpe' or 'optuna-gp'."
+        )
+
+
 PEERS: Mapping[str, PeerKind] = {
     "optuna-tpe": PeerKind(_tpe, {"optuna": "optuna"}),
     "optuna-gp": PeerKind(_optuna_gp, {"optuna": "optuna", "torch": "torch"}),
-    "bayes-opt": PeerKind(
-        lambda domain, seed, _initial: BayesOptPeer(domain, seed), {"bayes_opt": "bayesian-optimization"}
-    ),
-    "botorch-qlogei": PeerKind(
-        lambda domain, seed, _initial: BoTorchPeer(domain, seed), {"torch": "torch", "botorch": "botorch"}
-    ),
+    "bayes-opt": PeerKind(_bayes_opt, {"bayes_opt": "bayesian-optimization"}),
+    "botorch-qlogei": PeerKind(_botorch, {"torch": "torch", "botorch": "botorch"}),
 }
 
 
