@@ -14,10 +14,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from cascada.arrays import Array, IntArray
+from cascada.arrays import Array
 from cascada.calibration.fit import MANY, Fit
 from cascada.calibration.kept import kept_fit
 from cascada.calibration.noise import noise_sd
+from cascada.calibration.runs import Runs
 from cascada.calibration.settings import Calibration
 from cascada.calibration.subset import MOST_FITTED, fitted_rows
 from cascada.confidence import BallBelief, Belief, Boxes
@@ -83,34 +84,6 @@ def calibrate(
     return replace(found, changes=tuple(changes))
 
 
-@dataclass(frozen=True, eq=False)
-class Runs:
-    """Rows of runs (t, V) and the numbers of their trials (t,): a run that is reported stage by stage has several."""
-
-    data: Array
-    trials: IntArray
-    alone: tuple[tuple[int, Array], ...] = ()  # of single stages by their position
-
-    def of(self, part: Node, position: int | None = None) -> tuple[Array, Array]:
-        """The inputs (n, d) and modelled outputs (n, p) of the runs in which all of them were observed, each once.
-
-        Without noise, a second run with the same inputs and outputs is left out as well. Observations of the stage by
-        itself, at its position, come last.
-        """
-        own = self.data[:0] if position is None else self.alone_of(position)
-        data, trials = np.concatenate([self.data, own]), np.append(self.trials, -1 - np.arange(len(own)))
-        X, Y = data[:, list(part.inputs)], data[:, part.modelled_columns]
-        seen = np.isfinite(X).all(axis=1) & np.isfinite(Y).all(axis=1)
-        X, Y = X[seen], Y[seen]
-        same = trials[seen] if part.stage.noisy else np.hstack([X, Y])
-        once = np.sort(np.unique(same, axis=0, return_index=True)[1])
-        return X[once], Y[once]
-
-    def alone_of(self, position: int) -> Array:
-        """The observations (n, V) of a stage by itself."""
-        return np.array([row for i, row in self.alone if i == position]).reshape(-1, self.data.shape[1])
-
-
 def _calibrated(
     network: Network, runs: Runs, settings: Calibration, jitter: float, before: Calibrated | None
 ) -> Calibrated:
@@ -118,6 +91,7 @@ def _calibrated(
     judging: list[StageBelief] = []
     fits: dict[tuple[str, str], Fit] = {}
     for position, node in enumerate(network.nodes):
+        read: list[tuple[Node, Posterior]] = []  # parts with noise whose true values the next stages received
         for part in parts_of(node):
             known = [] if before is None else _posteriors(before, len(acting))
             inputs, outputs = runs.of(part, position)
@@ -142,11 +116,14 @@ def _calibrated(
                 continue
             posterior = posterior_of(likely, inputs, outputs, ridge, known)
             acting.append(StageBelief(likely, believed(likely, posterior, _radius(posterior, settings, judging=False))))
+            if part.stage.noisy and part.stage.forwards == "value" and isinstance(posterior, Posterior):
+                read.append((likely, posterior))
             if cautious.stage.kernel is not likely.stage.kernel:
                 posterior = posterior_of(cautious, inputs, outputs, careful, known)
             judging.append(
                 StageBelief(cautious, believed(cautious, posterior, _radius(posterior, settings, judging=True)))
             )
+        runs = runs.through(node, read)
     changes = () if before is None else _changes(before.judging, judging)
     return Calibrated(network, spanned(network, acting), spanned(network, judging), fits, changes)
 
