@@ -50,7 +50,24 @@ def test_inputs_of_the_next_stage_are_closer_to_the_true_values_than_readings() 
     assert np.sqrt(((received - true) ** 2).mean()) < 0.5 * np.sqrt(((data[:, 1] - true) ** 2).mean())
 
 
-def test_inputs_that_were_read_with_no_stage_before_them_stay() -> None:
+def test_readings_are_the_inputs_if_they_explain_the_outputs_better() -> None:
+    data, _ = readings(40)
+    data[:, 2] = np.sin(SLOPE * data[:, 1])  # the next stage was in fact set to the readings
+    found = calibrated(process(), data)
+    belief = found.acting.stages[1].per_output
+    assert belief is not None
+    assert found.fits["press", "force"].as_read
+    assert np.array_equal(belief.posterior.inputs[:, 0], data[:, 1])
+    # A fit that is kept with more observations keeps its inputs.
+    more = np.concatenate([data, data[:1] * np.array([1.01, 1.0, 1.0])])
+    later = calibrate(process(), more, Calibration(), 1e-10, found)
+    assert later.fits["press", "force"].count == 40
+    belief = later.acting.stages[1].per_output
+    assert belief is not None
+    assert np.array_equal(belief.posterior.inputs[:, 0], more[:, 1])
+
+
+def test_a_stage_that_is_set_to_readings_has_them_as_inputs() -> None:
     data, _ = readings(12)
     belief = calibrated(process("reading"), data).acting.stages[1].per_output
     assert belief is not None

@@ -101,8 +101,7 @@ def _calibrated(
                 key = node.stage.name, part.stage.outputs[0]
                 last = None if before is None else before.fits.get(key)
                 ranges = _ranges(network, part, runs.data)
-                codes = tuple(part.choices)
-                fit = _fitted(inputs, outputs[:, 0], ranges, settings, last, part.stage.noisy, codes)
+                fit, inputs = _fit_and_inputs(runs, part, position, ranges, settings, last)
                 fits[key] = fit = _without_wrong_sum(fit, part, inputs, outputs, jitter, known)
                 likely, cautious = (
                     replace(part, stage=part.stage.fitted(m.kernel, m.offset)) for m in (fit.likely, fit.cautious)
@@ -166,6 +165,29 @@ def _ranges(network: Network, part: Node, data: Array) -> Array:
         spread = float(np.ptp(seen)) if len(seen) else 0.0
         ranges.append(spread if spread > 0 else 1.0)
     return np.array(ranges)
+
+
+def _fit_and_inputs(
+    runs: Runs, part: Node, position: int, ranges: Array, settings: Calibration, last: Fit | None
+) -> tuple[Fit, Array]:
+    """The fit of an output, and the inputs (n, d) that it is of.
+
+    Behind a stage with noise these are that stage's posterior means or its readings, whichever explain the outputs
+    better: the means of a poor model are farther from the true values than readings with little noise.
+    """
+    (received, outputs), (readings, _) = runs.of(part, position), runs.of(part, position, as_read=True)
+
+    def fitted(inputs: Array) -> Fit:
+        codes = tuple(part.choices)
+        return _fitted(inputs, outputs[:, 0], ranges, settings, last, part.stage.noisy, codes)
+
+    fit = fitted(received)
+    if np.array_equal(received, readings):
+        return fit, received
+    if fit is last:  # it was chosen with fewer observations
+        return fit, readings if fit.as_read else received
+    other = fitted(readings)
+    return (replace(other, as_read=True), readings) if other.value > fit.value else (fit, received)
 
 
 def _fitted(

@@ -25,7 +25,7 @@ class Runs:
     alone: tuple[tuple[int, Array], ...] = ()  # of single stages by their position
     received: Array | None = None  # (t, V): what stages received, where it is not the data
 
-    def of(self, part: Node, position: int | None = None) -> tuple[Array, Array]:
+    def of(self, part: Node, position: int | None = None, *, as_read: bool = False) -> tuple[Array, Array]:
         """The inputs (n, d) and modelled outputs (n, p) of the runs in which all of them were observed, each once.
 
         Without noise, a second run with the same inputs and outputs is left out as well. Observations of the stage by
@@ -33,7 +33,7 @@ class Runs:
         """
         own = self.data[:0] if position is None else self.alone_of(position)
         data, trials = np.concatenate([self.data, own]), np.append(self.trials, -1 - np.arange(len(own)))
-        received = self.data if self.received is None else self.received
+        received = self.data if self.received is None or as_read else self.received
         X, Y = np.concatenate([received, own])[:, list(part.inputs)], data[:, part.modelled_columns]
         seen = np.isfinite(X).all(axis=1) & np.isfinite(Y).all(axis=1)
         X, Y = X[seen], Y[seen]
