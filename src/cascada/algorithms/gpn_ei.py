@@ -9,6 +9,9 @@ runs is chosen.
 Expected improvement alone does not suffice: with many outputs between the controls and the objective, nearly every
 point may be best, and expected improvement runs one corner of the box after the other (docs/choosing.md).
 
+With choices, every second turn of expected improvement goes to a swap (`swaps`): the best run with another value of one
+choice, as long as some value was not tried near it.
+
 With limits, the ascents are penalised where a limit is broken, and an improvement counts with the probability that the
 limits hold: in samples, limited outputs are drawn together with the objective. As long as no feasible run is known, the
 point that is most likely to be feasible is run. Failed runs count as broken limits where a stage says so (`demands`).

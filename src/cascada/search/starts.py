@@ -18,7 +18,10 @@ _MOST_COMBINED = 1024  # and of all combinations together
 
 
 def starts(domain: Domain, rng: np.random.Generator, near: Array, wide: int, close: int, across: int) -> Array:
-    """Points (n, d), coordinates: `wide` in the whole box, and for each row of `near` (k, d) the other two kinds."""
+    """Points (n, d), coordinates: `wide` in the whole box, and for each row of `near` (k, d) the other two kinds.
+
+    With choices there are more, so that each combination of their values has some.
+    """
     d, sides = domain.dimension, domain.upper - domain.lower
     parts = [domain.uniform(rng, wide), near.reshape(-1, d)]
     if len(domain.combinations) > 1:
