@@ -55,9 +55,7 @@ def test_bench_runs_a_suite_and_says_what_it_skips(tmp_path: Path, monkeypatch: 
     assert "problems must be at least one name, each given once; got tablet twice" in twice.stderr
 
 
-def test_a_problem_and_an_algorithm_of_a_user_are_one_file_each(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_own_problem_and_an_own_algorithm_are_one_file_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "own_tank.py").write_text(OWN_PROBLEM, encoding="utf-8")
     (tmp_path / "greedy.py").write_text(OWN_ALGORITHM, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
@@ -69,8 +67,6 @@ def test_a_problem_and_an_algorithm_of_a_user_are_one_file_each(
     assert result.exit_code == 0, result.output
     printed = json.loads(result.stdout)
     assert (printed["failed"], printed["summary"][0]["cost"]) == (0, 3.0)
-    records = [
-        json.loads(line) for line in (tmp_path / "out" / "records.jsonl").read_text(encoding="utf-8").splitlines()
-    ]
-    assert {record["algorithm"] for record in records} == {"random_search", "greedy:GreedyMean"}
+    records = Path(printed["records"]).read_text(encoding="utf-8").splitlines()
+    assert {json.loads(record)["algorithm"] for record in records} == {"random_search", "greedy:GreedyMean"}
     assert all(Path(path).exists() for path in printed["figures"])

@@ -34,9 +34,7 @@ def bench(
     problems: Annotated[str, typer.Option(help=_PROBLEMS)] = "",
     suite: Annotated[
         str | None,
-        typer.Option(
-            help=f"A list of problems, to which --problems adds others: {', '.join(SUITES)}. See docs/suite.md."
-        ),
+        typer.Option(help=f"A list of problems, to which --problems adds: {', '.join(SUITES)}. See docs/suite.md."),
     ] = None,
     seeds: Annotated[int, typer.Option(help="Number of seeds: 0, 1, …", min=1)] = 10,
     budget: Annotated[int, typer.Option(help="Evaluations after the initial design.", min=1)] = 50,

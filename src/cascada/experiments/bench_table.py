@@ -19,8 +19,8 @@ from cascada.tables import markdown_table
 
 _NOTES = f"""\
 - Regret: the median over seeds of optimum − best value so far, and in brackets its quartiles; columns count evaluations
-  after the initial design, which is the same for all algorithms with the same seed, and give what these evaluations cost, all
-  stages together: so a row is regret by cost as well. Failed runs are left out.
+  after the initial design, which is the same for all algorithms with the same seed, and give what these evaluations
+  cost, all stages together: a row is regret by cost as well. Failed runs are left out.
 - CPU: seconds of one ask and its tell, one thread; the median over the last ten of every run.
 - Ratio: final regret over that of the first algorithm with the same seed, below 1 is better; the median and, from six
   pairs on, the sign test's exact interval ({CONFIDENCE:.0%}, each comparison by itself). Regrets below {FLOOR:g} of the

@@ -19,8 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from cascada.network.outputs import StageError
-from cascada.network import Stage
+from cascada.network import Stage, StageError
 from cascada.network.network import Network
 from cascada.problems.function_networks import Kernel
 from cascada.problems.optional_module import optional_module, unless_installed

@@ -1,8 +1,9 @@
 """Fast charging of a lithium-ion cell in three steps of ten minutes, computed with PyBaMM (the extra `simulators`).
 
-A cell of 5 Ah (LG M50, parameters `OKane2022`) begins at 25 °C with a tenth of its charge. Each step has a current and a
-temperature of the coolant. At 4.2 V the charger holds the voltage and lowers the current, as chargers do. A high current
-charges fast and plates metallic lithium on the negative electrode, which is lost; a warm cell plates less and ages more:
+A cell of 5 Ah (LG M50, parameters `OKane2022`) begins at 25 °C with a tenth of its charge. Each step has a current and
+a temperature of the coolant. At 4.2 V the charger holds the voltage and lowers the current, as chargers do. A high
+current charges fast and plates metallic lithium on the negative electrode, which is lost; a warm cell plates less and
+ages more:
 
     current, coolant → charge, temperature, lost lithium → the same → the same → value
 
@@ -186,7 +187,7 @@ def _simulation(at_voltage: bool) -> Any:
     pybamm = _pybamm()
     options = {"thermal": "lumped", "lithium plating": "irreversible", "particle": "quadratic profile"}
     cell = pybamm.ParameterValues("OKane2022")
-    changes: dict[str, Any] = {name: "[input]" for name in _inputs((0.0, AMBIENT, 0.0), AMBIENT)}
+    changes: dict[str, Any] = dict.fromkeys(_inputs((0.0, AMBIENT, 0.0), AMBIENT), "[input]")
     changes["Total heat transfer coefficient [W.m-2.K-1]"] = COOLING
     if at_voltage:
         options["operating mode"] = "voltage"
