@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 
@@ -110,6 +111,15 @@ def test_runs_are_exact_and_those_of_the_table_are_those_of_the_process(problem:
     row = problem.values(middle)[0]
     np.testing.assert_allclose(row[domain.dimension :], flat, rtol=1e-12, atol=1e-12)
     np.testing.assert_array_equal(problem.values(middle)[0], row)
+
+
+@pytest.mark.parametrize("problem", NAMES, indirect=True)
+def test_runs_in_threads_are_those_of_one_thread(problem: Problem) -> None:
+    domain = problem.network.domain
+    points = domain.decode(np.random.default_rng(0).uniform(domain.lower, domain.upper, (3, domain.dimension)))
+    with ThreadPoolExecutor(3) as pool:
+        together = np.vstack(list(pool.map(lambda point: problem.values(point[None]), points)))
+    np.testing.assert_array_equal(together, problem.values(points))
 
 
 @pytest.mark.parametrize("problem", NAMES, indirect=True)

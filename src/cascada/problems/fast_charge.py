@@ -15,6 +15,7 @@ change the rate of plating. So the outputs are the complete state: every stage i
 
 import os
 from functools import cache
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,8 @@ PER_CHARGE, PER_LOST, PER_WARMTH = 20.0, 0.5, 0.02
 
 FARADAY = 96485.33212  # C/mol
 KELVIN = 273.15
+
+_ALONE = Lock()  # a simulation of PyBaMM is not for several threads at once
 
 BEST_KNOWN = Optimum(np.array([[5.0, 30.0, 5.0, 30.0, 5.0, 30.0]]), 0.0, "numerical")
 
@@ -118,7 +121,13 @@ def charged(
     charge: float, temperature: float, lost: float, current: float, coolant: float, minutes: float = MINUTES
 ) -> tuple[float, float, float]:
     """The state after some minutes at a current, or at the highest voltage that the charger allows."""
-    state, left = (charge, temperature, lost), 60.0 * minutes
+    with _ALONE:
+        return _charged((charge, temperature, lost), current, coolant, 60.0 * minutes)
+
+
+def _charged(
+    state: tuple[float, float, float], current: float, coolant: float, left: float
+) -> tuple[float, float, float]:
     with_current, at_voltage = _simulation(at_voltage=False), _simulation(at_voltage=True)
     try:
         # The simulation ends early where the voltage reaches its limit.
