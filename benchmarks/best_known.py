@@ -26,11 +26,11 @@ EFFORT = {
     "combustor": (7, 6, 0, 0),
     "supply-chain": (9, 8, 2, 20),
     "beamline": (13, 24, 2, 50),
-    "fast-charge": (8, 4, 0, 0),
+    "fast-charge": (7, 4, 0, 0),
     "co2-compression": (5, 4, 0, 0),
 }
-SMOOTH = {"combustor", "co2-compression"}  # no kinks inside their ranges, and slow: local search by gradients
-STEP = 1e-5  # of the differences for gradients, in the unit cube
+SMOOTH = {"combustor", "fast-charge", "co2-compression"}  # almost without kinks, and slow: local search by gradients
+STEP = 1e-4  # of the differences for gradients, in the unit cube
 DEFAULT = ["ageing", "pv-plant"]
 ENOUGH = 1e-9  # relative gain at which local search ends, above the solver error of the ageing model
 

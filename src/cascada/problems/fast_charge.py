@@ -14,6 +14,7 @@ change the rate of plating. So the outputs are the complete state: every stage i
 """
 
 import os
+from collections.abc import Callable
 from functools import cache
 from threading import Lock
 from typing import Any
@@ -53,7 +54,8 @@ def fast_charge(kernel: Kernel = None, norm_bound: float | None = None) -> Probl
     """
     current, coolant = Real(1.0, 15.0), Real(15.0, 50.0)
     stages = []
-    for i, function in enumerate((first, second, third), 1):
+    functions: tuple[Callable[..., Any], ...] = (first, second, third)
+    for i, function in enumerate(functions, 1):
         stages.append(
             Stage(
                 f"step {i}",
@@ -110,8 +112,8 @@ def value_between(
     for low, high in (temperature1, temperature2, temperature3):
         nearest.append(AMBIENT + max(low - AMBIENT, AMBIENT - high, 0.0))
         farthest.append(AMBIENT + max(AMBIENT - low, high - AMBIENT))
-    low = value(*farthest[:2], charge3[0], farthest[2], lost3[1])
-    high = value(*nearest[:2], charge3[1], nearest[2], lost3[0])
+    low = value(farthest[0], farthest[1], charge3[0], farthest[2], lost3[1])
+    high = value(nearest[0], nearest[1], charge3[1], nearest[2], lost3[0])
     size = PER_CHARGE * max(map(abs, charge3)) + PER_LOST * max(map(abs, lost3))
     slack = 1e-13 * (size + PER_WARMTH * sum((AMBIENT + each) ** 2 for each in map(abs, farthest)))
     return low - slack, high + slack
