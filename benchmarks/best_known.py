@@ -69,7 +69,7 @@ class Search:
 
     def climbed(self, start: Array) -> tuple[float, Array]:
         """A local maximum by gradients, for smooth problems; needs fewer runs than the simplex method."""
-        found = minimize(self.negated, start, method="L-BFGS-B", bounds=self.cube, options={"eps": STEP, "ftol": 1e-13})
+        found = minimize(self.negated, start, method="L-BFGS-B", bounds=self.cube, options={"eps": STEP, "ftol": 1e-11})
         return -float(found.fun), np.clip(found.x, 0.0, 1.0)
 
     def best(self, sample: int, starts: int, seeds: int, generations: int, smooth: bool) -> list[tuple[float, Array]]:

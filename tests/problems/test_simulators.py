@@ -271,31 +271,29 @@ assert pybamm.telemetry._posthog.disabled
 def test_a_compressed_gas_keeps_energy_and_has_the_temperature_of_its_cooler() -> None:
     """The same stage from the properties of the fluids alone."""
     need_simulator("tespy", "simulators")
-    from cascada.problems import co2_compression as plant
+    from cascada.problems.co2_compression import COOLER, DRAINED, EFFICIENCY, FLOW, PUMP, PUMPED, WATER, low
 
     properties = optional_module("CoolProp.CoolProp", "co2-compression", "simulators").PropsSI
     ratio, water = 4.0, 100.0
-    pressure, temperature, power = plant.low(ratio, water)
+    pressure, temperature, power = low(ratio, water)
 
     bar, kelvin = 1e5, 273.15
     before = {what: properties(what, "P", 1.5 * bar, "T", 35.0 + kelvin, "CO2") for what in "HS"}
     ideal = properties("H", "P", 1.5 * ratio * bar, "S", before["S"], "CO2")
-    behind = before["H"] + (ideal - before["H"]) / plant.EFFICIENCY[0]
-    still = {what: properties(what, "P", 1.0 * bar, "T", plant.WATER + kelvin, "water") for what in "HS"}
-    pumped = still["H"] + (properties("H", "P", plant.PUMPED * bar, "S", still["S"], "water") - still["H"]) / plant.PUMP
-    assert power == pytest.approx(
-        1e-3 * (plant.FLOW * (behind - before["H"]) + water * (pumped - still["H"])), rel=1e-6
-    )
+    behind = before["H"] + (ideal - before["H"]) / EFFICIENCY[0]
+    still = {what: properties(what, "P", 1.0 * bar, "T", WATER + kelvin, "water") for what in "HS"}
+    pumped = still["H"] + (properties("H", "P", PUMPED * bar, "S", still["S"], "water") - still["H"]) / PUMP
+    assert power == pytest.approx(1e-3 * (FLOW * (behind - before["H"]) + water * (pumped - still["H"])), rel=1e-6)
     assert 1.5 * ratio * 0.95 < pressure < 1.5 * ratio
 
     # Heat = size × logarithmic mean of the differences at both ends.
-    heat = plant.FLOW * (behind - properties("H", "P", pressure * bar, "T", temperature + kelvin, "CO2"))
+    heat = FLOW * (behind - properties("H", "P", pressure * bar, "T", temperature + kelvin, "CO2"))
     hot = properties("T", "P", 1.5 * ratio * bar, "H", behind, "CO2") - kelvin
-    drained = properties("T", "P", plant.DRAINED * bar, "H", pumped + heat / water, "water") - kelvin
-    cold = properties("T", "P", plant.PUMPED * bar, "H", pumped, "water") - kelvin
+    drained = properties("T", "P", DRAINED * bar, "H", pumped + heat / water, "water") - kelvin
+    cold = properties("T", "P", PUMPED * bar, "H", pumped, "water") - kelvin
     ends = hot - drained, temperature - cold
     mean = (ends[0] - ends[1]) / np.log(ends[0] / ends[1])
-    assert heat == pytest.approx(1e3 * plant.COOLER[0] * mean, rel=1e-4)
+    assert heat == pytest.approx(1e3 * COOLER[0] * mean, rel=1e-4)
 
 
 def test_condensed_gas_is_an_error_that_says_what_was_given() -> None:
