@@ -5,6 +5,9 @@ from dataclasses import dataclass
 
 from cascada.outwards import as_given, as_percent, rounded_up
 
+#: The default level, and the largest one: the largest gain of so many draws is no higher quantile.
+LEVEL = 0.95
+
 
 @dataclass(frozen=True)
 class ProbableGap:

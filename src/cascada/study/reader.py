@@ -3,11 +3,11 @@
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from cascada.algorithms import Algorithm, Situation
 from cascada.calibration import stage_predictions
-from cascada.calibration.process_draws import has_probable_gap
+from cascada.calibration.drawable import has_probable_gap
 from cascada.errors import StoreError
 from cascada.execution.blas import on_one_thread
 from cascada.network import Beliefs, StagePrediction
@@ -22,14 +22,14 @@ from cascada.study.certificate import Certificate
 from cascada.study.judge import certify
 from cascada.study.measurement import Measurement
 from cascada.study.model import Model
-from cascada.study.probable import LEVEL, probable_gap
-from cascada.study.probable_gap import ProbableGap
+from cascada.study.probable_gap import LEVEL, ProbableGap
 from cascada.study.recommendation import Recommendation, recommend, recommended
 from cascada.study.settings import Settings
 from cascada.study.slice import Slice
 from cascada.study.state import State
-from cascada.study.table import DecisionTable, decision_table
-from cascada.study.tabular import trials_dataframe
+
+if TYPE_CHECKING:
+    from cascada.study.table import DecisionTable
 
 _Found = TypeVar("_Found")
 
@@ -115,6 +115,8 @@ class Reader:
 
     def trials_dataframe(self) -> Any:
         """All trials as a pandas DataFrame."""
+        from cascada.study.tabular import trials_dataframe  # imported where it is used
+
         return trials_dataframe(self.network, self.trials)
 
     @property
@@ -196,12 +198,14 @@ class Reader:
         *,
         tolerance: float | None = None,
         rows: int = 16,
-    ) -> DecisionTable:
+    ) -> "DecisionTable":
         """A decision table: for every box of contexts one setting, with how far it can be from the best at most.
 
         `contexts` gives the ends of the boxes, as in {"humidity": [0.2, 0.5, 0.8]}. Without it all contexts are covered
         by at most `rows` boxes, cut until every gap is within the `tolerance` (that of the study by default).
         """
+        from cascada.study.table import decision_table  # imported where it is used
+
         settings = self._settings
         return self._judged(lambda model, state: decision_table(model, state, settings, contexts, tolerance, rows))
 
@@ -211,6 +215,8 @@ class Reader:
         It is computed from processes that are drawn from the runs, and is no proof: see `cascada.study.probable`. The
         same study and seed give the same gap. `ArgumentError` if it is not defined for the process.
         """
+        from cascada.study.probable import probable_gap  # imported where it is used
+
         return self._judged(lambda model, state: probable_gap(model, state, self._settings, level, seed))
 
     def probable_gap_if_defined(self) -> ProbableGap | None:
