@@ -12,6 +12,7 @@ from cascada.errors import ArgumentError
 from cascada.experiments import bench_suites
 from cascada.experiments.bench_suites import SUITES, suite
 from cascada.problems import PROBLEMS, SIMULATORS
+from tests.missing import need_module
 
 PAGE = Path(__file__).parents[2] / "docs" / "suite.md"
 OWN = PAGE.read_text(encoding="utf-8").split("```python\n")[1].split("```")[0]  # the file that the page shows
@@ -47,6 +48,7 @@ def test_bench_runs_a_suite_and_says_what_it_skips(tmp_path: Path, monkeypatch: 
 
 
 def test_a_problem_of_a_user_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    need_module("matplotlib", "paper")
     (tmp_path / "own_tank.py").write_text(OWN, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])

@@ -1,5 +1,6 @@
 """Studies in memory: ask, tell whole runs and single stages, predictions and certificates."""
 
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from cascada.network import Network, chain
 from cascada.process import Process
 from cascada.space import Grid, Integer, Real
 from cascada.study import Study, Trial
+from tests.missing import missing
 from tests.network.cases import NETWORKS, X, Y, stage, truth
 
 CHAIN = chain(stage("f", controls=X), stage("g"))
@@ -371,9 +373,17 @@ def test_past_runs_may_be_complete_or_partial() -> None:
     part = study.add_trial({"x": 1.0}, {"f": PROCESS({"x": 1.0})["f"]})
     assert (whole.state, part.state) == ("complete", "abandoned")
     assert study.trials == (whole, part)
-    assert len(study.trials_dataframe()) == 2
     prediction = study.predict({"x": 1.0})["f"]
     np.testing.assert_allclose(prediction.mean, part.outputs["f"], atol=1e-6)  # its observed output is used
+
+
+def test_trials_as_a_data_frame() -> None:
+    if find_spec("pandas") is None:
+        missing("pandas", "pip install pandas")
+    study = Study(CHAIN)
+    study.add_trial({"x": 0.5}, PROCESS({"x": 0.5}))
+    study.add_trial({"x": 1.0}, {"f": PROCESS({"x": 1.0})["f"]})
+    assert len(study.trials_dataframe()) == 2
 
 
 def test_a_past_run_that_contradicts_another_is_not_added() -> None:
