@@ -66,6 +66,7 @@ def test_a_study_is_led_step_by_step(lab: Any) -> None:
     said = lab("status", text=True)
     assert "spent       10 (dryer 10, press 0)" in said
     assert "trial 1, step press, running" in said
+    assert "\n  heat" not in said.partition("trial 1, step")[2]  # which is not set in this step
     assert "runs left of press: 2" in said
     assert "Trial 1 is complete" in lab("tell-stage", "1", "press", "-0.25", text=True)
     state = lab("status")

@@ -142,8 +142,8 @@ BAD: dict[str, tuple[Any, str]] = {
     "a complex array": (np.array([1j]), "returned 1j for 'g', which is not a number"),
     "bool": (True, "returned True for 'g', which is not a number"),
     "NumPy's bool": (np.bool_(True), "returned True for 'g', which is not a number"),
-    "wrong keys": ({"h": 1.0}, "must return the outputs g; got h"),
-    "a key too many": ({"g": 1.0, "h": 1.0}, "must return the outputs g; got g, h"),
+    "wrong keys": ({"h": 1.0}, "must return the output g; got h"),
+    "a key too many": ({"g": 1.0, "h": 1.0}, "must return the output g; got g, h"),
     "a matrix": (np.ones((1, 2)), "which is not a number"),
     "beyond floats": (10**400, "(not finite|too large)"),
 }

@@ -31,4 +31,4 @@ def test_the_summary_omits_an_estimated_gap_that_is_not_tested_yet() -> None:
         "How far that is from the best possible cannot be said yet: too few runs to trust an estimated bound; "
         f"{study.certificate().missing}."
     )
-    assert "of 4 runs needed after the design agree with it" in found[1]
+    assert "4 runs after the design must agree with it" in found[1]

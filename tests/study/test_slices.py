@@ -206,6 +206,12 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         "give its value as context=, not as fixed=",
     ),
     "unknown fixed": (lambda: cd.Study(OTHER).ask(fixed={"z": 1}), "fixed must name controls, which are x, y; got 'z'"),
+    "mistyped fixed": (
+        lambda: cd.Study(cd.chain(cd.Stage("f", controls={"force": cd.Real(0, 1), "y": cd.Real(0, 1)}))).ask(
+            fixed={"forc": 1}
+        ),
+        r"got 'forc' \(did you mean force\?\)",
+    ),
     "all fixed": (lambda: cd.Study(OTHER).ask(fixed={"x": 1, "y": 1}), "nothing is left to choose"),
     "fixed outside": (lambda: cd.Study(OTHER).ask(fixed={"x": 2}), r"fixed: control 'x' must lie in \[0, 1\]; got 2"),
     "fixed as a list": (lambda: cd.Study(OTHER).ask(fixed=[1]), "fixed must be a dict"),  # type: ignore[call-overload]

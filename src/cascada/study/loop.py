@@ -377,6 +377,6 @@ def _recommendation(study: Study, certificate: Certificate) -> Recommendation | 
     try:
         return study.recommendation(certificate)
     except Exception as error:  # the algorithm may be the user's: it may raise anything
-        text = f"{study.algorithm} could recommend no point: {error}"
+        text = f"{type(study.algorithm).__name__} could recommend no point: {error}"
         warnings.warn(one_line(text), RuntimeWarning, stacklevel=4)
         return None

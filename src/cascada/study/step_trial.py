@@ -10,6 +10,7 @@ import numpy as np
 from cascada.arrays import Array
 from cascada.errors import ArgumentError, ContradictionError, StoreError
 from cascada.network import Network, Node
+from cascada.outwards import all_as_given
 from cascada.space import ControlValue
 from cascada.store.trial import Trial, trial_at
 from cascada.study.measurement import Measurement, coded
@@ -112,8 +113,8 @@ def alone(rules: "Rules", before: Trial, outputs: Mapping[str, Any]) -> Trial:
         values = rules.outputs(number, name, result)
         if known.get(name, values) != values:
             raise ContradictionError(
-                f"trial {number}: stage {name!r} was told as {known[name]} before and now as {values}. If the first is "
-                f"wrong, correct it: study.correct, `cascada correct`.",
+                f"trial {number}: stage {name!r} was told as {all_as_given(known[name])} before and now as "
+                f"{all_as_given(values)}. If the first is wrong, correct it: study.correct, `cascada correct`.",
                 trials=(number,),
             )
         known[name] = values
