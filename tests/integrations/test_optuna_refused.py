@@ -138,6 +138,11 @@ def test_invalid_options_raise_when_the_sampler_is_created(options, text):
         CascadaSampler(network(), **options)
 
 
+def test_a_mistyped_option_names_the_near_one():
+    with pytest.raises(ArgumentError, match=r"no argument 'sede' \(did you mean seed\?\)"):
+        CascadaSampler(network(), sede=1)  # type: ignore[call-arg]
+
+
 def test_a_list_of_stages_instead_of_a_network_raises():
     with pytest.raises(ArgumentError, match="network must be a Network"):
         CascadaSampler([Stage("f", controls={"x": Real(0, 1)})])  # type: ignore[arg-type]
@@ -149,7 +154,11 @@ def test_a_list_of_stages_instead_of_a_network_raises():
 @pytest.mark.parametrize(
     ("attributes", "kind", "text"),
     [
-        ({"mixx": 1.0}, ArgumentError, r"the attribute 'cascada:mixx' \(did you mean cascada:mix\?\); there are only .*'cascada:mix'"),
+        (
+            {"mixx": 1.0},
+            ArgumentError,
+            r"the attribute 'cascada:mixx' \(did you mean cascada:mix\?\); there are only .*'cascada:mix'",
+        ),
         ({"mix": [1.0, 2.0]}, ArgumentError, "'cascada:mix' cannot be used, because the stage must return 1 output"),
         ({"mix": "much"}, ArgumentError, "'cascada:mix' cannot be used.*'much'"),
         ({"mix": 0.5, "cure": 0.25}, ContradictionError, "the value 0.5, but 'cure' in its attribute .* is 0.25"),

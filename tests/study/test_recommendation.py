@@ -288,8 +288,9 @@ class Careless:
 )
 def test_an_invalid_recommendation_does_not_lose_the_runs(answer: Any) -> None:
     problem = certified("chain", 0)
-    with pytest.warns(RuntimeWarning, match="could recommend no point: .*(coordinate|no idea)"):
+    with pytest.warns(RuntimeWarning, match="could recommend no point: .*(coordinate|no idea)") as found:
         result = maximise(problem.network, budget=3, algorithm=Careless(answer), progress=False)
+    assert found[0].filename == __file__  # not a line of cascada
     assert (result.recommended, result.recommendation, len(result.trials)) == (None, None, 3)
 
 

@@ -1,6 +1,5 @@
 """The read-only part of a study: its trials, the model that they lead to, and the certificate."""
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -8,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from cascada.algorithms import Algorithm, Situation
 from cascada.calibration import stage_predictions
 from cascada.calibration.drawable import has_probable_gap
-from cascada.errors import StoreError
+from cascada.errors import StoreError, warn_caller
 from cascada.execution.blas import on_one_thread
 from cascada.network import Beliefs, StagePrediction
 from cascada.printable import one_line
@@ -278,7 +277,7 @@ class Reader:
 
     def _warn(self, text: str) -> None:
         """Issue a warning about the runs, at the line that calls the study."""
-        warnings.warn(text, RuntimeWarning, stacklevel=5)
+        warn_caller(text)
 
     def _learned(self, state: State) -> Model:
         if state.described > self._assumed:

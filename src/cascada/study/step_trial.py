@@ -33,6 +33,14 @@ def upstream(network: Network, stages: Collection[str]) -> list[str]:
     return [node.stage.name for node in network.nodes if node.stage.name in found]
 
 
+def controls_set(network: Network, trial: Trial) -> dict[str, ControlValue]:
+    """The controls of a trial that are set: of an incomplete step, those of its stage and of the stages before it."""
+    if not trial.steps or trial.value is not None:
+        return dict(trial.controls)
+    names = {name for stage in {*trial.steps, *trial.outputs} for name in network.node(stage).stage.controls}
+    return {name: value for name, value in trial.controls.items() if name in names}
+
+
 def step_trial(rules: "Rules", trials: Sequence[Trial], trial: Trial, data: Mapping[str, Any]) -> Trial:
     """A new trial of the steps that an event `asked` names, with what it takes from other trials.
 
