@@ -184,7 +184,7 @@ def test_a_passed_output_that_differs_from_its_input_raises() -> None:
     ("outputs", "message"),
     [
         ({"z": 1.0}, "there is no stage 'z'; the stages are 'f', 'g'"),
-        ({"f": [1.0, 2.0]}, r"trial 0: stage 'f' must return 1 output\(s\) \(f\); got 2"),
+        ({"f": [1.0, 2.0]}, r"trial 0: stage 'f' must return 1 output \(f\); got 2"),
         ({"f": float("nan")}, "trial 0: stage 'f' returned nan for 'f', which is not finite"),
         ({"f": "high"}, "trial 0: stage 'f' returned 'high' for 'f', which is not a number"),
         ({"f": {"u": 1.0}}, "must return the output f; got u"),
