@@ -134,8 +134,8 @@ def _raises(u: float, v: float, y: float) -> float:
 BAD: dict[str, tuple[Any, str]] = {
     "NaN": (float("nan"), "returned nan for 'g', which is not finite"),
     "inf": (np.inf, "returned inf for 'g', which is not finite"),
-    "too many": ([1.0, 2.0], r"must return 1 output\(s\) \(g\); got 2"),
-    "none at all": ([], r"must return 1 output\(s\) \(g\); got 0"),
+    "too many": ([1.0, 2.0], r"must return 1 output \(g\); got 2"),
+    "none at all": ([], r"must return 1 output \(g\); got 0"),
     "text": ("14", "returned '14' for 'g', which is not a number"),
     "None": (None, "returned None for 'g', which is not a number"),
     "complex": (1j, "returned 1j for 'g', which is not a number"),

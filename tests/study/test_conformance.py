@@ -138,7 +138,7 @@ def test_telling_the_same_again_changes_nothing(opened: Open) -> None:
     ("outputs", "text"),
     [
         ({"h": 1.0}, "no stage 'h'"),
-        ({"f": [1.0, 2.0]}, r"trial 0: stage 'f' must return 1 output\(s\) \(f\); got 2"),
+        ({"f": [1.0, 2.0]}, r"trial 0: stage 'f' must return 1 output \(f\); got 2"),
         ({"f": "1.0"}, "trial 0: stage 'f' returned '1.0' for 'f', which is not a number"),
         ({"f": float("nan")}, "trial 0: stage 'f' returned nan for 'f', which is not finite"),
         ({"f": 1e101}, r"trial 0: stage 'f' returned 1e\+101 for 'f', which is larger than 1e\+100"),

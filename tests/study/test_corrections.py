@@ -235,7 +235,7 @@ def test_a_study_that_enlarges_bounds_takes_back_what_a_typo_enlarged(opened: Op
         ("0", "f", 1.0, "name a trial by itself"),
         (4, "g", 1.0, "trial 4 has no outputs of stage 'g' to correct; its stages with outputs: f"),
         (0, "f", float("nan"), "trial 0: stage 'f' returned nan for 'f', which is not finite"),
-        (0, "f", [1.0, 2.0], r"trial 0: stage 'f' must return 1 output\(s\) \(f\); got 2"),
+        (0, "f", [1.0, 2.0], r"trial 0: stage 'f' must return 1 output \(f\); got 2"),
         (0, "f", "1.0", "trial 0: stage 'f' returned '1.0' for 'f', which is not a number"),
         (0, "f", None, "correct takes a stage and its outputs, or controls"),
         (0, None, 1.0, "correct takes a stage and its outputs, or controls"),
