@@ -78,6 +78,13 @@ HEAVY = (
     "cascada.theory",
     "cascada.experiments",
     "cascada.report",
+    "cascada.algorithms.steps",
+    "cascada.calibration.process_draws",
+    "cascada.study.decision",
+    "cascada.study.next_step",
+    "cascada.study.probable",
+    "cascada.study.table",
+    "cascada.study.tabular",
 )
 
 MAX_LINES = 400

@@ -74,7 +74,7 @@ def test_reproduce_without_matplotlib_fails_before_it_writes_anything(
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     result = runner.invoke(app, ["reproduce", "--quick", "--out", str(tmp_path / "out")])
     assert result.exit_code == 2
-    assert 'pip install "cascada[paper]"' in result.output
+    assert "pip install 'cascada[paper]'" in result.output
     assert not (tmp_path / "out").exists()
 
 

@@ -8,6 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+
+from tests.missing import need_module
+
+need_module("matplotlib", "paper")  # before anything that imports it
+# ruff: noqa: E402
 from matplotlib import rcParams
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg

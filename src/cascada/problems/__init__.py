@@ -8,9 +8,11 @@ from cascada.near_names import did_you_mean
 from cascada.problems.beamline import beamline
 from cascada.problems.cascades import matyas_cascade, rosenbrock_cascade, sphere_cascade
 from cascada.problems.certified_problem import STRUCTURES, certified
+from cascada.problems.co2_compression import co2_compression
 from cascada.problems.combustor import combustor
 from cascada.problems.deceptive import half_rough, narrow_peak
 from cascada.problems.epidemic import epidemic
+from cascada.problems.fast_charge import fast_charge
 from cascada.problems.function_networks import ackley, alpine2, drop_wave, rosenbrock
 from cascada.problems.hard import hard_problem, hard_problems
 from cascada.problems.imported import imported_problem
@@ -60,6 +62,8 @@ SIMULATORS: Mapping[str, Callable[..., Problem]] = {
     "combustor": combustor,
     "supply-chain": supply_chain,
     "beamline": beamline,
+    "fast-charge": fast_charge,
+    "co2-compression": co2_compression,
 }
 
 PROBLEMS: Mapping[str, Callable[[], Problem]] = {
@@ -98,9 +102,11 @@ __all__ = [
     "beamline",
     "by_name",
     "certified",
+    "co2_compression",
     "combustor",
     "drop_wave",
     "epidemic",
+    "fast_charge",
     "fermenter",
     "func2c",
     "func3c",
