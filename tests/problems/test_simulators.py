@@ -1,6 +1,9 @@
 """Tests of the problems behind simulators: tiny studies, best known points, what is handed on, missing libraries."""
 
+import os
+import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 
@@ -22,6 +25,8 @@ NEEDS = {
     "combustor": ("cantera", "simulators"),
     "supply-chain": ("stockpyl", "simulators"),
     "beamline": ("cheetah", "simulators-torch"),
+    "fast-charge": ("pybamm", "simulators"),
+    "co2-compression": ("tespy", "simulators"),
 }
 NAMES = sorted(SIMULATORS)
 
@@ -106,6 +111,15 @@ def test_runs_are_exact_and_those_of_the_table_are_those_of_the_process(problem:
     row = problem.values(middle)[0]
     np.testing.assert_allclose(row[domain.dimension :], flat, rtol=1e-12, atol=1e-12)
     np.testing.assert_array_equal(problem.values(middle)[0], row)
+
+
+@pytest.mark.parametrize("problem", NAMES, indirect=True)
+def test_runs_in_threads_are_those_of_one_thread(problem: Problem) -> None:
+    domain = problem.network.domain
+    points = domain.decode(np.random.default_rng(0).uniform(domain.lower, domain.upper, (3, domain.dimension)))
+    with ThreadPoolExecutor(3) as pool:
+        together = np.vstack(list(pool.map(lambda point: problem.values(point[None]), points)))
+    np.testing.assert_array_equal(together, problem.values(points))
 
 
 @pytest.mark.parametrize("problem", NAMES, indirect=True)
@@ -204,3 +218,88 @@ def test_the_documentation_gives_the_best_value(name: str) -> None:
     text = (Path(__file__).parents[2] / "docs" / "suite.md").read_text(encoding="utf-8")
     assert f"`{name}`" in text
     assert f"{SIMULATORS[name]().best.value:.6f}".rstrip("0").rstrip(".").replace("-", "−") in text
+
+
+def test_ten_minutes_of_charging_are_five_and_five() -> None:
+    """What is handed on is the complete state, with the current and at the limit of the voltage."""
+    need_simulator("pybamm", "simulators")
+    from cascada.problems.fast_charge import charged
+
+    for state, current in (((0.0, 25.0, 0.0), 10.0), ((3.0, 40.0, 30.0), 12.0)):
+        half = charged(*state, current, 30.0, minutes=5.0)
+        assert charged(*half, current, 30.0, minutes=5.0) == pytest.approx(charged(*state, current, 30.0), rel=1e-6)
+
+
+def test_a_charger_keeps_to_its_current_and_to_4_2_volts() -> None:
+    need_simulator("pybamm", "simulators")
+    from cascada.problems.fast_charge import first, second
+
+    charge, temperature, lost = first(6.0, 25.0)
+    assert charge == pytest.approx(1.0, rel=1e-9)  # 6 A for ten minutes
+    assert temperature > 25.0
+    assert lost > 0.0
+    assert first(6.0, 45.0)[2] < lost < first(12.0, 25.0)[2] / 2  # warm cells plate less, high currents more
+    # An almost full cell takes less than the current would bring, and no more with a higher one.
+    full = second(4.2, 25.0, 40.0, 10.0, 25.0)
+    assert 4.2 < full[0] < 4.2 + 10.0 / 6.0
+    assert second(4.2, 25.0, 40.0, 15.0, 25.0) == pytest.approx(full, rel=1e-9)
+
+
+def test_pybamm_reports_nothing_and_asks_nothing(tmp_path: Path) -> None:
+    """In a process of its own, in which every connection fails, with an empty home."""
+    need_simulator("pybamm", "simulators")
+    code = """
+import socket
+
+def refuse(*arguments, **options):
+    raise AssertionError(f"a connection to {arguments}")
+
+socket.socket.connect = socket.create_connection = socket.getaddrinfo = refuse
+from cascada.problems.fast_charge import first
+assert first(6.0, 25.0)[0] > 0.9
+import pybamm
+assert pybamm.config.check_opt_out()
+assert pybamm.telemetry._posthog.disabled
+"""
+    environment = {name: text for name, text in os.environ.items() if name not in ("CI", "PYBAMM_DISABLE_TELEMETRY")}
+    environment |= {"HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    assert not list(tmp_path.rglob("config.yml"))
+
+
+def test_a_compressed_gas_keeps_energy_and_has_the_temperature_of_its_cooler() -> None:
+    """The same stage from the properties of the fluids alone."""
+    need_simulator("tespy", "simulators")
+    from cascada.problems.co2_compression import COOLER, DRAINED, EFFICIENCY, FLOW, PUMP, PUMPED, WATER, low
+
+    properties = optional_module("CoolProp.CoolProp", "co2-compression", "simulators").PropsSI
+    ratio, water = 4.0, 100.0
+    pressure, temperature, power = low(ratio, water)
+
+    bar, kelvin = 1e5, 273.15
+    before = {what: properties(what, "P", 1.5 * bar, "T", 35.0 + kelvin, "CO2") for what in "HS"}
+    ideal = properties("H", "P", 1.5 * ratio * bar, "S", before["S"], "CO2")
+    behind = before["H"] + (ideal - before["H"]) / EFFICIENCY[0]
+    still = {what: properties(what, "P", 1.0 * bar, "T", WATER + kelvin, "water") for what in "HS"}
+    pumped = still["H"] + (properties("H", "P", PUMPED * bar, "S", still["S"], "water") - still["H"]) / PUMP
+    assert power == pytest.approx(1e-3 * (FLOW * (behind - before["H"]) + water * (pumped - still["H"])), rel=1e-6)
+    assert 1.5 * ratio * 0.95 < pressure < 1.5 * ratio
+
+    # Heat = size × logarithmic mean of the differences at both ends.
+    heat = FLOW * (behind - properties("H", "P", pressure * bar, "T", temperature + kelvin, "CO2"))
+    hot = properties("T", "P", 1.5 * ratio * bar, "H", behind, "CO2") - kelvin
+    drained = properties("T", "P", DRAINED * bar, "H", pumped + heat / water, "water") - kelvin
+    cold = properties("T", "P", PUMPED * bar, "H", pumped, "water") - kelvin
+    ends = hot - drained, temperature - cold
+    mean = (ends[0] - ends[1]) / np.log(ends[0] / ends[1])
+    assert heat == pytest.approx(1e3 * COOLER[0] * mean, rel=1e-4)
+
+
+def test_condensed_gas_is_an_error_that_says_what_was_given() -> None:
+    need_simulator("tespy", "simulators")
+    from cascada.network import StageError
+    from cascada.problems.co2_compression import high
+
+    with pytest.raises(StageError, match=r"TESPy found no state of the stage for 60 bar, -150 °C"):
+        high(60.0, -150.0, 100.0)

@@ -11,7 +11,6 @@ import typer
 from cascada.algorithms import NAMES
 from cascada.cli.progress import progress
 from cascada.cli.terminal import say
-from cascada.errors import ArgumentError
 from cascada.experiments.bench import Benchmark
 from cascada.experiments.bench import bench as run_benchmark
 from cascada.experiments.bench_plan import BenchSettings, Plan
@@ -34,7 +33,8 @@ def bench(
     out: Annotated[Path, typer.Option(help="The folder for everything that is written.")],
     problems: Annotated[str, typer.Option(help=_PROBLEMS)] = "",
     suite: Annotated[
-        str | None, typer.Option(help=f"A list of problems instead: {', '.join(SUITES)}. See docs/suite.md.")
+        str | None,
+        typer.Option(help=f"A list of problems, to which --problems adds: {', '.join(SUITES)}. See docs/suite.md."),
     ] = None,
     seeds: Annotated[int, typer.Option(help="Number of seeds: 0, 1, …", min=1)] = 10,
     budget: Annotated[int, typer.Option(help="Evaluations after the initial design.", min=1)] = 50,
@@ -71,15 +71,13 @@ def bench(
 
 
 def _chosen(problems: str, suite: str | None) -> tuple[str, ...]:
-    """The problems of the plan; those of a suite that cannot be run here are named on standard error."""
+    """The problems of the plan: those of the suite, then others. What cannot be run here is named on standard error."""
     if suite is None:
         return _names(problems)
-    if problems:
-        raise ArgumentError(f"give --problems or --suite, not both; got {problems!r} and {suite!r}.")
     runnable, skipped = problems_of_suite(suite)
     for reason in skipped:
         say(reason, err=True)
-    return runnable
+    return (*runnable, *_names(problems))
 
 
 def _names(text: str) -> tuple[str, ...]:

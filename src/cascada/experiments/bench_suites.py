@@ -11,6 +11,8 @@ SUITES: Mapping[str, tuple[str, ...]] = {
         "combustor",
         "supply-chain",
         "beamline",
+        "fast-charge",
+        "co2-compression",
         "pv-plant",
         "ageing",
         "tablet",
@@ -25,6 +27,8 @@ _NEEDS = {
     "combustor": ("cantera", "simulators"),
     "supply-chain": ("stockpyl", "simulators"),
     "beamline": ("cheetah", "simulators-torch"),
+    "fast-charge": ("pybamm", "simulators"),
+    "co2-compression": ("tespy", "simulators"),
     "pv-plant": ("pvlib", "problems"),
 }
 

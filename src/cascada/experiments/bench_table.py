@@ -19,7 +19,8 @@ from cascada.tables import markdown_table
 
 _NOTES = f"""\
 - Regret: the median over seeds of optimum − best value so far, and in brackets its quartiles; columns count evaluations
-  after the initial design, which is the same for all algorithms with the same seed. Failed runs are left out.
+  after the initial design, which is the same for all algorithms with the same seed, and give what these evaluations
+  cost, all stages together: a row is regret by cost as well. Failed runs are left out.
 - CPU: seconds of one ask and its tell, one thread; the median over the last ten of every run.
 - Ratio: final regret over that of the first algorithm with the same seed, below 1 is better; the median and, from six
   pairs on, the sign test's exact interval ({CONFIDENCE:.0%}, each comparison by itself). Regrets below {FLOOR:g} of the
@@ -45,7 +46,7 @@ def table(plan: Plan, summary: Sequence[OnProblem], records: Sequence[Record]) -
 def _problem(plan: Plan, found: OnProblem) -> str:
     heading = f"## {found.problem}\n\noptimum {found.optimum:.6g}, initial design {found.initial}"
     heading += f", cost of a run {found.cost:g}: {plan.settings.budget * found.cost:g} in all"
-    parts = [heading, _standings(plan, found.standings)]
+    parts = [heading, _standings(plan, found.standings, found.cost)]
     if found.comparisons:
         parts.append(f"Against {plan.algorithms[0]}, seed by seed:")
         parts.append(
@@ -71,9 +72,10 @@ def _replaced(standing: Standing) -> str:
     )
 
 
-def _standings(plan: Plan, standings: Sequence[Standing]) -> str:
+def _standings(plan: Plan, standings: Sequence[Standing], cost: float) -> str:
     gaps = ["gap at the end"] if plan.settings.gaps else []
-    heading = ["algorithm", "runs", "failed", *map(str, plan.settings.checkpoints), *gaps, "CPU s"]
+    spent = [f"{count} (cost {count * cost:g})" for count in plan.settings.checkpoints]
+    heading = ["algorithm", "runs", "failed", *spent, *gaps, "CPU s"]
     rows = []
     for each in standings:
         cells = [_regret(q) for q in each.quartiles] or ["–"] * len(plan.settings.checkpoints)

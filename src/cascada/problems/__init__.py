@@ -8,12 +8,15 @@ from cascada.near_names import did_you_mean
 from cascada.problems.beamline import beamline
 from cascada.problems.cascades import matyas_cascade, rosenbrock_cascade, sphere_cascade
 from cascada.problems.certified_problem import STRUCTURES, certified
+from cascada.problems.co2_compression import co2_compression
 from cascada.problems.combustor import combustor
 from cascada.problems.deceptive import half_rough, narrow_peak
 from cascada.problems.epidemic import epidemic
+from cascada.problems.fast_charge import fast_charge
 from cascada.problems.function_networks import ackley, alpine2, drop_wave, rosenbrock
 from cascada.problems.hard import hard_problem, hard_problems
 from cascada.problems.imported import imported_problem
+from cascada.problems.mixed import fermenter, func2c, func3c, paint_line
 from cascada.problems.priced_networks import ackmat, manufacturing, tablet
 from cascada.problems.problem import Optimum, Problem
 from cascada.problems.sample_paths import sample_path_cascade
@@ -46,17 +49,28 @@ PRACTICE: Mapping[str, Callable[..., Problem]] = {
     "pv-plant": pv_plant,
 }
 
+#: Processes with choices, with unknown kernels and norms.
+MIXED: Mapping[str, Callable[..., Problem]] = {
+    "func2c": func2c,
+    "func3c": func3c,
+    "paint-line": paint_line,
+    "fermenter": fermenter,
+}
+
 #: Processes computed by simulators of others, which are installed with the extras `simulators` and `simulators-torch`.
 SIMULATORS: Mapping[str, Callable[..., Problem]] = {
     "combustor": combustor,
     "supply-chain": supply_chain,
     "beamline": beamline,
+    "fast-charge": fast_charge,
+    "co2-compression": co2_compression,
 }
 
 PROBLEMS: Mapping[str, Callable[[], Problem]] = {
     **{f"certified-{name}": partial(certified, name) for name in STRUCTURES},
     "sampled-chain": sampled_chain,
     **PRACTICE,
+    **MIXED,
     **SIMULATORS,
 }
 
@@ -73,6 +87,7 @@ def by_name(name: str) -> Problem:
 
 
 __all__ = [
+    "MIXED",
     "PAPER_GRID",
     "PRACTICE",
     "PROBLEMS",
@@ -87,15 +102,21 @@ __all__ = [
     "beamline",
     "by_name",
     "certified",
+    "co2_compression",
     "combustor",
     "drop_wave",
     "epidemic",
+    "fast_charge",
+    "fermenter",
+    "func2c",
+    "func3c",
     "half_rough",
     "hard_problem",
     "hard_problems",
     "manufacturing",
     "matyas_cascade",
     "narrow_peak",
+    "paint_line",
     "pv_plant",
     "rosenbrock",
     "rosenbrock_cascade",

@@ -14,6 +14,7 @@ they form again within microseconds. So the outputs are the complete state: ever
 """
 
 from functools import cache
+from threading import get_ident
 from typing import Any
 
 import numpy as np
@@ -122,9 +123,13 @@ def value_between(
     return low, value(temperature3[1], co3[0], no3[0]) + slack
 
 
-@cache
 def _gas() -> Any:
-    """The gas, loaded once; each use sets its whole state first, so that no call depends on the one before."""
+    """The gas of this thread; each use sets its whole state first, so that no call depends on the one before."""
+    return _loaded(get_ident())
+
+
+@cache
+def _loaded(thread: int) -> Any:  # noqa: ARG001 - threads may not share a gas: a state would mix with another
     return optional_module("cantera", "combustor", "simulators").Solution("gri30.yaml")
 
 

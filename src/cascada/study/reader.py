@@ -193,15 +193,16 @@ class Reader:
 
     def table(
         self,
-        contexts: Mapping[str, Sequence[float]] | None = None,
+        contexts: Mapping[str, Sequence[Any]] | None = None,
         *,
         tolerance: float | None = None,
         rows: int = 16,
     ) -> "DecisionTable":
         """A decision table: for every box of contexts one setting, with how far it can be from the best at most.
 
-        `contexts` gives the ends of the boxes, as in {"humidity": [0.2, 0.5, 0.8]}. Without it all contexts are covered
-        by at most `rows` boxes, cut until every gap is within the `tolerance` (that of the study by default).
+        `contexts` gives the ends of the boxes, as in {"humidity": [0.2, 0.5, 0.8]}, and values of choices, as in
+        {"supplier": ["A", "B"]}: each of them has rows of its own. Without it all contexts are covered by at most
+        `rows` boxes, cut until every gap is within the `tolerance` (that of the study by default).
         """
         from cascada.study.table import decision_table  # imported where it is used
 
