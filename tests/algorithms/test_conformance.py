@@ -387,7 +387,7 @@ class _Suggests(_NoRecommendation):
     [
         ([0.0, 0.0], r"suggest\(\) of _Suggests must return a Suggestion, .*; got \[0.0, 0.0\]"),
         (None, r"must return a Suggestion, .* or Suggestion\(None\)"),
-        (Suggestion([0.0, 0.0]), r"must be an array of 2 finite coordinates, or None; got \[0.0, 0.0\]"),
+        (Suggestion([0.0, 0.0]), r"must be an array of 2 finite coordinates, or None; got \[0.0, 0.0\]"),  # type: ignore[arg-type]
         (Suggestion(np.zeros(1)), "must be an array of 2 finite coordinates"),
         (Suggestion(np.array([0.0, np.nan])), "must be an array of 2 finite coordinates"),
         (Suggestion(np.array(["a", "b"])), "must be an array of 2 finite coordinates"),

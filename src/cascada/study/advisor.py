@@ -3,6 +3,7 @@
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -99,7 +100,7 @@ def _validated(chooser: Algorithm, suggestion: Suggestion, domain: Domain) -> Su
     return suggestion
 
 
-def check_coordinates(point: object, domain: Domain, what: str) -> None:
+def check_coordinates(point: Any, domain: Domain, what: str) -> None:
     """Raise `ArgumentError` unless a point is an array (d,) of coordinates in the box, up to rounding."""
     d = domain.dimension
     numbers = isinstance(point, np.ndarray) and point.dtype.kind in "fiu" and point.shape == (d,)
