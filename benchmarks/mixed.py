@@ -62,7 +62,8 @@ def run(name: str, contestant: str, seed: int, runs: int) -> Record:
     problem = by_name(name)
     network, process = problem.network, Process(problem.network)
     first = initial_points(problem, 2 * (network.domain.dimension + 1), seed)
-    taken, best, regrets = 0.0, float("-inf"), []
+    taken, best = 0.0, float("-inf")
+    regrets: list[float] = []
     started = time.process_time()
     of = made(problem, contestant, seed, len(first), runs)
     for i in range(runs):

@@ -1,5 +1,8 @@
 """The runs from which stages are calibrated: what stages behind readings with noise received."""
 
+from collections.abc import Callable
+from typing import Literal
+
 import numpy as np
 import pytest
 
@@ -15,7 +18,7 @@ from cascada.network.noise import with_noise
 LEVEL, SLOPE = 0.05, 8.0
 
 
-def process(forwards: str = "value") -> Network:
+def process(forwards: Literal["value", "reading"] = "value") -> Network:
     """A stage with noise, and a steep one after it, which is read almost exactly."""
     warm = cd.Stage("warm", {"x": cd.Real(0, 1)}, ["heat"], error="estimate", forwards=forwards)
     return with_noise(cd.chain(warm, cd.Stage("press", outputs=["force"], error="estimate")))
@@ -82,7 +85,7 @@ def root(heat: float) -> float:
     return heat**0.5 if heat >= 0 else 1 / 0
 
 
-def with_formula(formula: object) -> Network:
+def with_formula(formula: Callable[[float], float]) -> Network:
     """A stage with noise that also passes its control on, a formula of its output, and a stage after both."""
     warm = cd.Stage("warm", {"x": cd.Real(0, 1)}, ["x", "heat"], passes=["x"], error="estimate")
     known = cd.Stage("scale", outputs=["scaled"], parents=["warm.heat"], known=True, function=formula)

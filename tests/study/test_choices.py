@@ -213,7 +213,7 @@ def test_a_decision_table_has_rows_for_each_value_of_a_choice() -> None:
 
 
 def test_a_decision_table_has_choices_among_contexts_and_controls() -> None:
-    controls = {
+    controls: dict[str, Any] = {
         "wood": Choice(WOODS[:2], context=True),
         "h": Real(0, 1, context=True),
         "glue": Choice(["hot", "cold"]),

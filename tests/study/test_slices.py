@@ -277,7 +277,8 @@ def test_a_decision_table_covers_all_contexts_and_holds() -> None:
         assert row.controls is not None
         assert row.gap is not None
         assert row.at_least is not None
-        for h in np.geomspace(*row.contexts["h"], 25):
+        low, high = row.contexts["h"]
+        for h in np.geomspace(float(low), float(high), 25):
             best, value = float(true(x, h).max()), float(true(row.controls["x"], h))
             assert best - row.gap <= value
             assert row.at_least <= value

@@ -6,10 +6,11 @@ from typing import NamedTuple
 import numpy as np
 
 from cascada.arrays import Array
-from cascada.calibration.beliefs import Runs, parts_of
+from cascada.calibration.beliefs import parts_of
 from cascada.calibration.fit import Fit
 from cascada.calibration.kernel_draws import TEMPER, KernelDraw, kernel_draws, with_variance
 from cascada.calibration.likelihood import PRIOR_COUNT
+from cascada.calibration.runs import Runs
 from cascada.calibration.widening import neighbourhoods, widening
 from cascada.gp.paths import Paths, inverse_factor
 from cascada.kernels import Stationary

@@ -59,12 +59,14 @@ class Runs:
         if not seen.any():
             return self
         for part, posterior in read:
-            received[np.ix_(seen, part.modelled_columns)] = posterior.predict(X[seen]).mean + part.stage.offset
+            received[np.ix_(seen, np.array(part.modelled_columns))] = (
+                posterior.predict(X[seen]).mean + part.stage.offset
+            )
         for output in node.stage.passes:
             column = node.columns[node.stage.outputs.index(output)]
             received[seen, column] = X[seen, node.input_names.index(output)]
         if node.stage.known:
-            values, cells = likely_values(StageBelief(node, None), X[seen]), np.ix_(seen, node.columns)
+            values, cells = likely_values(StageBelief(node, None), X[seen]), np.ix_(seen, np.array(node.columns))
             # Where a formula is not defined at the means, its value at the readings stays.
             received[cells] = np.where(np.isfinite(values), values, received[cells])
         return replace(self, received=received)
