@@ -133,7 +133,7 @@ try-simulators:
 
 # What the release workflow runs. Tests that need an extra are skipped: the wheel is installed without any.
 WORKERS := 2
-release-check: $(STAMP) ## build wheel and sdist, and run the quick tests on the wheel alone (2 minutes)
+release-check: $(STAMP) ## build wheel and sdist, and run the quick tests on the wheel alone (WORKERS=2)
 	rm -rf dist build/release
 	$(BIN)/python -m hatchling build -d dist
 	$(PYTHON) -m venv build/release

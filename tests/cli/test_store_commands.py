@@ -348,7 +348,7 @@ def used(prepared: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (("tell", "--study", "alloy", "3", '{"mill": 1}'), 2, "no stage 'mill'; the stages are 'mix', 'cure'"),
         (("tell", "--study", "alloy", "3", '{"mix": 1, "mill": 1}'), 2, "no stage 'mill'"),
         (("tell", "--study", "alloy", "0", '{"mix": 1}'), 1, "told as"),
-        (("tell-stage", "--study", "alloy", "0", "cure", "1"), 1, "before and now as (1.0,)"),
+        (("tell-stage", "--study", "alloy", "0", "cure", "1"), 1, "before and now as 1. If"),
         (("tell-stage", "--study", "alloy", "3", "mill", "1"), 2, "no stage 'mill'"),
         (("tell-stage", "--study", "alloy", "3", "mix", "nan"), 2, "'nan' is no number"),
         (("tell-stage", "--study", "alloy", "3", "mix", "1_0"), 2, "'1_0' is no number"),
