@@ -247,6 +247,9 @@ PARTS: dict[str, tuple[Callable[[int], Ledger], int]] = {
     "read_studies": (read_studies.run, 4),
 }
 
+#: Parts with many structures: their tables have a row for each kind of bound.
+BY_KIND = frozenset({"choices", "read_choices"})
+
 #: The part that has shares of broken processes instead of checks.
 SCATTER = "scatter"
 
@@ -312,7 +315,13 @@ def introduction(part: str) -> str:
 def section(part: str, command: str, ledger: Ledger, broken: list[tuple[Broken, Ledger]]) -> str:
     """The section of one part that was run alone: its text, its command and counts, and what was broken on purpose."""
     counts = f"Written by `{command}`: {ledger.checks:,} checks with {ledger.violations} violations."
-    return "\n\n".join([f"{introduction(part)}{counts}", ledger.table(), *([table(broken)] if broken else [])]) + "\n\n"
+    shown = [f"{introduction(part)}{counts}", rows(part, ledger), *([table(broken)] if broken else [])]
+    return "\n\n".join(shown) + "\n\n"
+
+
+def rows(part: str, ledger: Ledger) -> str:
+    """The table of a part for the page."""
+    return (ledger.by_kind() if part in BY_KIND else ledger).table()
 
 
 def with_sections(page: str, sections: Iterable[str]) -> str:
@@ -388,7 +397,7 @@ def main() -> int:
         caught=caught,
         broken_table=table(broken),
         scatter=shares,
-        **{part: ledger.table() for part, ledger in ledgers.items()},
+        **{part: rows(part, ledger) for part, ledger in ledgers.items()},
     )
     print(text)
     for part, ledger in ledgers.items():
