@@ -15,6 +15,7 @@ from cascada.experiments import figures
 from cascada.experiments.reproduce import reproduce
 from tests.experiments import stubs
 from tests.experiments.workers import forked_workers
+from tests.missing import need_module
 
 FIGURES = ("stages", "oi", "cumulative", "simple", "family")
 
@@ -45,6 +46,7 @@ def check_figure(path: Path) -> None:
 def test_reproduce_writes_all_files_and_prints_the_claims(
     runner: CliRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    need_module("matplotlib", "paper")
     from matplotlib import rcParams
 
     out, before = tmp_path / "deep" / "out", dict(rcParams)
