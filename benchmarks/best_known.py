@@ -85,6 +85,8 @@ class Search:
             found.append(self.climbed(points[i]) if smooth else self.polished(points[i]))
             value, point = found[-1]
             print(f"  local search: {value!r} at {self.controls(point[None])[0].tolist()}", flush=True)
+        if smooth:  # a kink may have ended the search by gradients
+            found.append(self.polished(max(found, key=lambda pair: pair[0])[1]))
         for seed in range(seeds):
             evolved = differential_evolution(self.negated, self.cube, rng=seed, maxiter=generations, tol=0.0)
             found.append(self.polished(evolved.x))
