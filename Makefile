@@ -132,7 +132,8 @@ try-simulators:
 	  -p no:cacheprovider -W default tests/problems/test_simulators.py
 
 # What the release workflow runs. Tests that need an extra are skipped: the wheel is installed without any.
-release-check: $(STAMP) ## build wheel and sdist, and run the quick tests on the wheel alone (2 minutes)
+WORKERS := 2
+release-check: $(STAMP) ## build wheel and sdist, and run the quick tests on the wheel alone (WORKERS=2)
 	rm -rf dist build/release
 	$(BIN)/python -m hatchling build -d dist
 	$(PYTHON) -m venv build/release
@@ -140,7 +141,7 @@ release-check: $(STAMP) ## build wheel and sdist, and run the quick tests on the
 	build/release/bin/cascada run certified-chain --budget 5
 	build/release/bin/python -m pip install --quiet --constraint constraints.txt hypothesis mpmath pytest pytest-xdist scikit-learn
 	build/release/bin/python -m pip check
-	CI= build/release/bin/python -m pytest -n 2 -q -m 'not slow' tests
+	CI= build/release/bin/python -m pytest -n $(WORKERS) -q -m 'not slow' tests
 
 clean: ## remove the environment and everything generated
 	rm -rf $(VENV) $(SIMULATED) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

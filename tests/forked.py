@@ -28,6 +28,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import IO, Any
 
+import cascada
+
 # What commands of studies import, at the latest when a kernel is evaluated or a page is served.
 _IMPORTED = (
     "cascada.cli.main",
@@ -190,6 +192,8 @@ def serve(address: str) -> None:
     for name in _IMPORTED:
         with suppress(ImportError):  # what is optional may be missing
             import_module(name)
+    for name in cascada.__all__:
+        getattr(cascada, name)  # imports its module
     python = Path(address).with_name("python")
     _write_client(python, address)
     _start_page_processes_with(str(python))

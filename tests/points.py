@@ -97,7 +97,7 @@ def extend(points: list[list[str]], study: Any, network: Network, after: int, se
         trial = study.ask()
         if trial is None:
             return True
-        points.append([float(trial.controls[name]).hex() for name in network.domain.names])
+        points.append([float(value).hex() for value in network.domain.row(trial.controls)])
         study.tell(trial, process(trial.controls))
     return False
 

@@ -78,6 +78,13 @@ HEAVY = (
     "cascada.theory",
     "cascada.experiments",
     "cascada.report",
+    "cascada.algorithms.steps",
+    "cascada.calibration.process_draws",
+    "cascada.study.decision",
+    "cascada.study.next_step",
+    "cascada.study.probable",
+    "cascada.study.table",
+    "cascada.study.tabular",
 )
 
 MAX_LINES = 400
@@ -148,7 +155,39 @@ def test_layers_import_only_from_those_before_them():
 def test_importing_cascada_is_quick():
     loaded = loaded_by("import cascada")
     assert "cascada" in loaded
+    assert not loaded.intersection({*HEAVY, "numpy", "cascada.network", "cascada.study"})
+
+
+def test_what_an_optimisation_needs_is_imported_quickly():
+    later = {"Command", "delete_study", "load", "rename_study", "studies"}
+    needed = set(cascada.__all__) - later
+    loaded = loaded_by(f"from cascada import {', '.join(sorted(needed))}")
+    assert "cascada.study.optimise" in loaded
     assert not loaded.intersection(HEAVY)
+
+
+def test_every_name_is_that_of_its_module():
+    assert all(getattr(cascada, name) is not None for name in cascada.__all__)
+    assert set(cascada.__all__) <= set(dir(cascada))
+    listed = [name for names in cascada._NAMES.values() for name in names]
+    assert sorted([*listed, "__version__", "algorithms"]) == sorted(cascada.__all__)
+    assert cascada.kernels is sys.modules["cascada.kernels"]
+
+
+def test_every_package_can_be_imported_first():
+    """Imports have no fixed order: a name of `cascada` is imported when it is first used."""
+    packages = [f"cascada.{path.parent.name}" for path in sorted(SOURCE.glob("*/__init__.py"))]
+    assert len(packages) > 15
+    code = f"""
+import importlib, numpy, os
+for name in {packages!r}:
+    child = os.fork()
+    if child == 0:
+        importlib.import_module(name)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0, name
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_the_command_that_lists_problems_loads_no_solver_and_no_database():
@@ -161,7 +200,7 @@ def test_the_command_that_lists_problems_loads_no_solver_and_no_database():
 
 
 def test_the_check_of_loaded_modules_detects_a_heavy_one():
-    assert loaded_by("import cascada, scipy.stats").issuperset({"scipy.stats", "scipy.optimize"})
+    assert loaded_by("import cascada.errors, scipy.optimize").issuperset({"scipy", "scipy.optimize"})
 
 
 def test_no_file_is_longer_than_the_limit():

@@ -112,6 +112,10 @@ INVALID: dict[str, tuple[Callable[[], Any], str]] = {
     "just above": (lambda: X1.row({"x": 1 + 1e-15}), "got 1.0000000000000011"),
     "NaN value": (lambda: X1.row({"x": float("nan")}), "must be finite"),
     "unknown control": (lambda: X1.row({"x": 0.5, "z": 1}), "the controls are x; missing: none, unknown: 'z'"),
+    "mistyped control": (
+        lambda: Domain({"heat": Real(0, 1), "y": Real(0, 1)}).row({"heat": 0, "hat": 1, "y": 0}),
+        r"missing: none, unknown: 'hat' \(did you mean heat\?\)",
+    ),
     "missing control": (lambda: X1.row({}), "missing: x, unknown: none"),
     "text value": (lambda: X1.row({"x": "high"}), "control 'x' must be a number; got 'high'"),
     "no value": (lambda: X1.row({"x": None}), "control 'x' must be a number; got None"),

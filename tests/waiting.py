@@ -8,8 +8,6 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-import pytest
-
 LONG = 300.0  # seconds
 
 Found = TypeVar("Found")
@@ -20,6 +18,8 @@ def wait_until(condition: Callable[[], Found], what: str | Callable[[], str]) ->
     end = time.monotonic() + LONG
     while not (found := condition()):
         if time.monotonic() > end:
+            import pytest  # worker processes, which wait as well, need not import it
+
             pytest.fail(f"waited {LONG:g} s in vain until {what if isinstance(what, str) else what()}")
         time.sleep(0.01)
     return found

@@ -6,6 +6,7 @@ gave or a run returned is represented by its shortest decimal (`repr`), so that 
 """
 
 import math
+from collections.abc import Iterable
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import NamedTuple
 
@@ -55,6 +56,11 @@ def as_given(number: float | str) -> str:
     ('40', '0.3', '0.3333333333333333')
     """
     return number if isinstance(number, str) else _text(_shortest(number), 0)
+
+
+def all_as_given(numbers: Iterable[float]) -> str:
+    """Several numbers with all their digits, as in "1.2, 22.8"."""
+    return ", ".join(map(as_given, numbers))
 
 
 def six_digits(value: float | str) -> str:

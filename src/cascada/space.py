@@ -169,10 +169,11 @@ class Domain:
         """One point (d,) in user units from named values; raises `ArgumentError` if a value is invalid."""
         unknown = [name for name in controls if name not in self.controls]
         missing = [name for name in self.names if name not in controls]
+        meant = missing or self.names
         if unknown or missing:
             raise ArgumentError(
                 f"the controls are {', '.join(self.names)}; missing: {', '.join(missing) or 'none'}, "
-                f"unknown: {', '.join(f'{name!r}{did_you_mean(name, missing)}' for name in unknown) or 'none'}."
+                f"unknown: {', '.join(f'{name!r}{did_you_mean(name, meant)}' for name in unknown) or 'none'}."
             )
         return self.check(np.array([[control.coded(controls[name], name) for name, control in self.controls.items()]]))[
             0

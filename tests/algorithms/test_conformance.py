@@ -24,9 +24,10 @@ from cascada.algorithms.non_adaptive import NonAdaptive
 from cascada.arrays import Array
 from cascada.errors import ArgumentError
 from cascada.experiments.paper_grid import PaperGrid
-from cascada.network import Network, composite_mean, prior_beliefs
+from cascada.kernels import SquaredExponential
+from cascada.network import Network, Stage, chain, composite_mean, prior_beliefs
 from cascada.process import Process
-from cascada.space import Grid
+from cascada.space import Grid, Real
 from cascada.study import Study, maximise
 from tests.network.cases import NETWORKS, points, truth, values
 from tests.thorough import THOROUGH
@@ -365,6 +366,44 @@ def test_an_algorithm_object_or_a_class_of_a_module_is_accepted() -> None:
     assert by_name("cascada.algorithms.random_search:RandomSearch") == mine
 
 
+class _NoRecommendation:
+    def suggest(self, situation: Situation, rng: np.random.Generator) -> Suggestion:  # noqa: ARG002
+        return Suggestion(None)
+
+
+class _Suggests(_NoRecommendation):
+    def __init__(self, suggestion: Any) -> None:
+        self.suggestion = suggestion
+
+    def suggest(self, situation: Situation, rng: np.random.Generator) -> Any:  # noqa: ARG002
+        return self.suggestion
+
+    def recommend(self, situation: Situation) -> Array | None:  # noqa: ARG002
+        return None
+
+
+@pytest.mark.parametrize(
+    ("suggestion", "message"),
+    [
+        ([0.0, 0.0], r"suggest\(\) of _Suggests must return a Suggestion, .*; got \[0.0, 0.0\]"),
+        (None, r"must return a Suggestion, .* or Suggestion\(None\)"),
+        (Suggestion([0.0, 0.0]), r"must be an array of 2 finite coordinates, or None; got \[0.0, 0.0\]"),  # type: ignore[arg-type]
+        (Suggestion(np.zeros(1)), "must be an array of 2 finite coordinates"),
+        (Suggestion(np.array([0.0, np.nan])), "must be an array of 2 finite coordinates"),
+        (Suggestion(np.array(["a", "b"])), "must be an array of 2 finite coordinates"),
+        (Suggestion(np.array([0.0, 9.0])), r"must lie in the box of controls: coordinate 1 \(y\) is between -2 and 2"),
+    ],
+)
+def test_an_invalid_suggestion_is_refused(suggestion: Any, message: str) -> None:
+    network = chain(
+        Stage("f", controls={"x": Real(-2, 2), "y": Real(-2, 2)}, kernel=SquaredExponential(1), norm_bound=2)
+    )
+    study = Study(network, algorithm=_Suggests(suggestion))
+    with pytest.raises(ArgumentError, match=message):
+        study.ask()
+    assert not study.trials
+
+
 @pytest.mark.parametrize(
     ("algorithm", "message"),
     [
@@ -374,7 +413,10 @@ def test_an_algorithm_object_or_a_class_of_a_module_is_accepted() -> None:
         (":RandomSearch", "could not be imported"),
         ("cascada.space:Domain", "cascada.space:Domain"),
         ("collections:OrderedDict", "must have the methods suggest and recommend"),
+        ("cascada.algorithms:RandmSearch", r"has no attribute 'RandmSearch' \(did you mean RandomSearch\?\)"),
         (3, "must have the methods suggest and recommend; got 3"),
+        (GPNUCB, r"got the class GPNUCB; write GPNUCB\(\)"),
+        (_NoRecommendation(), "got _NoRecommendation, which has no recommend"),
     ],
 )
 def test_an_invalid_algorithm_is_refused(algorithm: Any, message: str) -> None:

@@ -181,7 +181,7 @@ def test_the_certificate_says_what_is_missing() -> None:
     certificate = study.certificate()
     assert (certificate.gap, certificate.bound, certificate.kind) == (None, None, "estimated")
     assert certificate.missing == (
-        "1 of 3 runs needed after the design agree with it, and 0 of 1 runs needed where it expects nothing better"
+        "3 runs after the design must agree with it (1 so far), 1 of them where it expects nothing better (0 so far)"
     )
     assert f"estimated bound: {certificate.missing}. So there is no gap." in str(certificate)
 

@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from cascada.cli.main import app
 from tests.experiments.bench_stubs import PLACE
+from tests.missing import need_module
 
 ALGORITHM = """
 from cascada.algorithms import RandomSearch
@@ -32,6 +33,7 @@ def runner() -> CliRunner:
 def test_bench_writes_all_files_and_prints_the_table(
     runner: CliRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    need_module("matplotlib", "paper")
     (tmp_path / "own_algorithm.py").write_text(ALGORITHM, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
@@ -75,7 +77,7 @@ def test_bench_without_matplotlib_fails_before_it_writes_anything(
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     result = runner.invoke(app, call(out=tmp_path / "out"))
     assert result.exit_code == 2
-    assert 'pip install "cascada[paper]"' in result.output
+    assert "pip install 'cascada[paper]'" in result.output
     assert not (tmp_path / "out").exists()
 
 

@@ -7,9 +7,10 @@ import pytest
 from typer.testing import CliRunner
 
 from cascada.cli.main import app
-from cascada.outwards import agreeing
+from cascada.outwards import agreeing, rounded_up
 from cascada.study import Study
 
+ROOT = Path(__file__).parents[2]
 PROCESS = """
 import math
 import cascada as cd
@@ -46,6 +47,8 @@ def test_demo_proves_its_gap(runner: CliRunner) -> None:
     assert found["gap_kind"] == "proven"
     assert found["gap"] <= 0.01
     assert found["best"]["value"] == max(trial["value"] for trial in found["trials"])
+    said = f"After {len(found['trials'])} runs the gap is {rounded_up(found['gap'], 4)}, proven"
+    assert all(said in (ROOT / page).read_text(encoding="utf-8") for page in ("README.md", "docs/index.md"))
     text = runner.invoke(app, ["demo", "--budget", "2"]).output
     assert "proven gap" in text
     assert "budget is used up" in text

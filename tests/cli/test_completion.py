@@ -8,10 +8,14 @@ import pytest
 from typer.testing import CliRunner
 
 from cascada.cli.main import app
+from tests.forked import Fork
+from tests.waiting import LONG
+
+NEW = [sys.executable, "-c", "from cascada.cli.main import app; app(prog_name='cascada')"]
 
 
-def completed(words, shell="bash"):
-    """Return what a shell is offered after these words."""
+def completed(words, shell="bash", new=False):
+    """Return what a shell is offered after these words, by a new interpreter or by a fork."""
     variables = {
         "_CASCADA_COMPLETE": f"complete_{shell}",
         "COMP_WORDS": words,
@@ -19,15 +23,18 @@ def completed(words, shell="bash"):
         "_TYPER_COMPLETE_ARGS": words,
         "_TYPER_COMPLETE_FISH_ACTION": "get-args",
     }
-    code = "from cascada.cli.main import app; app(prog_name='cascada')"
-    command = [sys.executable, "-c", code]
-    done = subprocess.run(command, env=os.environ | variables, capture_output=True, text=True, check=False)
-    assert done.stderr == ""
-    return done.stdout
+    environment = os.environ | variables
+    if new:
+        done = subprocess.run(NEW, env=environment, capture_output=True, text=True, check=False)
+        output, errors = done.stdout, done.stderr
+    else:
+        output, errors = Fork("cascada", [], env=environment).communicate(timeout=LONG)
+    assert errors == ""
+    return output
 
 
 def test_bash_is_offered_commands_options_problems_and_algorithms():
-    assert completed("cascada tel").split() == ["tell", "tell-stage"]
+    assert completed("cascada tel", new=True).split() == ["tell", "tell-stage"]
     assert "--tolerance" in completed("cascada run certified-chain --to")
     assert completed("cascada run certified-cha").split() == ["certified-chain", "certified-chain-3d"]
     assert completed("cascada run certified-chain --algorithm gpn").split() == ["gpn_mixed", "gpn_ucb", "gpn_ei"]

@@ -121,7 +121,7 @@ def test_the_summary_of_an_objective_that_is_a_formula_follows_corrections(lab: 
         (("correct", "0", "mix", "much"), 2, "'much' is no number: VALUES must be numbers"),
         (("correct", "0", "mix", "1_0"), 2, "'1_0' is no number"),
         (("correct", "0", "mix", "nan"), 2, "'nan' is no number"),
-        (("correct", "0", "mix", "1", "2"), 2, "1 output(s) (mix); got 2"),
+        (("correct", "0", "mix", "1", "2"), 2, "1 output (mix); got 2"),
         (("correct", "0", "mix", "1", "--resaon", "x"), 2, "there is no option --resaon"),
         (("correct", "0", "mill", "1"), 2, "there is no stage 'mill'"),
         (("correct", "0", "cure", "1"), 2, "trial 0 has no outputs of stage 'cure' to correct"),

@@ -14,6 +14,7 @@ from cascada.network import Stage, chain
 from cascada.space import Real
 from cascada.store.database import Store
 from cascada.study import Study
+from tests.missing import need_module
 from tests.network.cases import X, stage
 
 CHAIN = chain(stage("f", controls=X), stage("g"))
@@ -64,6 +65,8 @@ def lab(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.mark.parametrize("name", READING)
 def test_a_store_is_read_in_a_folder_that_may_not_be_written_to(lab: Path, name: str) -> None:
+    if name == "report":
+        need_module("plotly", "report")
     before = seen(lab)
     result = call(READING[name], f"sqlite:///{lab}/alloy.db")
     assert result.exit_code == 0, result.output

@@ -15,6 +15,9 @@ from cascada.experiments import figures
 from cascada.experiments.reproduce import reproduce
 from tests.experiments import stubs
 from tests.experiments.workers import forked_workers
+from tests.missing import need_module
+
+FIGURES = ("stages", "oi", "cumulative", "simple", "family")
 
 
 @pytest.fixture
@@ -24,12 +27,32 @@ def runner(monkeypatch: pytest.MonkeyPatch) -> CliRunner:
     return CliRunner()
 
 
+def check_figure(path: Path) -> None:
+    """Check that the file of a figure is valid, of a sensible size, and without a date."""
+    from matplotlib.image import imread
+
+    content = path.read_bytes()
+    assert 5_000 < len(content) < 1_000_000, path.name
+    if path.suffix == ".pdf":
+        assert content.startswith(b"%PDF-")
+        assert content.rstrip().endswith(b"%%EOF")
+        assert b"CreationDate" not in content
+    else:
+        height, width, _ = imread(path).shape
+        assert 1000 < width < 3000
+        assert 500 < height < 3000
+
+
 def test_reproduce_writes_all_files_and_prints_the_claims(
     runner: CliRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    out = tmp_path / "deep" / "out"
+    need_module("matplotlib", "paper")
+    from matplotlib import rcParams
+
+    out, before = tmp_path / "deep" / "out", dict(rcParams)
     result = runner.invoke(app, ["reproduce", "--quick", "--out", str(out), "--jobs", "1"])
     assert result.exit_code == 0, result.output
+    assert dict(rcParams) == before
     text = (out / "results.json").read_text(encoding="utf-8")
     found = json.loads(text)
     assert text.endswith("}\n")
@@ -42,13 +65,18 @@ def test_reproduce_writes_all_files_and_prints_the_claims(
     assert lines[0] == "# The paper's claims"
     assert all(line in result.stdout for line in lines[2:])
     assert "65 of 65 runs" in result.stderr
+    contents = {path.name: path.read_bytes() for path in out.glob("*.p*")}
+    assert set(contents) == {f"{name}.{kind}" for name in FIGURES for kind in ("pdf", "png")}
+    for name in contents:
+        check_figure(out / name)
 
-    # The same figures: that the same results are drawn again over the same files is tested with the figures.
+    # The same results give the same figures, over the files of before.
     drawn: list[tuple[Any, Path]] = []
+    draw = figures.draw
 
     def redraw(results: Any, folder: Path) -> list[Path]:
         drawn.append((results, folder))
-        return sorted(folder.glob("*.p*"))
+        return draw(results, folder)
 
     monkeypatch.setattr(figures, "draw", redraw)
     again = runner.invoke(app, ["reproduce", "--quick", "--out", str(out), "--jobs", "2", "--json"])
@@ -58,8 +86,8 @@ def test_reproduce_writes_all_files_and_prints_the_claims(
     assert list(printed) == ["out", "results", "figures", "claims"]
     assert printed["results"] == str(out / "results.json")
     assert printed["claims"] == found["claims"]
-    assert len(printed["figures"]) == 10
-    assert all(Path(path).exists() for path in printed["figures"])
+    assert printed["figures"] == [str(out / f"{name}.{kind}") for name in FIGURES for kind in ("pdf", "png")]
+    assert [name for name, content in contents.items() if (out / name).read_bytes() != content] == []
     assert [(json.loads(json.dumps(results)), folder) for results, folder in drawn] == [(found, out)]
     assert (out / "results.json").read_text(encoding="utf-8") == text
 
@@ -74,7 +102,7 @@ def test_reproduce_without_matplotlib_fails_before_it_writes_anything(
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     result = runner.invoke(app, ["reproduce", "--quick", "--out", str(tmp_path / "out")])
     assert result.exit_code == 2
-    assert 'pip install "cascada[paper]"' in result.output
+    assert "pip install 'cascada[paper]'" in result.output
     assert not (tmp_path / "out").exists()
 
 

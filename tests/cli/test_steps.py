@@ -57,6 +57,9 @@ def dryer(heat: float) -> float:
 def test_a_study_is_led_step_by_step(lab: Any) -> None:
     step = lab("next")
     assert (step["stage"], step["trial"], step["takes"], step["cost"]) == ("dryer", 0, {}, 10.0)
+    running = lab("status", text=True).partition("trial 0, step dryer, running")[2]
+    assert "\n  heat" in running
+    assert "\n  force" not in running  # which is not set in this step
     told = lab("tell-stage", "0", "dryer", repr(dryer(step["inputs"]["heat"])))
     assert (told["state"], told["cost"], told["steps"]) == ("partial", 10.0, ["dryer"])
     text = lab("next", text=True)

@@ -19,7 +19,7 @@ from cascada.errors import ArgumentError
 from cascada.network import Network, Stage, chain
 from cascada.process import Command
 from cascada.study import Result, Study, maximise
-from tests.execution.processes import KERNEL, broken, heat, network, quench, too_hot
+from tests.execution.processes import KERNEL, broken, calls, counted, die, heat, network, once, quench, too_hot
 from tests.forked import Fork
 from tests.starting import gone
 from tests.waiting import LONG, wait_until
@@ -35,33 +35,6 @@ def timed(timeout: float | None = None, retries: int = 0) -> Network:
 
 def states(result: Result) -> list[str]:
     return [trial.state for trial in result.trials]
-
-
-def counted(folder: Path, function: Callable[..., float], **inputs: float) -> float:
-    """Call a function, and append the id of this process to a file of its name."""
-    with open(folder / function.__name__, "a") as file:
-        file.write(f"{os.getpid()}\n")
-    return function(**inputs)
-
-
-def calls(folder: Path, name: str) -> list[int]:
-    file = folder / name
-    return [int(line) for line in file.read_text().split()] if file.exists() else []
-
-
-def once(folder: Path, what: Callable[[], Any], heat: float) -> float:
-    """Second stage that also calls `what` in the first of all calls."""
-    counted(folder, quench, heat=heat)
-    try:
-        (folder / "done").touch(exist_ok=False)
-    except FileExistsError:
-        return quench(heat)
-    what()
-    return quench(heat)
-
-
-def die() -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
 
 
 # ---- the same results

@@ -34,15 +34,25 @@ class IntDistribution(Distribution):
     """A range of whole numbers."""
 
 
+class CategoricalDistribution:
+    """Values without an order."""
+
+    def __init__(self, choices: tuple[str, ...]) -> None:
+        self.choices = choices
+
+
 class FakeStudy:
     """Trials as (state, params, value)."""
 
     def __init__(self, sampler: Any) -> None:
         self.sampler, self.trials, self.rng = sampler, list[Any](), np.random.default_rng(sampler.seed)
 
-    def ask(self, distributions: dict[str, Distribution]) -> Any:
-        params: dict[str, float] = {}
+    def ask(self, distributions: dict[str, Any]) -> Any:
+        params: dict[str, Any] = {}
         for name, each in distributions.items():
+            if isinstance(each, CategoricalDistribution):
+                params[name] = each.choices[int(self.rng.integers(len(each.choices)))]
+                continue
             whole = isinstance(each, IntDistribution)
             params[name] = (
                 int(self.rng.integers(int(each.low), int(each.high) + 1)) if whole else self.rng.uniform(0.2, 0.9)
@@ -68,7 +78,11 @@ class Optuna:
             optuna={
                 "logging": SimpleNamespace(WARNING=30, set_verbosity=lambda _level: None),
                 "samplers": SimpleNamespace(TPESampler=_options("tpe"), GPSampler=_options("gp")),
-                "distributions": SimpleNamespace(FloatDistribution=Distribution, IntDistribution=IntDistribution),
+                "distributions": SimpleNamespace(
+                    FloatDistribution=Distribution,
+                    IntDistribution=IntDistribution,
+                    CategoricalDistribution=CategoricalDistribution,
+                ),
                 "trial": SimpleNamespace(create_trial=_create_trial, TrialState=SimpleNamespace(FAIL="failed")),
                 "create_study": self._create_study,
             },

@@ -9,6 +9,7 @@ from cascada.errors import ArgumentError
 from cascada.experiments.bench_figures import _figure, draw
 from cascada.experiments.bench_plan import BenchSettings, Plan, plain_name
 from tests.experiments.bench_stubs import record
+from tests.missing import need_module
 
 NAMES = tuple(f"algorithm-{i}" for i in range(9))
 PLAN = Plan(("here", "there", "nowhere"), NAMES, 3, BenchSettings(3))
@@ -28,6 +29,7 @@ def records():
 
 
 def test_every_problem_with_runs_has_a_figure(records, tmp_path):
+    need_module("matplotlib", "paper")
     written = draw(PLAN, records, tmp_path)
     names = [f"regret-{plain_name(problem)}.{kind}" for problem in ("here", "there") for kind in ("pdf", "png")]
     assert [path.name for path in written] == names
@@ -36,6 +38,7 @@ def test_every_problem_with_runs_has_a_figure(records, tmp_path):
 
 
 def test_curves_are_medians_with_a_floor(records):
+    need_module("matplotlib", "paper")
     found = [r for r in records if r["problem"] == "here"]
     axes = _figure(PLAN, "here", found).axes[0]
     assert axes.get_yscale() == "log"

@@ -60,6 +60,7 @@ def test_valid_names_are_accepted():
     ("problems", "algorithms", "message"),
     [
         (("nowhere",), ("auto",), "there is no problem 'nowhere'; the built-in ones are certified-chain"),
+        (CHAIN, ("atuo",), r"got 'atuo' \(did you mean auto\?\)"),
         (CHAIN, ("best",), r"must be one of auto, .*, a peer \(optuna-tpe, .*\), or 'module:Class'; got 'best'"),
         (("no_such_module:tank",), ("auto",), "problem 'no_such_module:tank' could not be imported"),
         ((f"{PLACE}:PLACE",), ("auto",), "must be a cascada.problems.Problem, or a function .*; got str"),

@@ -12,6 +12,7 @@ from cascada.errors import ArgumentError
 from cascada.experiments import bench_suites
 from cascada.experiments.bench_suites import SUITES, suite
 from cascada.problems import PROBLEMS, SIMULATORS
+from tests.missing import need_module
 
 DOCS = Path(__file__).parents[2] / "docs"
 # The files that the pages show.
@@ -56,6 +57,7 @@ def test_bench_runs_a_suite_and_says_what_it_skips(tmp_path: Path, monkeypatch: 
 
 
 def test_an_own_problem_and_an_own_algorithm_are_one_file_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    need_module("matplotlib", "paper")
     (tmp_path / "own_tank.py").write_text(OWN_PROBLEM, encoding="utf-8")
     (tmp_path / "greedy.py").write_text(OWN_ALGORITHM, encoding="utf-8")
     monkeypatch.chdir(tmp_path)

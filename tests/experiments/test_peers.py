@@ -9,6 +9,7 @@ from cascada.errors import ArgumentError
 from cascada.experiments.bench_plan import BenchJob, BenchSettings, work
 from cascada.experiments.contestants import PeerContestant, contestant
 from cascada.experiments.peers import PEERS, from_unit, require, to_unit
+from cascada.space import Choice, Domain, Real
 from tests.experiments import fake_peers
 from tests.experiments.bench_stubs import two_controls, whole_numbers
 
@@ -44,6 +45,26 @@ def test_optuna(monkeypatch, name, kind):
     assert all(isinstance(trial.params["n"], int) for trial in study.trials)
     x, n = study.trials[1].distributions.values()
     assert (x.low, x.high, x.log, n.low, n.high) == (0.1, 10.0, True, -3, 5)
+
+
+def test_optuna_gets_the_values_of_choices(monkeypatch):
+    optuna = fake_peers.Optuna(monkeypatch)
+    domain = Domain({"wood": Choice(["oak", "pine", "elm"]), "x": Real(0, 1)})
+    peer = PEERS["optuna-tpe"].make(domain, 7, 1)
+    peer.tell(np.array([2.0, 0.5]), 1.0)
+    asked = peer.ask()
+    peer.tell(asked, 2.0)
+    first, second = optuna.studies[0].trials
+    assert first.params == {"wood": "elm", "x": 0.5}
+    assert (second.value, second.params) == (2.0, domain.named(asked))
+    assert second.distributions["wood"].choices == ("oak", "pine", "elm")
+
+
+@pytest.mark.parametrize("name", ["bayes-opt", "botorch-qlogei"])
+def test_peers_of_numbers_refuse_choices(name):
+    domain = Domain({"x": Real(0, 1), "wood": Choice(["oak", "pine"])})
+    with pytest.raises(ArgumentError, match=f"{name!r} has no controls without an order; the process has the choice"):
+        PEERS[name].make(domain, 0, 1)
 
 
 def test_bayesian_optimization(monkeypatch):

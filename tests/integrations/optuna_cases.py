@@ -5,6 +5,10 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from tests.missing import need_module
+
+need_module("optuna", "optuna")  # before anything that imports it
+# ruff: noqa: E402
 import optuna
 
 from cascada.integrations.optuna import CascadaSampler

@@ -28,8 +28,7 @@ from cascada.cli.main import app
 from cascada.errors import ArgumentError, CascadaError
 from cascada.integrations.dask import dask_executor
 from cascada.study import Study, maximise
-from tests.execution.processes import heat, network, quench
-from tests.execution.test_process_pool import calls, counted, once
+from tests.execution.processes import calls, counted, heat, network, once, quench
 
 NETWORK = network()
 

@@ -58,6 +58,7 @@ def add(study: optuna.Study, params: dict[str, Any], value: float | None = None,
     [
         (lambda t: t.suggest_float("speed", 0, 1), "suggests 'speed', which is not a control .* dose, heat, turns"),
         (lambda t: t.suggest_categorical("kind", ["a", "b"]), "suggests 'kind', which is not a control"),
+        (lambda t: t.suggest_float("dos", -2, 2), r"suggests 'dos', .* \(did you mean dose\?\)"),
         (lambda t: t.suggest_categorical("dose", [-2.0, 2.0]), "'dose' as CategoricalDistribution.*range, type, log"),
         (lambda t: t.suggest_float("dose", -2, 1.9), "'dose' as FloatDistribution.high=1.9.*high=2.0"),
         (lambda t: t.suggest_float("dose", -2, 2, step=0.5), "'dose' as FloatDistribution.*step=0.5"),
@@ -137,6 +138,11 @@ def test_invalid_options_raise_when_the_sampler_is_created(options, text):
         CascadaSampler(network(), **options)
 
 
+def test_a_mistyped_option_names_the_near_one():
+    with pytest.raises(ArgumentError, match=r"no argument 'sede' \(did you mean seed\?\)"):
+        CascadaSampler(network(), sede=1)  # type: ignore[call-arg]
+
+
 def test_a_list_of_stages_instead_of_a_network_raises():
     with pytest.raises(ArgumentError, match="network must be a Network"):
         CascadaSampler([Stage("f", controls={"x": Real(0, 1)})])  # type: ignore[arg-type]
@@ -148,7 +154,11 @@ def test_a_list_of_stages_instead_of_a_network_raises():
 @pytest.mark.parametrize(
     ("attributes", "kind", "text"),
     [
-        ({"mixx": 1.0}, ArgumentError, "the attribute 'cascada:mixx'; there are only .*'cascada:mix'"),
+        (
+            {"mixx": 1.0},
+            ArgumentError,
+            r"the attribute 'cascada:mixx' \(did you mean cascada:mix\?\); there are only .*'cascada:mix'",
+        ),
         ({"mix": [1.0, 2.0]}, ArgumentError, "'cascada:mix' cannot be used, because the stage must return 1 output"),
         ({"mix": "much"}, ArgumentError, "'cascada:mix' cannot be used.*'much'"),
         ({"mix": 0.5, "cure": 0.25}, ContradictionError, "the value 0.5, but 'cure' in its attribute .* is 0.25"),

@@ -251,6 +251,10 @@ NETWORK_ERRORS: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: Network([_wide(), stage("b", parents=["f.w"])]),
         "stage 'b' has the parent 'f.w', but 'f' has the outputs u, v",
     ),
+    "a mistyped output of a parent": (
+        lambda: Network([stage("f", controls=X, outputs=["fineness"]), stage("b", parents=["f.finess"])]),
+        r"but 'f' has the outputs fineness \(did you mean fineness\?\)",
+    ),
     "two parents sharing a name": (
         lambda: Network([_wide(), stage("g", controls=Y, outputs=["v"]), stage("h", parents=["f", "g"])]),
         "stage 'h' gets 'v' from two parents; rename",

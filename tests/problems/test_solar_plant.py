@@ -17,6 +17,7 @@ from cascada.problems.solar_plant import (
     revenue_between,
     sky,
 )
+from tests.missing import need_module
 from tests.problems.search import polished, practice, sobol
 
 WITHOUT_PVLIB = """
@@ -34,6 +35,11 @@ except ValueError as error:
 """
 
 
+@pytest.fixture
+def pvlib() -> None:
+    need_module("pvlib", "problems")
+
+
 def test_the_structure_is_4_5_5_1():
     network = practice("pv-plant").network
     assert network.domain.names == ("tilt1", "azimuth1", "tilt2", "azimuth2")
@@ -42,6 +48,7 @@ def test_the_structure_is_4_5_5_1():
     assert [node.stage.known for node in network.nodes] == [False, False, True]
 
 
+@pytest.mark.usefixtures("pvlib")
 def test_the_sky_is_that_of_a_clear_spring_day():
     """Noon at latitude 45° and declination δ: the sun is δ above the equator. The ranges are from textbooks."""
     above = sky()
@@ -56,6 +63,7 @@ def test_the_sky_is_that_of_a_clear_spring_day():
     assert 800 < above.direct[2] < 1000
 
 
+@pytest.mark.usefixtures("pvlib")
 def test_irradiance_follows_the_sun():
     east, south, west = (np.array(irradiance(60.0, a, 60.0, a)) for a in (90.0, 180.0, 270.0))
     assert east.argmax() < south.argmax() < west.argmax()
@@ -64,6 +72,7 @@ def test_irradiance_follows_the_sun():
     np.testing.assert_allclose(irradiance(60.0, 90.0, 60.0, 270.0), 0.55 * east + 0.45 * west, rtol=1e-12)
 
 
+@pytest.mark.usefixtures("pvlib")
 def test_power_is_clipped_somewhere_and_not_everywhere():
     problem = practice("pv-plant")
     powers = problem.values(sobol(problem, 10))[:, 9:14]
@@ -74,6 +83,7 @@ def test_power_is_clipped_somewhere_and_not_everywhere():
     assert clipped.all(axis=1).sum() == 0
 
 
+@pytest.mark.usefixtures("pvlib")
 def test_power_grows_with_light_up_to_the_limit_and_falls_with_temperature():
     light = np.linspace(10.0, 1100.0, 200)
     for column in power(light, light, light, light, light):
@@ -97,6 +107,7 @@ def test_revenue_is_linear_and_its_interval_holds_it():
         assert revenue(*b) <= ends[1]
 
 
+@pytest.mark.usefixtures("pvlib")
 def test_many_local_maxima_within_half_a_percent():
     """Each is found from different starts and is the best of its neighbourhood."""
     problem = practice("pv-plant")
@@ -120,6 +131,7 @@ def test_many_local_maxima_within_half_a_percent():
     assert min(values) > BEST_KNOWN.value * 0.995
 
 
+@pytest.mark.usefixtures("pvlib")
 def test_two_strings_that_both_face_south_earn_less():
     problem = practice("pv-plant")
     south = np.column_stack([np.tile([40.0, 180.0], (1, 2))])
@@ -133,4 +145,8 @@ def test_without_pvlib_the_problem_is_listed_and_names_the_missing_package():
     assert float(value) == BEST_KNOWN.value
     assert error.startswith("the pv-plant problem needs pvlib (")
     assert error.endswith("Run: pip install 'cascada[problems]'.")
+
+
+@pytest.mark.usefixtures("pvlib")
+def test_with_pvlib_the_summary_names_no_package():
     assert "pip install" not in pv_plant().summary

@@ -495,8 +495,8 @@ def test_a_stage_may_be_a_command() -> None:
     ("script", "message"),
     [
         ("echo oh dear >&2; exit 3", 'exit code 3; the end of its standard error: "oh dear" at T=0.25, n=3, x=0.5'),
-        ("""echo '{"cold": 3}'""", "must return the outputs cool; got cold"),
-        ("echo '{}'", "must return the outputs cool"),
+        ("""echo '{"cold": 3}'""", "must return the output cool; got cold"),
+        ("echo '{}'", "must return the output cool"),
     ],
 )
 def test_the_error_of_a_command_keeps_the_outputs_of_earlier_stages(script: str, message: str) -> None:

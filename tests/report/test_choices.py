@@ -9,6 +9,9 @@ from cascada import ArgumentError, Choice, Real, SquaredExponential, Stage, Stud
 from cascada.report import gap_contributions, plot_acquisition, plot_parallel_coordinate, plot_stage, report_html
 from cascada.report.history import bound_history
 from cascada.report.payload import figures
+from tests.missing import need_module
+
+need_module("plotly", "report")
 
 WOODS = ("oak", "pine", "elm")
 HEIGHT = {"oak": 1.0, "pine": 0.6, "elm": -0.5}

@@ -16,7 +16,10 @@ from cascada.report.words import summary
 from cascada.space import Real
 from cascada.store.database import Store
 from cascada.study import Study
+from tests.missing import need_module
 from tests.report.cases import SE, proven, ran
+
+need_module("plotly", "report")
 
 
 def read(high: float | None = None, first: Any = 0.05, second: Any = 0.02) -> Network:

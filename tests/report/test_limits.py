@@ -236,7 +236,7 @@ def test_the_summary_of_a_study_without_a_feasible_run() -> None:
     study = unsatisfied()
     text = words(study)
     assert text.startswith("The complete run does not satisfy mix ≤ 0.1. Whether a setting satisfies the limits is not")
-    assert dict(judgement(study, {})["facts"]) == {"gap": "none", "this is": "not known"}
+    assert dict(judgement(study, {})["facts"]) == {"gap": "none", "this is": "not known yet"}
 
 
 def test_the_summary_of_a_study_that_has_no_feasible_setting() -> None:

@@ -18,8 +18,11 @@ from cascada.report.live.figure_process import FigureProcess, answer_requests
 from cascada.report.live.view import Sent, View
 from cascada.store.database import Store
 from cascada.study import Study
+from tests.missing import need_module
 from tests.report.cases import proven
 from tests.waiting import LONG, wait_until
+
+need_module("plotly", "report")
 
 
 @pytest.fixture

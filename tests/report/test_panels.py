@@ -109,9 +109,9 @@ def test_the_list_of_studies_has_runs_best_gap_and_time(tmp_path):
     assert {key: rows["first"][key] for key in ("runs", "best", "gap")} == {
         "runs": "1 of 2",
         "best": "0.125",
-        "gap": "– (proven)",
+        "gap": "–",
     }
-    assert rows["second"]["gap"] == "– (estimated)"
+    assert rows["second"]["gap"] == "–"
     assert rows["second"]["best"] == "–"
     assert rows["first"]["last"] == first.events[-1].at
     first.add_trial({"x": 0.75}, {"f": 0.5})

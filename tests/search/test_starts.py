@@ -9,8 +9,8 @@ from cascada.gp import Posterior
 from cascada.kernels import SquaredExponential
 from cascada.network import Beliefs, Stage, StageBelief, chain, composite_mean
 from cascada.search import Joint, ascend, ascend_mean
-from cascada.search.starts import apart, best_apart, snapped, starts
-from cascada.space import Domain, Integer, Real
+from cascada.search.starts import apart, best_apart, best_of_others, snapped, starts
+from cascada.space import Choice, Domain, Integer, Real
 from tests.network.cases import NETWORKS, observed
 
 DOMAIN = Domain({"x": Real(-2, 2), "y": Real(0.1, 10, log=True), "n": Integer(1, 5), "z": Real(0, 1)})
@@ -231,3 +231,34 @@ def test_an_ascent_avoids_places_where_a_formula_is_not_defined() -> None:
         np.testing.assert_allclose(joint.values(at), values)
     assert posterior.mean(ascend_mean(beliefs, rng(), data[:1, :1])[0][None])[0, 0] >= 0.9
     assert best_eta(beliefs, ascend(beliefs, rng(), data[:1, :1])[0]) >= best_of_many(beliefs) - 1e-3
+
+
+def test_starts_cover_every_combination_of_values() -> None:
+    domain = Domain({"wood": Choice(["oak", "pine", "elm"]), "x": Real(0, 1), "glue": Choice(["hot", "cold"])})
+    near = np.array([[1.0, 0.5, 0.0]])
+    points = starts(domain, rng(), near, 12, 0, 0)
+    assert np.all((domain.lower <= points) & (points <= domain.upper))
+    wide, moved = points[: 6 * 8], points[-6:]
+    for some in (wide, moved):
+        codes, counts = np.unique(some[:, [0, 2]], axis=0, return_counts=True)
+        np.testing.assert_array_equal(codes, domain.combinations)
+        assert len(set(counts)) == 1
+    assert (moved[:, 1] == 0.5).all()  # the good point with each of them
+    assert len(np.unique(wide[:, 1])) == len(wide)
+
+
+def test_very_many_combinations_are_sampled() -> None:
+    domain = Domain({**{f"c{i}": Choice(list("abcd")) for i in range(5)}, "x": Real(0, 1)})
+    assert len(domain.combinations) == 1024
+    points = starts(domain, rng(), np.zeros((1, 6)), 192, 0, 0)
+    assert len(points) == 512 * 2 + 1 + 512
+    assert np.all(points[:, :5] % 1 == 0)
+
+
+def test_the_best_of_other_combinations_are_chosen_once_each() -> None:
+    domain = Domain({"wood": Choice(["oak", "pine", "elm"]), "x": Real(0, 1)})
+    points = np.array([[0, 0.1], [0, 0.9], [1, 0.2], [1, 0.3], [2, 0.4]])
+    values = np.array([5.0, 4.0, 1.0, 2.0, 0.0])
+    assert best_of_others(domain, points, values, [0], 8) == [3, 4]
+    assert best_of_others(domain, points, values, [0], 1) == [3]
+    assert best_of_others(domain, points, values, [], 8) == [0, 3, 4]

@@ -145,8 +145,9 @@ candidates: no run breaks a limit.
 
 ## Contexts
 
-One control is measured, not chosen. After each run the bound, the gap and the recommended setting for random contexts
-are compared with the values of many settings there, and in the end a decision table with the values at many contexts.
+One control is measured, not chosen; in one structure it is a choice. After each run the bound, the gap and the
+recommended setting for random contexts are compared with the values of many settings there, and in the end a decision
+table with the values at many contexts.
 
 {contexts}
 
@@ -162,7 +163,9 @@ the true regret.
 ## Uncertain controls
 
 One or two controls deviate from their settings by up to 0.3. After each run, what a setting is proven to give in the
-worst case is compared with its values at many shifts, and the bound with the worst cases of many settings.
+worst case is compared with its values at many shifts, and the bound with the worst cases of many settings. One process
+has a narrow peak and a broad one: its best setting without deviations loses more than a quarter of its value in the
+worst case.
 
 {robust}
 
@@ -244,6 +247,9 @@ PARTS: dict[str, tuple[Callable[[int], Ledger], int]] = {
     "read_studies": (read_studies.run, 4),
 }
 
+#: Parts with many structures: their tables have a row for each kind of bound.
+BY_KIND = frozenset({"choices", "read_choices"})
+
 #: The part that has shares of broken processes instead of checks.
 SCATTER = "scatter"
 
@@ -309,7 +315,13 @@ def introduction(part: str) -> str:
 def section(part: str, command: str, ledger: Ledger, broken: list[tuple[Broken, Ledger]]) -> str:
     """The section of one part that was run alone: its text, its command and counts, and what was broken on purpose."""
     counts = f"Written by `{command}`: {ledger.checks:,} checks with {ledger.violations} violations."
-    return "\n\n".join([f"{introduction(part)}{counts}", ledger.table(), *([table(broken)] if broken else [])]) + "\n\n"
+    shown = [f"{introduction(part)}{counts}", rows(part, ledger), *([table(broken)] if broken else [])]
+    return "\n\n".join(shown) + "\n\n"
+
+
+def rows(part: str, ledger: Ledger) -> str:
+    """The table of a part for the page."""
+    return (ledger.by_kind() if part in BY_KIND else ledger).table()
 
 
 def with_sections(page: str, sections: Iterable[str]) -> str:
@@ -385,7 +397,7 @@ def main() -> int:
         caught=caught,
         broken_table=table(broken),
         scatter=shares,
-        **{part: ledger.table() for part, ledger in ledgers.items()},
+        **{part: rows(part, ledger) for part, ledger in ledgers.items()},
     )
     print(text)
     for part, ledger in ledgers.items():

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 import numpy as np
@@ -148,6 +148,13 @@ class Ledger:
             mine.widths += other.widths
             for note in other.notes:
                 mine._note(note)
+
+    def by_kind(self) -> "Ledger":
+        """The counts of each kind of bound over all structures: what a name says after its last colon."""
+        found = Ledger()
+        for tally in self.tallies:
+            found.merge([replace(tally, name=tally.name.rpartition(": ")[2])])
+        return found
 
     @property
     def tallies(self) -> list[Tally]:

@@ -1,6 +1,6 @@
 """Sections of the page of soundness that are written by some of its parts alone."""
 
-from tests.soundness.__main__ import PARTS, SCATTER, TEXT, introduction, section, with_sections
+from tests.soundness.__main__ import PARTS, SCATTER, TEXT, introduction, rows, section, with_sections
 from tests.soundness.harness import Ledger
 
 PAGE = "# Soundness\n\n## Limits\n\nold\n\n## Safe mode\n\nkept\n\n## Broken on purpose\n\ntable\n"
@@ -27,3 +27,14 @@ def test_a_section_says_how_it_was_written() -> None:
     assert text.startswith("## Safe mode\n\nSearches that run only settings")
     assert "Written by `python -m tests.soundness --parts safe`: 1 checks with 0 violations." in text
     assert "| run is feasible |" in text
+
+
+def test_counts_of_a_kind_are_those_of_all_structures() -> None:
+    ledger = Ledger()
+    for name, right in (("one: cells", True), ("two, alike: cells", False), ("one: points", True)):
+        ledger[name].verdict(right, "note")
+    kinds = {tally.name: (tally.checks, tally.violations) for tally in ledger.by_kind().tallies}
+    assert kinds == {"cells": (2, 1), "points": (1, 0)}
+    assert ledger.checks == ledger.by_kind().checks == 3
+    assert rows("choices", ledger).count("cells") == 1
+    assert rows("limits", ledger).count("cells") == 2

@@ -4,6 +4,7 @@ import json
 import math
 import sys
 from contextlib import closing
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -177,8 +178,74 @@ def test_a_choice_may_be_a_context() -> None:
     certificate = study.certificate(context={"wood": "oak"})
     assert certificate.bound is not None
     assert certificate.bound >= 1.0 - 1e-9
-    with pytest.raises(ArgumentError, match="the choice 'wood' has none; use certificate"):
-        study.table()
+
+
+def test_a_decision_table_has_rows_for_each_value_of_a_choice() -> None:
+    study = Study(network(Choice(WOODS, context=True)))
+    for _ in range(3):
+        for wood in WOODS:
+            trial = study.ask(context={"wood": wood})
+            assert trial is not None
+            study.tell(trial, outputs(trial.controls))
+    table = study.table()
+    assert table.kind == "proven"
+    assert [row.contexts for row in table.rows] == [{"wood": wood} for wood in WOODS]
+    assert str(table).splitlines()[1].startswith("  wood = 'oak': x = ")
+    settings = [{"x": float(x), "y": float(y)} for x in np.linspace(-1, 1, 21) for y in np.linspace(-1, 1, 21)]
+    for row in table.rows:
+        assert row.controls is not None
+        assert row.at_least is not None
+        assert row.gap is not None
+        assert "wood" not in row.controls
+        values = [outputs({**row.contexts, **setting})["press"] for setting in (row.controls, *settings)]
+        assert row.at_least <= values[0]
+        assert max(values) <= row.bound
+        assert max(values) - values[0] <= row.gap
+        certificate = study.certificate(context=dict(row.contexts))
+        assert certificate.bound is not None
+        assert certificate.bound >= max(values)
+    assert [row.contexts["wood"] for row in study.table({"wood": ["elm", "oak"]}).rows] == ["elm", "oak"]
+    with pytest.raises(ArgumentError, match="rows must be at least 3"):
+        study.table(rows=2)
+    for wrong in ("oak", ["ash"], [], ["oak", "oak"], [0, 1], 3):
+        with pytest.raises(ArgumentError, match="must be a list of some of its values, 'oak', 'pine', 'elm'"):
+            study.table({"wood": wrong})  # type: ignore[dict-item]
+
+
+def test_a_decision_table_has_choices_among_contexts_and_controls() -> None:
+    controls: dict[str, Any] = {
+        "wood": Choice(WOODS[:2], context=True),
+        "h": Real(0, 1, context=True),
+        "glue": Choice(["hot", "cold"]),
+    }
+    study = Study(chain(Stage("f", controls, kernel=SquaredExponential(1.0), norm_bound=1.0)))
+
+    def true(wood: str, h: float, glue: str) -> float:
+        return 0.6 * math.exp(-((h - (0.2 if glue == "hot" else 0.9)) ** 2) / 2) * (1.0 if wood == "oak" else 0.5)
+
+    for wood in WOODS[:2]:
+        for glue in ("hot", "cold"):
+            for h in (0.0, 0.3, 0.7, 1.0):
+                study.add_trial({"wood": wood, "h": h, "glue": glue}, {"f": true(wood, h, glue)})
+    table = study.table(tolerance=0.03, rows=8)
+    assert table.gap is not None
+    assert table.gap <= 0.03
+    assert {row.contexts["wood"] for row in table.rows} == set(WOODS[:2])
+    for wood in WOODS[:2]:  # the rows of each value cover all contexts
+        ends = [row.contexts["h"] for row in table.rows if row.contexts["wood"] == wood]
+        assert ends[0][0] == 0
+        assert ends[-1][1] == 1
+        assert all(a[1] == b[0] for a, b in pairwise(ends))
+    for row in table.rows:
+        assert row.controls is not None
+        assert row.gap is not None
+        assert row.at_least is not None
+        wood, (low, high) = str(row.contexts["wood"]), row.contexts["h"]
+        for h in np.linspace(float(low), float(high), 9):
+            value, best = true(wood, h, str(row.controls["glue"])), max(true(wood, h, g) for g in ("hot", "cold"))
+            assert row.at_least <= value
+            assert best - value <= row.gap
+            assert best <= row.bound
 
 
 def test_a_batch_can_be_revised_where_its_choice_is_still_open() -> None:

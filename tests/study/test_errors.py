@@ -119,8 +119,9 @@ def test_maximise_stops_at_the_tolerance_and_minimise_mirrors_it() -> None:
 
 
 def test_a_tolerance_below_what_the_errors_allow_is_warned_of() -> None:
-    with pytest.warns(RuntimeWarning, match=r"±0.05 on the stage 'f' allows a gap of about 0.4 at best"):
+    with pytest.warns(RuntimeWarning, match=r"±0.05 on the stage 'f' allows a gap of about 0.4 at best") as found:
         Study(process(0.05, 0.05), tolerance=0.1)
+    assert found[0].filename == __file__  # not a line of cascada
 
 
 def test_the_floor_is_shown_before_the_first_run() -> None:

@@ -178,7 +178,7 @@ def test_an_invalid_seed_is_refused(seed):
 
 def test_the_statement_names_its_limits_and_the_cheapest_check():
     found = known().probable_gap()
-    assert str(found).startswith("Probable, 95 %: the best of 14 runs,")
+    assert str(found).startswith(f"Probable, 95 %: the best of 14 runs, {found.best!r}, is within ")
     assert "running it is the cheapest check" in str(found)
     assert "A narrow peak or a kink that no run came near is not in this. It is no proof." in str(found)
     assert all(f"{name} = {value!r}" in str(found) for name, value in found.controls.items())

@@ -283,11 +283,14 @@ class Careless:
         return self.answer
 
 
-@pytest.mark.parametrize("answer", [[0.0, 0.0], np.zeros(3), np.array([0.0, np.nan]), ValueError("no idea")], ids=repr)
+@pytest.mark.parametrize(
+    "answer", [[0.0, 0.0], np.zeros(3), np.array([0.0, np.nan]), np.array([0.0, 99.0]), ValueError("no idea")], ids=repr
+)
 def test_an_invalid_recommendation_does_not_lose_the_runs(answer: Any) -> None:
     problem = certified("chain", 0)
-    with pytest.warns(RuntimeWarning, match="could recommend no point: .*(coordinates|no idea)"):
+    with pytest.warns(RuntimeWarning, match="could recommend no point: .*(coordinate|no idea)") as found:
         result = maximise(problem.network, budget=3, algorithm=Careless(answer), progress=False)
+    assert found[0].filename == __file__  # not a line of cascada
     assert (result.recommended, result.recommendation, len(result.trials)) == (None, None, 3)
 
 

@@ -291,7 +291,7 @@ def test_a_log_that_revises_what_was_run_is_refused(tmp_path: Path, controls: di
 def test_what_cannot_be_revised_is_refused() -> None:
     study = Study(CHAIN)
     begun(study, runs=1)
-    with pytest.raises(ArgumentError, match="there is no trial 7; 2 were asked for"):
+    with pytest.raises(ArgumentError, match="there is no trial 7; the last one is 1"):
         study.revise(7)
     with pytest.raises(ArgumentError, match="trial 0 is complete: only a running trial"):
         study.revise(0)

@@ -13,6 +13,7 @@ import cascada as cd
 from cascada.cli.main import app
 from cascada.report import write_report
 from cascada.study.slice import Slice
+from tests.missing import need_module
 
 K = cd.SquaredExponential(1.0)
 
@@ -132,7 +133,17 @@ def test_the_next_point_of_a_context_follows_from_the_log(tmp_path: Path) -> Non
     assert points[0] == points[1]
     certificate = cd.Study.open(url, "humid").certificate(context={"h": 2.5})
     assert certificate.gap is not None
-    write_report(cd.Study.open(url, "humid"), "humid", tmp_path / "page.html")
+
+
+def test_a_study_with_contexts_has_a_report(tmp_path: Path) -> None:
+    need_module("plotly", "report")
+    study = cd.Study(process())
+    trial = study.ask(context={"h": 1.0})
+    assert trial is not None
+    run(study, trial)
+    page = tmp_path / "page.html"
+    write_report(study, "humid", page)
+    assert page.stat().st_size > 10_000
 
 
 def test_a_study_without_norms_learns_over_contexts() -> None:
@@ -195,6 +206,12 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         "give its value as context=, not as fixed=",
     ),
     "unknown fixed": (lambda: cd.Study(OTHER).ask(fixed={"z": 1}), "fixed must name controls, which are x, y; got 'z'"),
+    "mistyped fixed": (
+        lambda: cd.Study(cd.chain(cd.Stage("f", controls={"force": cd.Real(0, 1), "y": cd.Real(0, 1)}))).ask(
+            fixed={"forc": 1}
+        ),
+        r"got 'forc' \(did you mean force\?\)",
+    ),
     "all fixed": (lambda: cd.Study(OTHER).ask(fixed={"x": 1, "y": 1}), "nothing is left to choose"),
     "fixed outside": (lambda: cd.Study(OTHER).ask(fixed={"x": 2}), r"fixed: control 'x' must lie in \[0, 1\]; got 2"),
     "fixed as a list": (lambda: cd.Study(OTHER).ask(fixed=[1]), "fixed must be a dict"),  # type: ignore[call-overload]
@@ -260,7 +277,8 @@ def test_a_decision_table_covers_all_contexts_and_holds() -> None:
         assert row.controls is not None
         assert row.gap is not None
         assert row.at_least is not None
-        for h in np.geomspace(*row.contexts["h"], 25):
+        low, high = row.contexts["h"]
+        for h in np.geomspace(float(low), float(high), 25):
             best, value = float(true(x, h).max()), float(true(row.controls["x"], h))
             assert best - row.gap <= value
             assert row.at_least <= value

@@ -306,6 +306,7 @@ def test_a_corrected_measurement_counts_as_it_is_now(opened: Open) -> None:
         ("h", {"x": 0.0}, 1.0, "there is no stage 'h'"),
         (3, {"x": 0.0}, 1.0, "name the stage by its name; got 3"),
         ("g", {"y": 0.0}, 1.0, "stage 'g' is measured at values of its inputs f, y; got"),
+        ("g", {"f": 0.0, "Y": 0.0}, 1.0, r"got {'f': 0.0, 'Y': 0.0} \(did you mean y\?\)"),
         ("g", 0.5, 1.0, "stage 'g' is measured at values of its inputs f, y; got 0.5"),
         ("g", {"f": math.nan, "y": 0.0}, 1.0, "f must be a finite number; got nan"),
         ("g", {"f": "1", "y": 0.0}, 1.0, "f must be a finite number; got '1'"),

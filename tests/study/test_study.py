@@ -1,5 +1,6 @@
 """Studies in memory: ask, tell whole runs and single stages, predictions and certificates."""
 
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from cascada.network import Network, chain
 from cascada.process import Process
 from cascada.space import Grid, Integer, Real
 from cascada.study import Study, Trial
+from tests.missing import missing
 from tests.network.cases import NETWORKS, X, Y, stage, truth
 
 CHAIN = chain(stage("f", controls=X), stage("g"))
@@ -150,7 +152,7 @@ def test_the_error_of_a_contradiction_has_both_values(stages: dict[str, float]) 
     name, value = list(stages.items())[-1]
     before = trial.outputs[name][0]
     with pytest.raises(
-        ContradictionError, match=rf"trial 0: stage '{name}' was told as \({before},\) before and now as \({value},\)"
+        ContradictionError, match=rf"trial 0: stage '{name}' was told as {before:g} before and now as {value:g}"
     ):
         study.tell(trial, stages)
     assert study.trials == (trial,)
@@ -162,7 +164,7 @@ def test_outputs_that_contradict_another_trial_raise() -> None:
     first, second = study.enqueue_trial({"x": 0.5}), study.enqueue_trial({"x": 0.5})
     complete = study.tell(first, {"f": 0.25, "g": 1.0})
     beliefs = study.beliefs
-    with pytest.raises(ContradictionError, match=r"told as \(0.75,\), but as \(0.25,\) for the same inputs in trial 0"):
+    with pytest.raises(ContradictionError, match=r"told as 0.75, but as 0.25 for the same inputs in trial 0"):
         study.tell(second, {"f": 0.75, "g": 1.0})
     assert study.trials == (complete, second)
     assert study.beliefs is beliefs
@@ -182,10 +184,10 @@ def test_a_passed_output_that_differs_from_its_input_raises() -> None:
     ("outputs", "message"),
     [
         ({"z": 1.0}, "there is no stage 'z'; the stages are 'f', 'g'"),
-        ({"f": [1.0, 2.0]}, r"trial 0: stage 'f' must return 1 output\(s\) \(f\); got 2"),
+        ({"f": [1.0, 2.0]}, r"trial 0: stage 'f' must return 1 output \(f\); got 2"),
         ({"f": float("nan")}, "trial 0: stage 'f' returned nan for 'f', which is not finite"),
         ({"f": "high"}, "trial 0: stage 'f' returned 'high' for 'f', which is not a number"),
-        ({"f": {"u": 1.0}}, "must return the outputs f; got u"),
+        ({"f": {"u": 1.0}}, "must return the output f; got u"),
         (1.0, "1.0"),
     ],
 )
@@ -201,7 +203,7 @@ def test_invalid_outputs_raise(outputs: Any, message: str) -> None:
 def test_unknown_trial_numbers_raise(number: int) -> None:
     study = Study(CHAIN)
     study.ask()
-    with pytest.raises(ArgumentError, match=f"there is no trial {number}; 1 were asked for"):
+    with pytest.raises(ArgumentError, match=f"there is no trial {number}; the last one is 0"):
         study.tell(number, {})
 
 
@@ -371,9 +373,17 @@ def test_past_runs_may_be_complete_or_partial() -> None:
     part = study.add_trial({"x": 1.0}, {"f": PROCESS({"x": 1.0})["f"]})
     assert (whole.state, part.state) == ("complete", "abandoned")
     assert study.trials == (whole, part)
-    assert len(study.trials_dataframe()) == 2
     prediction = study.predict({"x": 1.0})["f"]
     np.testing.assert_allclose(prediction.mean, part.outputs["f"], atol=1e-6)  # its observed output is used
+
+
+def test_trials_as_a_data_frame() -> None:
+    if find_spec("pandas") is None:
+        missing("pandas", "pip install pandas")
+    study = Study(CHAIN)
+    study.add_trial({"x": 0.5}, PROCESS({"x": 0.5}))
+    study.add_trial({"x": 1.0}, {"f": PROCESS({"x": 1.0})["f"]})
+    assert len(study.trials_dataframe()) == 2
 
 
 def test_a_past_run_that_contradicts_another_is_not_added() -> None:

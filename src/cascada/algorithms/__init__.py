@@ -40,7 +40,13 @@ def by_name(algorithm: "str | Algorithm") -> Algorithm:
     if not isinstance(algorithm, str):
         if isinstance(algorithm, Algorithm) and not isinstance(algorithm, type):
             return algorithm
-        raise ArgumentError(f"algorithm must have the methods suggest and recommend; got {algorithm!r}.")
+        lacking = [name for name in ("suggest", "recommend") if not hasattr(algorithm, name)]
+        got = f"{algorithm!r:.100}"
+        if isinstance(algorithm, type) and not lacking:
+            got = f"the class {algorithm.__name__}; write {algorithm.__name__}()"
+        elif len(lacking) == 1:
+            got = f"{type(algorithm).__name__}, which has no {lacking[0]}"
+        raise ArgumentError(f"algorithm must have the methods suggest and recommend; got {got}.")
     if algorithm in NAMES:
         return NAMES[algorithm]()
     module, colon, name = algorithm.partition(":")
@@ -50,7 +56,10 @@ def by_name(algorithm: "str | Algorithm") -> Algorithm:
             f"{did_you_mean(algorithm, NAMES)}."
         )
     try:
-        made = getattr(import_module(module), name)()
+        found = import_module(module)
+        if not hasattr(found, name):
+            raise ArgumentError(f"module {module!r} has no attribute {name!r}{did_you_mean(name, vars(found))}")
+        made = getattr(found, name)()
     except Exception as error:  # the user's class may raise anything
         raise ArgumentError(f"algorithm {algorithm!r} could not be imported: {error}.") from error
     return by_name(made)

@@ -9,6 +9,9 @@ runs is chosen.
 Expected improvement alone does not suffice: with many outputs between the controls and the objective, nearly every
 point may be best, and expected improvement runs one corner of the box after the other (docs/choosing.md).
 
+With choices, every second turn of expected improvement goes to a swap (`swaps`): the best run with another value of one
+choice, as long as some value was not tried near it.
+
 With limits, the ascents are penalised where a limit is broken, and an improvement counts with the probability that the
 limits hold: in samples, limited outputs are drawn together with the objective. As long as no feasible run is known, the
 point that is most likely to be feasible is run. Failed runs count as broken limits where a stage says so (`demands`).
@@ -31,6 +34,7 @@ from cascada.algorithms.cascaded_ei import CascadedEI
 from cascada.algorithms.demands import Demands
 from cascada.algorithms.expected_improvement import log_expected_improvement
 from cascada.algorithms.probe import probe
+from cascada.algorithms.swaps import swaps
 from cascada.arrays import Array, BoolArray
 from cascada.network import Beliefs, StageBelief, composite_mean, hallucinated
 from cascada.network.sampling import Samples, sample_network, standard_draws
@@ -74,6 +78,8 @@ class GPNEI:
         point = None
         if situation.best_point is not None and situation.trial % self.period != 0:
             point = _most_likely(situation, beliefs, demands, sampled, rng)
+        if point is None and situation.trial % (2 * self.period) == self.period and np.isfinite(situation.best):
+            point = _likeliest_swap(situation, demands, sampled)
         if point is None and demands is not None and np.isinf(situation.best):
             point = self._feasible(situation, beliefs, demands, sampled, rng)
         elif point is None:
@@ -111,10 +117,7 @@ class GPNEI:
         new = apart(situation.domain, points, _runs(situation)) > _NEW
         if gain.max() > _LITTLE * _spread(situation) or not new.any():
             return points[int(gain.argmax())]
-        with np.errstate(invalid="ignore"):
-            likely = log_expected_improvement(samples.mean(axis=1) - best, samples.std(axis=1))
-        if feasible is not None:  # half a sample more, because none of them may be feasible
-            likely = likely + np.log((feasible.sum(axis=1) + 0.5) / (feasible.shape[1] + 0.5))
+        likely = _log_improvement(samples, best, feasible)
         return points[int(np.where(new & ~np.isnan(likely), likely, -np.inf).argmax())]
 
     def _feasible(
@@ -151,6 +154,27 @@ class _Sampled:
         if self._draws is None:
             self._draws = standard_draws(self._beliefs, self._count, self._rng.spawn(1)[0])
         return sample_network(self._beliefs, points, self._draws)
+
+
+def _log_improvement(samples: Array, best: float, feasible: Array | None) -> Array:
+    """The logarithm (n,) of the expected improvement of samples (n, S) as if they were normal; NaN where undefined."""
+    with np.errstate(invalid="ignore"):
+        likely = log_expected_improvement(samples.mean(axis=1) - best, samples.std(axis=1))
+    if feasible is None:
+        return likely
+    # half a sample more, because none of them may be feasible
+    return np.asarray(likely + np.log((feasible.sum(axis=1) + 0.5) / (feasible.shape[1] + 0.5)))
+
+
+def _likeliest_swap(situation: Situation, demands: Demands | None, sampled: _Sampled) -> Array | None:
+    """The swap (see `swaps`) that is most likely to be better than the best run; None if there is none."""
+    points = _free(situation, list(swaps(situation)))
+    if not len(points):
+        return None
+    drawn = sampled.at(points)
+    feasible = None if demands is None else drawn.feasible(demands.risk)
+    likely = _log_improvement(drawn.objective, situation.best, feasible)
+    return points[int(np.where(np.isnan(likely), -np.inf, likely).argmax())]
 
 
 def _most_likely(

@@ -14,10 +14,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from cascada.arrays import Array, IntArray
+from cascada.arrays import Array
 from cascada.calibration.fit import MANY, Fit
 from cascada.calibration.kept import kept_fit
 from cascada.calibration.noise import noise_sd
+from cascada.calibration.runs import Runs
 from cascada.calibration.settings import Calibration
 from cascada.calibration.subset import MOST_FITTED, fitted_rows
 from cascada.confidence import BallBelief, Belief, Boxes
@@ -83,34 +84,6 @@ def calibrate(
     return replace(found, changes=tuple(changes))
 
 
-@dataclass(frozen=True, eq=False)
-class Runs:
-    """Rows of runs (t, V) and the numbers of their trials (t,): a run that is reported stage by stage has several."""
-
-    data: Array
-    trials: IntArray
-    alone: tuple[tuple[int, Array], ...] = ()  # of single stages by their position
-
-    def of(self, part: Node, position: int | None = None) -> tuple[Array, Array]:
-        """The inputs (n, d) and modelled outputs (n, p) of the runs in which all of them were observed, each once.
-
-        Without noise, a second run with the same inputs and outputs is left out as well. Observations of the stage by
-        itself, at its position, come last.
-        """
-        own = self.data[:0] if position is None else self.alone_of(position)
-        data, trials = np.concatenate([self.data, own]), np.append(self.trials, -1 - np.arange(len(own)))
-        X, Y = data[:, list(part.inputs)], data[:, part.modelled_columns]
-        seen = np.isfinite(X).all(axis=1) & np.isfinite(Y).all(axis=1)
-        X, Y = X[seen], Y[seen]
-        same = trials[seen] if part.stage.noisy else np.hstack([X, Y])
-        once = np.sort(np.unique(same, axis=0, return_index=True)[1])
-        return X[once], Y[once]
-
-    def alone_of(self, position: int) -> Array:
-        """The observations (n, V) of a stage by itself."""
-        return np.array([row for i, row in self.alone if i == position]).reshape(-1, self.data.shape[1])
-
-
 def _calibrated(
     network: Network, runs: Runs, settings: Calibration, jitter: float, before: Calibrated | None
 ) -> Calibrated:
@@ -118,6 +91,7 @@ def _calibrated(
     judging: list[StageBelief] = []
     fits: dict[tuple[str, str], Fit] = {}
     for position, node in enumerate(network.nodes):
+        read: list[tuple[Node, Posterior]] = []  # parts with noise whose true values the next stages received
         for part in parts_of(node):
             known = [] if before is None else _posteriors(before, len(acting))
             inputs, outputs = runs.of(part, position)
@@ -127,8 +101,7 @@ def _calibrated(
                 key = node.stage.name, part.stage.outputs[0]
                 last = None if before is None else before.fits.get(key)
                 ranges = _ranges(network, part, runs.data)
-                codes = tuple(part.choices)
-                fit = _fitted(inputs, outputs[:, 0], ranges, settings, last, part.stage.noisy, codes)
+                fit, inputs = _fit_and_inputs(runs, part, position, ranges, settings, last)
                 fits[key] = fit = _without_wrong_sum(fit, part, inputs, outputs, jitter, known)
                 likely, cautious = (
                     replace(part, stage=part.stage.fitted(m.kernel, m.offset)) for m in (fit.likely, fit.cautious)
@@ -142,11 +115,14 @@ def _calibrated(
                 continue
             posterior = posterior_of(likely, inputs, outputs, ridge, known)
             acting.append(StageBelief(likely, believed(likely, posterior, _radius(posterior, settings, judging=False))))
+            if part.stage.noisy and part.stage.forwards == "value" and isinstance(posterior, Posterior):
+                read.append((likely, posterior))
             if cautious.stage.kernel is not likely.stage.kernel:
                 posterior = posterior_of(cautious, inputs, outputs, careful, known)
             judging.append(
                 StageBelief(cautious, believed(cautious, posterior, _radius(posterior, settings, judging=True)))
             )
+        runs = runs.through(node, read)
     changes = () if before is None else _changes(before.judging, judging)
     return Calibrated(network, spanned(network, acting), spanned(network, judging), fits, changes)
 
@@ -189,6 +165,29 @@ def _ranges(network: Network, part: Node, data: Array) -> Array:
         spread = float(np.ptp(seen)) if len(seen) else 0.0
         ranges.append(spread if spread > 0 else 1.0)
     return np.array(ranges)
+
+
+def _fit_and_inputs(
+    runs: Runs, part: Node, position: int, ranges: Array, settings: Calibration, last: Fit | None
+) -> tuple[Fit, Array]:
+    """The fit of an output, and the inputs (n, d) that it is of.
+
+    Behind a stage with noise these are that stage's posterior means or its readings, whichever explain the outputs
+    better: the means of a poor model are farther from the true values than readings with little noise.
+    """
+    (received, outputs), (readings, _) = runs.of(part, position), runs.of(part, position, as_read=True)
+
+    def fitted(inputs: Array) -> Fit:
+        codes = tuple(part.choices)
+        return _fitted(inputs, outputs[:, 0], ranges, settings, last, part.stage.noisy, codes)
+
+    fit = fitted(received)
+    if np.array_equal(received, readings):
+        return fit, received
+    if fit is last:  # it was chosen with fewer observations
+        return fit, readings if fit.as_read else received
+    other = fitted(readings)
+    return (replace(other, as_read=True), readings) if other.value > fit.value else (fit, received)
 
 
 def _fitted(

@@ -60,6 +60,8 @@ class Fit:
     general: Model  # the most likely model in which all inputs interact
     cautious: Model  # the roughest such model that is not clearly less likely, for the gap
     count: int
+    value: float = -np.inf  # the log density of the likely model, up to a constant of the outputs
+    as_read: bool = False  # whether it is of readings of the inputs, although likely values are known
 
 
 def fit_output(
@@ -108,7 +110,7 @@ def fit_output(
     models = {shape: model(shape) for shape in {best, top, rough}}
     least = found[top].value - _HOPELESS if len(outputs) >= _ENOUGH else -np.inf
     kept = {shape: at.theta for shape, at in found.items() if not shape.additive or at.value >= least}
-    return Fit(kept, ranges, models[best], models[top], models[rough], len(outputs))
+    return Fit(kept, ranges, models[best], models[top], models[rough], len(outputs), found[best].value)
 
 
 def _rescaled(fit: Fit, ranges: Array) -> dict[Shape, Array]:

@@ -15,8 +15,9 @@ from dataclasses import replace
 import numpy as np
 
 from cascada.arrays import Array
-from cascada.calibration.beliefs import Runs, believed, held_out, parts_of, posterior_of, spanned
+from cascada.calibration.beliefs import believed, held_out, parts_of, posterior_of, spanned
 from cascada.calibration.fit import Fit
+from cascada.calibration.runs import Runs
 from cascada.calibration.widening import neighbourhoods, widening
 from cascada.gp import Posterior
 from cascada.gp.rounding import SMALLEST_JITTER

@@ -75,8 +75,8 @@ class Probation:
         agreed, needed = min(self.agreed, self.required), self._probes_of(max(self.agreed, self.required))
         probes = min(self.probes, needed)
         return (
-            f"{agreed} of {self.required} runs needed after the design agree with it, and {probes} of {needed} runs "
-            f"needed where it expects nothing better"
+            f"{self.required} runs after the design must agree with it ({agreed} so far), {needed} of them where it "
+            f"expects nothing better ({probes} so far)"
         )
 
     def _probes_of(self, agreed: int) -> int:

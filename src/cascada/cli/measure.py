@@ -52,7 +52,11 @@ def measure(
         say(f"Measurement {measured.number} of {measured.stage} was stored.")
     certificate = found.certificate()
     if certificate.kind == "refuted":
-        say(f"The data refute an assumption. {' '.join(certificate.evidence)}", err=True)
+        say(
+            f"The data now refute an assumption: {' '.join(certificate.evidence)}\nIf the measurement is wrong, "
+            f"give the command again with the right outputs and --replace {measured.number}.",
+            err=True,
+        )
 
 
 def _check_same(study: Study, number: int, stage: str, inputs: Mapping[str, Any]) -> None:

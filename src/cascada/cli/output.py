@@ -39,11 +39,7 @@ def summary(result: Result) -> str:
     else:
         assert result.best.value is not None, "the best run is complete"
         what = "best reading" if noisy else "best value"
-        lines += [f"{what:<11} {number_text(result.best.value)}", "best settings"]
-        lines += [
-            f"  {name:<12} {value if isinstance(value, str) else format(value, '.8g')}"
-            for name, value in result.best.controls.items()
-        ]
+        lines += [f"{what:<11} {number_text(result.best.value)}", "best settings", settings(result.best.controls)]
     lines += recommended_lines(certificate)
     what = "steps" if any(trial.steps for trial in result.trials) else "runs"
     lines += [f"{what:<11} {len(result.trials)}" + (f" ({remarks})" if remarks else "")]

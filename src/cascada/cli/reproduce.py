@@ -30,7 +30,7 @@ def reproduce(
     try:
         import_module("matplotlib")  # fail now rather than after hours of computing
     except ImportError as error:
-        raise ArgumentError(f'the figures need matplotlib ({error}). Run: pip install "cascada[paper]".') from error
+        raise ArgumentError(f"the figures need matplotlib ({error}). Run: pip install 'cascada[paper]'.") from error
     settings = replace(QUICK if quick else Settings(), seed=seed)
     with progress(not json_output) as report:
         done = reproduce_paper(settings, out, cores() if jobs is None else jobs, report)

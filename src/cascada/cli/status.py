@@ -118,6 +118,8 @@ def _content(study: "Reader", certificate: "Certificate") -> dict[str, Any]:
 
 
 def _text(study: "Reader", content: Mapping[str, Any], certificate: "Certificate") -> str:
+    from cascada.study.step_trial import controls_set
+
     states = ", ".join(f"{count} {state}" for state, count in content["trials"].items() if count)
     infeasible = sum(trial.feasible is False for trial in study.trials)
     states += f" ({infeasible} infeasible)" if infeasible else ""
@@ -140,7 +142,11 @@ def _text(study: "Reader", content: Mapping[str, Any], certificate: "Certificate
     for trial in content["open"]:
         since = "" if trial["asked_at"] is None else f" since {_time(trial['asked_at'])} by {trial['worker']}"
         step = f", step {', '.join(trial['steps'])}" if "steps" in trial else ""
-        lines += ["", f"trial {trial['number']}{step}, {trial['state']}{since}", settings(trial["controls"])]
+        lines += [
+            "",
+            f"trial {trial['number']}{step}, {trial['state']}{since}",
+            settings(controls_set(study.network, study.trials[trial["number"]])),
+        ]
         for stage, values in trial["outputs"].items():
             lines.append(f"  {stage:<12} {', '.join(map(number_text, values))} (told)")
         if trial["feasible"] is False:

@@ -23,6 +23,7 @@ def trials(
 
     --json prints an array of them; --csv prints those that have outputs, with all digits.
     """
+    from cascada.study.step_trial import controls_set
     from cascada.study.tabular import FEASIBLE, FEASIBLE_CELLS, output_columns, trials_csv
 
     if csv and json_output:
@@ -40,7 +41,8 @@ def trials(
     rows = []
     for trial in all_trials:
         seen = [trial.outputs[stage][j] if stage in trial.outputs else None for _, stage, j in columns]
-        numbers = [*(trial.controls[name] for name in controls), *seen, trial.value]
+        given = controls_set(found.network, trial)
+        numbers = [*map(given.get, controls), *seen, trial.value]
         numbers += [trial.cost] if found.network.priced else []
         step = [f"step {', '.join(trial.steps)}"] if trial.steps else []
         remarks = "; ".join([*step, *([trial.reason] if trial.reason else []), *corrections.get(trial.number, ())])

@@ -6,6 +6,7 @@ Letters: B norm bounds (p,), L Lipschitz constants (p,) in raw ℓ2 distance, ρ
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,6 +23,9 @@ from cascada.gp.line import predict_on_line
 from cascada.gp.posterior import Posterior, Prediction
 from cascada.gp.rounding import INTERVAL_OFFSET_ROUNDING, NORM_ROUNDING, square_rounding, variance_rounding
 from cascada.kernels.stationary import Stationary
+
+# Of posterior sds: their prior sds, and by how much rounding can lower their squares and themselves.
+_SdRounding: TypeAlias = tuple[Array | float, Array | float, Array | float]
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -172,11 +176,26 @@ class Belief(BeliefBase[Prediction]):
 
     # ---- pointwise
 
-    def sd_above(self, sd: Array, scale: Array | float = 1.0) -> Array:
+    def sd_above(self, sd: Array, scale: Array | None = None) -> Array:
         """A computed posterior sd, raised by the most that rounding can lower it; `scale` is its prior sd over s."""
+        return _raised(sd, self._value_rounding if scale is None else self._rounding_of(scale))
+
+    def slope_sd_above(self, sd: Array) -> Array:
+        """The same for posterior sds (…, d) of ∂_j f, whose prior sds are at most `derivative_scales` times s."""
+        return _raised(sd, self._slope_rounding)
+
+    @cached_property
+    def _value_rounding(self) -> _SdRounding:
+        return self._rounding_of(1.0)
+
+    @cached_property
+    def _slope_rounding(self) -> _SdRounding:
+        return self._rounding_of(self.derivative_scales)
+
+    def _rounding_of(self, scale: Array | float) -> _SdRounding:
+        """The rounding of posterior sds whose prior sds are `scale` times s."""
         prior = np.sqrt(self.kernel.variance) * scale
-        raised = np.sqrt(sd * sd + variance_rounding(self.posterior.count) * prior * prior)
-        return np.minimum(raised + prior * self.posterior.inflation, prior)
+        return prior, variance_rounding(self.posterior.count) * prior * prior, prior * self.posterior.inflation
 
     @cached_property
     def mean_error(self) -> Array:
@@ -289,3 +308,9 @@ class Belief(BeliefBase[Prediction]):
         if self.lipschitz is None or derived is None:
             return self.lipschitz if derived is None else derived
         return np.minimum(self.lipschitz, derived)
+
+
+def _raised(sd: Array, rounding: _SdRounding) -> Array:
+    """Computed sds, raised by their rounding, but not above the prior sds."""
+    prior, squared, own = rounding
+    return np.minimum(np.sqrt(sd * sd + squared) + own, prior)

@@ -157,7 +157,7 @@ def _from_fits(
         slack = np.einsum("npd,nd->np", np.abs(jet.slope), half) + rest
         about = about.intersect(Boxes.around(jet.mean, (jet.width + slack) * rounding).widened())
     about = about.intersect(anchor_bounds(belief, *belief.anchors, centre, half))
-    limit = np.tile(belief.largest_values * (1 + 8 * UNIT_ROUNDOFF), (len(centre), 1))
+    limit = np.full(about.lower.shape, belief.largest_values * (1 + 8 * UNIT_ROUNDOFF))
     about = about.intersect(Boxes(-limit, limit))
     return _AroundCentres(about, centre, half, jet.mean, jet.slope, jet.width, rest)
 
@@ -180,7 +180,7 @@ def _first_order(belief: "Belief", half: Array, jet: Jet, distance: Array, remai
     scale = belief.derivative_scales
     # Rounding of ∂_j: as for a value, in units of its prior sd s·sqrt(−φ''(0))/ℓ_j.
     rounding = belief.mean_error * (half @ scale)[:, None]
-    slope_sd = np.einsum("nd,nd->n", belief.sd_above(jet.derivative_sd, scale), half)
+    slope_sd = np.einsum("nd,nd->n", belief.slope_sd_above(jet.derivative_sd), half)
     second = belief.mean_norm_above * remainder[:, None] + belief.radius * distance[:, None]
     third = belief.radius * slope_sd[:, None] + belief.norm_bound * remainder[:, None]
     return np.minimum(second, third) + rounding

@@ -62,7 +62,7 @@ def point_bounds(fit: "Belief", points: Array, slopes: bool) -> PointBounds:
     if jet is None:
         return PointBounds(*values)
     scale = fit.derivative_scales
-    sd = fit.sd_above(jet.derivative_sd, scale)[:, None, :]
+    sd = fit.slope_sd_above(jet.derivative_sd)[:, None, :]
     half = fit.radius[:, None] * sd + fit.mean_error[:, None] * scale
     return PointBounds(*values, *_around(jet.derivative_mean, half))
 
@@ -76,10 +76,10 @@ def _around(mean: Array, half: Array) -> tuple[Array, Array]:
 def jet_bounds(belief: "Belief", points: Array, slopes: bool) -> JetBounds:
     """The intersection of the bounds of all fits at points (n, d); raises `RefutedError` if it is empty somewhere."""
     limit = belief.largest_values * (1 + _ROUNDING)
-    lower, upper = np.tile(-limit, (len(points), 1)), np.tile(limit, (len(points), 1))
+    lower, upper = (np.full((len(points), len(limit)), sign * limit) for sign in (-1.0, 1.0))
     scale = belief.derivative_scales if slopes else np.empty(0)
     steepest = limit[:, None] * scale * (1 + _ROUNDING)  # |∂_j f| ≤ B times the prior sd of ∂_j f
-    low_slope, high_slope = (np.tile(sign * steepest, (len(points), 1, 1)) for sign in (-1.0, 1.0))
+    low_slope, high_slope = (np.full((len(points), *steepest.shape), sign * steepest) for sign in (-1.0, 1.0))
     for fit in belief.fits:
         part = fit.at_points(points, slopes)
         lower, upper = np.maximum(lower, part.lower), np.minimum(upper, part.upper)

@@ -19,7 +19,7 @@ def steepness(belief: Belief, cells: Boxes) -> Array:
     if kernel.curvature is None:
         bound = np.full((n, p, d), np.inf)
     else:
-        bound = np.tile(belief.largest_values[:, None] * belief.derivative_scales, (n, 1, 1))
+        bound = np.full((n, p, d), belief.largest_values[:, None] * belief.derivative_scales)
         second = kernel.second_order_factor
         if second is not None and n:
             bend = second * kernel.scaled_norm(half)[:, None] / kernel.lengthscales(d)

@@ -29,7 +29,7 @@ def require_matplotlib() -> None:
         import matplotlib  # noqa: F401
     except ImportError as error:
         raise ArgumentError(
-            f'the figures need matplotlib ({error}). Run: pip install "cascada[paper]", or do without: --no-plots.'
+            f"the figures need matplotlib ({error}). Run: pip install 'cascada[paper]', or leave them out: --no-plots."
         ) from error
 
 

@@ -20,6 +20,7 @@ from cascada.errors import ArgumentError
 from cascada.experiments.bench_run import Course, initial_points, run, simple_regret
 from cascada.experiments.contestants import contestant
 from cascada.experiments.peers import PEERS, require
+from cascada.near_names import did_you_mean
 from cascada.problems import PROBLEMS, Problem
 from cascada.problems import by_name as problem_by_name
 
@@ -105,7 +106,7 @@ class Plan:
             elif algorithm not in NAMES and ":" not in algorithm:
                 raise ArgumentError(
                     f"algorithm must be one of {', '.join(NAMES)}, a peer ({', '.join(PEERS)}), or 'module:Class'; "
-                    f"got {algorithm!r}."
+                    f"got {algorithm!r}{did_you_mean(algorithm, [*NAMES, *PEERS])}."
                 )
             else:
                 algorithm_by_name(algorithm)

@@ -14,7 +14,7 @@ import numpy as np
 
 from cascada.arrays import Array
 from cascada.errors import ArgumentError
-from cascada.space import Domain
+from cascada.space import Choice, Control, Domain
 
 
 class Peer(Protocol):
@@ -51,16 +51,13 @@ class OptunaPeer:
         self._domain, self._trials = domain, optuna.trial
         self._study = optuna.create_study(direction="maximize", sampler=sampler)
         self._distributions = {
-            name: optuna.distributions.IntDistribution(control.low, control.high, log=control.log)
-            if control.integer
-            else optuna.distributions.FloatDistribution(control.low, control.high, log=control.log, step=control.step)
-            for name, control in domain.controls.items()
+            name: _distribution(optuna.distributions, control) for name, control in domain.controls.items()
         }
         self._asked: Any = None
 
     def ask(self) -> Array:
         self._asked = self._study.ask(self._distributions)
-        return np.array([float(self._asked.params[name]) for name in self._domain.names])
+        return np.array(self._domain.coded(self._asked.params))
 
     def tell(self, point: Array, value: float) -> None:
         params = self._domain.named(point)
@@ -142,6 +139,15 @@ class BoTorchPeer:
         return module.qLogExpectedImprovement(model, best_f=max(self._values)[0], sampler=sampler)
 
 
+def _distribution(distributions: Any, control: Control) -> Any:
+    """The distribution of Optuna for a control."""
+    if isinstance(control, Choice):
+        return distributions.CategoricalDistribution(control.values)
+    if control.integer:
+        return distributions.IntDistribution(control.low, control.high, log=control.log)
+    return distributions.FloatDistribution(control.low, control.high, log=control.log, step=control.step)
+
+
 def to_unit(domain: Domain, point: Array) -> Array:
     """A point (d,) in user units as coordinates in the unit cube."""
     scaled = (domain.encode(point[None])[0] - domain.lower) / (domain.upper - domain.lower)
@@ -165,15 +171,30 @@ def _optuna_gp(domain: Domain, seed: int, initial: int) -> Peer:
     return OptunaPeer(domain, sampler)
 
 
+def _bayes_opt(domain: Domain, seed: int, _initial: int) -> Peer:
+    _check_ordered(domain, "bayes-opt")
+    return BayesOptPeer(domain, seed)
+
+
+def _botorch(domain: Domain, seed: int, _initial: int) -> Peer:
+    _check_ordered(domain, "botorch-qlogei")
+    return BoTorchPeer(domain, seed)
+
+
+def _check_ordered(domain: Domain, name: str) -> None:
+    """Raise `ArgumentError` if the process has choices, whose codes a model of numbers would take as distances."""
+    if domain.choices:
+        raise ArgumentError(
+            f"algorithm {name!r} has no controls without an order; the process has the choice "
+            f"{domain.names[domain.choices[0]]!r}. Use 'optuna-tpe' or 'optuna-gp'."
+        )
+
+
 PEERS: Mapping[str, PeerKind] = {
     "optuna-tpe": PeerKind(_tpe, {"optuna": "optuna"}),
     "optuna-gp": PeerKind(_optuna_gp, {"optuna": "optuna", "torch": "torch"}),
-    "bayes-opt": PeerKind(
-        lambda domain, seed, _initial: BayesOptPeer(domain, seed), {"bayes_opt": "bayesian-optimization"}
-    ),
-    "botorch-qlogei": PeerKind(
-        lambda domain, seed, _initial: BoTorchPeer(domain, seed), {"torch": "torch", "botorch": "botorch"}
-    ),
+    "bayes-opt": PeerKind(_bayes_opt, {"bayes_opt": "bayesian-optimization"}),
+    "botorch-qlogei": PeerKind(_botorch, {"torch": "torch", "botorch": "botorch"}),
 }
 
 

@@ -205,7 +205,7 @@ class Posterior:
         noise = np.einsum("t,tp,tp->p", self.kernel.variance * self.noise, weights, weights)
         return np.sqrt(np.maximum(self.spent - noise, 0.0))
 
-    @property
+    @cached_property
     def inflation(self) -> float:
         """ε of `gp.rounding`: an sd may be s·ε too small, and the error of a mean may be ‖w‖·s·ε."""
         return inflation(self.count, min(self.jitter, 1.0), self.kernel.rounding)
@@ -270,12 +270,11 @@ class Posterior:
                 f"derivatives need a kernel with −φ''(0); got {self.kernel}. Use a Matérn kernel with nu > 1."
             )
         mean, variance = np.empty((1 + d, n, p)), np.empty((1 + d, n))
-        prior = np.append(self.kernel.variance, self.kernel.derivative_variances(d))  # of f and of ∂_j f
         for block in self._blocks(n, 1 + d):
             jet = self.kernel.jet(points[block], self.inputs)
             V = self._solve(jet.reshape(jet.shape[0] * jet.shape[1], self.count).T)
             mean[:, block] = (V.T @ self.whitened).reshape(1 + d, -1, p)
-            variance[:, block] = prior[:, None] - np.vecdot(V.T, V.T).reshape(1 + d, -1)
+            variance[:, block] = self._jet_variances - np.vecdot(V.T, V.T).reshape(1 + d, -1)
         sd = np.sqrt(np.maximum(variance, 0.0))
         return Jet(mean[0], sd[0], mean[1:].transpose(1, 2, 0), sd[1:].T)
 
@@ -294,6 +293,11 @@ class Posterior:
         return beta
 
     # ---- linear algebra
+
+    @cached_property
+    def _jet_variances(self) -> Array:
+        """The prior variances of f and of every ∂_j f, (1 + d, 1)."""
+        return np.append(self.kernel.variance, self.kernel.derivative_variances(self.dimension))[:, None]
 
     @property
     def data_weights(self) -> Array:

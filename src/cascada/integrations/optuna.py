@@ -22,7 +22,9 @@ from cascada.integrations.optuna_constraints import (
 from cascada.integrations.optuna_objective import StagewiseObjective, distribution_of
 from cascada.integrations.optuna_replay import Replay, Snapshot
 from cascada.integrations.optuna_runs import POINT, is_at, read
+from cascada.near_names import did_you_mean, with_near_names
 from cascada.network import Network
+from cascada.network.argument import as_network
 from cascada.process import Functions
 from cascada.space import ControlValue, Domain
 from cascada.study import Study
@@ -51,6 +53,7 @@ class CascadaSampler(BaseSampler):
     option is invalid.
     """
 
+    @with_near_names
     def __init__(
         self,
         network: Network,
@@ -69,8 +72,7 @@ class CascadaSampler(BaseSampler):
                 f"CascadaSampler needs Optuna, which could not be imported ({_MISSING}). "
                 f"Run: pip install 'cascada[optuna]'."
             )
-        if not isinstance(network, Network):
-            raise ArgumentError(f"network must be a Network, as returned by chain(...); got {network!r}.")
+        network = as_network(network)
         scattered = next((stage.name for stage in network.stages if stage.sub_gaussian is not None), None)
         if scattered is not None:
             raise ArgumentError(
@@ -244,8 +246,9 @@ class CascadaSampler(BaseSampler):
         expected = self.distributions.get(name)
         if expected is None:
             raise ArgumentError(
-                f"trial {trial.number} suggests {name!r}, which is not a control of the network. Its controls are "
-                f"{', '.join(self.network.controls)}; CascadaSampler has no other parameters."
+                f"trial {trial.number} suggests {name!r}, which is not a control of the network"
+                f"{did_you_mean(name, self.network.controls)}. Its controls are {', '.join(self.network.controls)}; "
+                f"CascadaSampler has no other parameters."
             )
         if distribution != expected:
             raise ArgumentError(

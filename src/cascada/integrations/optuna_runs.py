@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from cascada.errors import ArgumentError, CascadaError, ContradictionError
 from cascada.integrations.optuna_constraints import add_outputs
+from cascada.near_names import did_you_mean
 from cascada.network import Network
 from cascada.network.outputs import UnusableResult, as_outputs_of
 from cascada.space import ControlValue
@@ -116,7 +117,10 @@ def _stage_outputs(network: Network, trial: "FrozenTrial") -> tuple[dict[str, tu
         stage = key.removeprefix(PREFIX)
         if stage not in stages:
             known = ", ".join(repr(PREFIX + name) for name in stages)
-            errors.append(ArgumentError(f"trial {trial.number} has the attribute {key!r}; there are only {known}."))
+            hint = did_you_mean(key, [PREFIX + name for name in stages])
+            errors.append(
+                ArgumentError(f"trial {trial.number} has the attribute {key!r}{hint}; there are only {known}.")
+            )
             continue
         try:
             outputs[stage] = as_outputs_of(network.node(stage), value)

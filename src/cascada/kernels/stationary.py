@@ -9,6 +9,7 @@ Letters: `r2` = r², `s` = sqrt(variance), `ell` = ℓ; shapes `(n, d)` for poin
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 
 import numpy as np
 
@@ -164,13 +165,21 @@ class Stationary(ABC):
     def lengthscales(self, dimension: int) -> Array:
         """ℓ for every input dimension, shape (d,); raises `ArgumentError` if their number is wrong."""
         if isinstance(self.lengthscale, float):
-            return np.full(dimension, self.lengthscale)
+            return _one_per_input(self.lengthscale, dimension)
         if len(self.lengthscale) != dimension:
             raise ArgumentError(
                 f"the kernel has {len(self.lengthscale)} lengthscales but its inputs have {dimension} "
                 f"dimensions; give one number, or one lengthscale per input dimension."
             )
         return np.array(self.lengthscale)
+
+
+@lru_cache
+def _one_per_input(lengthscale: float, dimension: int) -> Array:
+    """The same lengthscale for every input; kept, because it is asked for in every evaluation of a kernel."""
+    scales = np.full(dimension, lengthscale)
+    scales.setflags(write=False)
+    return scales
 
 
 def _squared(r: Array) -> Array:

@@ -61,16 +61,18 @@ class UnusableResult(StageProblem):
 def as_outputs_of(node: Node, result: Any) -> tuple[float, ...]:
     """A stage's result (a number, a sequence or a dict) as its outputs in order; raises with what is wrong with it."""
     names = node.stage.outputs
+    noun = "output" if len(names) == 1 else "outputs"
     if isinstance(result, Mapping):
         if set(result) != set(names):
-            raise UnusableResult(f"must return the outputs {', '.join(names)}; got {', '.join(map(str, result)):.200}")
+            got = ", ".join(map(str, result)) or "none"
+            raise UnusableResult(f"must return the {noun} {', '.join(names)}; got {got:.200}")
         result = [result[name] for name in names]
     elif isinstance(result, str | bytes) or not hasattr(result, "__len__"):
         result = [result]
     elif getattr(result, "ndim", 1) == 0:
         result = [result.item()]
     if len(result) != len(names):
-        raise UnusableResult(f"must return {len(names)} output(s) ({', '.join(names)}); got {len(result)}")
+        raise UnusableResult(f"must return {len(names)} {noun} ({', '.join(names)}); got {len(result)}")
     numbers = []
     for name, value in zip(names, result, strict=True):
         if hasattr(value, "item") and getattr(value, "size", 1) == 1:

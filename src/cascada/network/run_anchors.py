@@ -80,10 +80,13 @@ def slopes(beliefs: "ReadBeliefs", cells: Boxes) -> Array:
     for j in beliefs.network.domain.choices:
         total[:, j, j] = np.inf
     enclosure = Enclosure(cells, Affine.of_cells(cells))
+    last = max(column for stage in beliefs.stages for column in stage.node.inputs)
     for stage in beliefs.stages:
         boxes, affine = enclosure.columns(stage.node.inputs)
         total[:, list(stage.node.columns)] = _of_stage(stage, boxes, total[:, list(stage.node.inputs)])
-        enclosure = enclosure.joined(*enclose_any_inputs(stage, boxes, affine))
+        # Values of the last stages enter no other one. But where a formula is not defined, nothing follows from a run.
+        if stage.node.stage.known or min(stage.node.columns) <= last:
+            enclosure = enclosure.joined(*enclose_any_inputs(stage, boxes, affine))
     return total
 
 

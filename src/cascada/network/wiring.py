@@ -19,7 +19,8 @@ def wires_of(stage: Stage, parents: Sequence[str], stages: Mapping[str, Stage]) 
         outputs = stages[owner].outputs
         if output and output not in outputs:
             raise ArgumentError(
-                f"stage {stage.name!r} has the parent {parent!r}, but {owner!r} has the outputs {', '.join(outputs)}."
+                f"stage {stage.name!r} has the parent {parent!r}, but {owner!r} has the outputs {', '.join(outputs)}"
+                f"{did_you_mean(output, outputs)}."
             )
         wires += [(owner, o) for o in ([output] if output else outputs)]
     names = [output for _, output in wires]

@@ -16,6 +16,7 @@ from cascada.problems.fast_charge import fast_charge
 from cascada.problems.function_networks import ackley, alpine2, drop_wave, rosenbrock
 from cascada.problems.hard import hard_problem, hard_problems
 from cascada.problems.imported import imported_problem
+from cascada.problems.mixed import fermenter, func2c, func3c, paint_line
 from cascada.problems.priced_networks import ackmat, manufacturing, tablet
 from cascada.problems.problem import Optimum, Problem
 from cascada.problems.sample_paths import sample_path_cascade
@@ -48,6 +49,14 @@ PRACTICE: Mapping[str, Callable[..., Problem]] = {
     "pv-plant": pv_plant,
 }
 
+#: Processes with choices, with unknown kernels and norms.
+MIXED: Mapping[str, Callable[..., Problem]] = {
+    "func2c": func2c,
+    "func3c": func3c,
+    "paint-line": paint_line,
+    "fermenter": fermenter,
+}
+
 #: Processes computed by simulators of others, which are installed with the extras `simulators` and `simulators-torch`.
 SIMULATORS: Mapping[str, Callable[..., Problem]] = {
     "combustor": combustor,
@@ -61,6 +70,7 @@ PROBLEMS: Mapping[str, Callable[[], Problem]] = {
     **{f"certified-{name}": partial(certified, name) for name in STRUCTURES},
     "sampled-chain": sampled_chain,
     **PRACTICE,
+    **MIXED,
     **SIMULATORS,
 }
 
@@ -77,6 +87,7 @@ def by_name(name: str) -> Problem:
 
 
 __all__ = [
+    "MIXED",
     "PAPER_GRID",
     "PRACTICE",
     "PROBLEMS",
@@ -96,12 +107,16 @@ __all__ = [
     "drop_wave",
     "epidemic",
     "fast_charge",
+    "fermenter",
+    "func2c",
+    "func3c",
     "half_rough",
     "hard_problem",
     "hard_problems",
     "manufacturing",
     "matyas_cascade",
     "narrow_peak",
+    "paint_line",
     "pv_plant",
     "rosenbrock",
     "rosenbrock_cascade",

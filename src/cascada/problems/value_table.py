@@ -17,6 +17,7 @@ class ValueTable:
     """A function from points (n, d) in user units to all columns of a run (n, V), as needed by `Problem.values`.
 
     The function of each stage is called once with columns of numbers, so that the table cannot differ from the stage.
+    Choices are columns of their values.
     `one_by_one` is for functions that accept only single numbers.
     """
 
@@ -30,9 +31,12 @@ class ValueTable:
             function = node.stage.function
             assert function is not None, "a built-in problem has all its functions"
             inputs = {name: columns[j] for name, j in zip(node.input_names, node.inputs, strict=True)}
+            for j, choice in node.choices.items():
+                name = node.input_names[j]
+                inputs[name] = np.array(choice.values)[inputs[name].astype(np.int64)]
             if self.one_by_one:
-                rows = zip(*inputs.values(), strict=True)
-                calls = [dict(zip(inputs, map(float, row), strict=True)) for row in rows]
+                rows = zip(*(column.tolist() for column in inputs.values()), strict=True)
+                calls = [dict(zip(inputs, row, strict=True)) for row in rows]
                 results = np.array([as_outputs_of(node, function(**call)) for call in calls])
                 columns += list(results.reshape(-1, len(node.columns)).T)
             else:

@@ -143,7 +143,8 @@ def history_of(network: Network, trials: Sequence[Trial], bounds: Sequence[Bound
     go, sign = plotly_objects(), network.sign
     complete = [trial for trial in trials if trial.value is not None]
     feasible = "feasible " if network.limits else ""
-    shown = figure(f"Best value and what no {feasible}setting can beat", "trial", network.objective[1])
+    title = f"Best value and what no {feasible}setting can beat" if bounds else "Runs and best value"
+    shown = figure(title, "trial", network.objective[1])
     if len(trials) <= _FEW:
         shown.update_xaxes(dtick=1)  # there is no trial 0.5
     shown.add_trace(

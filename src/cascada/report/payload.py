@@ -54,7 +54,10 @@ def judgement(study: Reader, contributions: dict[str, float]) -> dict[str, Any]:
     """Return the gap of the best run, in numbers and in words, with its assumptions and evidence."""
     certificate = study.certificate()
     shown, known = certificate.shown, certificate.gap is not None or certificate.kind == "refuted"
-    gap, kind = "none" if shown is None else shown.gap, certificate.kind if known else "not known"
+    gap = "none" if shown is None else shown.gap
+    kind: str = certificate.kind if known else "not known yet"
+    if certificate.depends_on:
+        kind = f"for a given {' and '.join(certificate.depends_on)} only"
     if certificate.answer == "infeasible":
         gap, kind = "none: no setting satisfies the limits", certificate.kind
     return {

@@ -7,6 +7,7 @@ from typing import Any
 from cascada.network import Network
 from cascada.outwards import no_better
 from cascada.store.trial import Trial, best_of
+from cascada.study.step_trial import controls_set
 
 
 def columns(network: Network) -> list[str]:
@@ -35,7 +36,7 @@ def row(network: Network, trial: Trial, corrections: Sequence[str] = ()) -> list
         from cascada.store.address import without_secrets  # imports SQLAlchemy, which takes time
 
         state = without_secrets(state)
-    return [trial.number, state, *(trial.controls[name] for name in network.controls), *outputs]
+    return [trial.number, state, *map(controls_set(network, trial).get, network.controls), *outputs]
 
 
 def _step(trial: Trial) -> list[str]:
@@ -84,7 +85,7 @@ def facts_of_runs(network: Network, trials: Sequence[Trial]) -> list[list[str]]:
     none = "none feasible" if complete else "none yet"  # without limits, a complete run is feasible
     return [
         [
-            "best value",
+            "best reading" if network.read_with_errors or network.noisy else "best value",
             none if best is None or best.value is None else no_better(best.value, 8, network.sign > 0),
         ],
         ["runs", f"{complete} complete of {len(trials)}" + (f", {feasible} feasible" if network.limits else "")],

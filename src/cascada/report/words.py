@@ -65,6 +65,13 @@ def _gap(study: Reader, certificate: Certificate) -> str:
             f"Nothing bounds the formula of {names}, so how far that is from the best possible cannot be said; "
             f"interval= or lipschitz= would bound it."
         )
+    if shown is None and certificate.depends_on:
+        names = " and ".join(certificate.depends_on)
+        return (
+            f"The best setting depends on {names}, so how far a setting is from the best can be said for given values "
+            f"of {names} only: study.certificate(context=…) or cascada status --context for one of them, study.table() "
+            f"for all."
+        )
     if shown is None:
         why = f": too few runs to trust an estimated bound; {certificate.missing}" if certificate.missing else ""
         return f"How far that is from the best possible cannot be said yet{why}."

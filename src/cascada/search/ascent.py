@@ -14,11 +14,12 @@ from cascada.network import Beliefs
 from cascada.search.joint import Joint
 from cascada.search.penalty import WIDTHS, Penalty
 from cascada.search.quasi_newton import climb
-from cascada.search.starts import best_apart, snapped, starts
+from cascada.search.starts import best_apart, best_of_others, snapped, starts
 
 _WIDE, _CLOSE, _ACROSS = 192, 96, 480  # starts: see `starts`
 _TRIED = 4  # values of η per start
 _REFINED = 8  # this many of the best starts are refined,
+_OTHERS = 8  # and so many of other combinations of values, the best one of each,
 _APART = 0.03  # at least this far from each other, in sides of the box
 _STEPS = 60
 # Parts of the way from a start to its local maximum. All starts of one basin end in the same point; these differ, and
@@ -103,7 +104,10 @@ def _refined(
     values = joint.values_of(x, eta.reshape(len(x), len(widths) * tried, free)).reshape(len(x), len(widths), tried)
     begin, limits = [], []
     for i, width in enumerate(widths):  # all of them are refined together
-        chosen = best_apart(domain, x, values[:, i].max(axis=1), _REFINED, _APART)
+        largest = values[:, i].max(axis=1)
+        chosen = best_apart(domain, x, largest, _REFINED, _APART)
+        if domain.choices:
+            chosen += best_of_others(domain, x, largest, chosen, _OTHERS)
         best = values[chosen, i].argmax(axis=1)
         begin.append(np.hstack([x[chosen], eta[chosen, i, best]]))
         limits += [width] * len(chosen)

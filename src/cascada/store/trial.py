@@ -99,7 +99,8 @@ def trial_number(trial: Any) -> int:
 def trial_at(trials: Sequence[Trial], number: int) -> Trial:
     """The trial of this number; `ArgumentError` if there is none."""
     if not 0 <= number < len(trials):
-        raise ArgumentError(f"there is no trial {number}; {len(trials)} were asked for.")
+        last = f"the last one is {len(trials) - 1}" if trials else "none was asked for yet"
+        raise ArgumentError(f"there is no trial {number}; {last}.")
     return trials[number]
 
 

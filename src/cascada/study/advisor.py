@@ -3,6 +3,7 @@
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -11,10 +12,10 @@ from cascada.algorithms.algorithm import bound_certifies
 from cascada.algorithms.foreign import ForeignAlgorithm
 from cascada.algorithms.robust import Robust
 from cascada.arrays import Array
-from cascada.errors import RefutedError
+from cascada.errors import ArgumentError, RefutedError
 from cascada.network import Network
 from cascada.network.failures import counts_as_infeasible
-from cascada.space import ControlValue
+from cascada.space import ControlValue, Domain
 from cascada.store.trial import Trial
 from cascada.study.context import best_at
 from cascada.study.incumbent import best_known
@@ -26,6 +27,8 @@ from cascada.study.state import State
 
 # Keeps an algorithm's random numbers apart from those of a problem that was drawn with the same seed.
 _STREAM = 0xCA5CADA
+# Coordinates may leave the box by this part of its ends: the controls are rounded to them.
+_ROUNDING = 1e-9
 
 
 def suggest(model: Model, state: State, settings: Settings, part: Slice | None = None) -> Suggestion:
@@ -65,10 +68,11 @@ def _suggest(
         chooser = _chooser(state, settings)
         if part is not None and isinstance(chooser, NonAdaptive):
             now = replace(now, taken=frozenset())  # each run is that of the design with its number, in any slice
-        suggestion = chooser.suggest(now, generator(state, settings))
+        suggestion = _validated(chooser, chooser.suggest(now, generator(state, settings)), now.domain)
         # A design of all candidates is complete, and with noise they may be run again.
         if suggestion.point is None and model.noisy:
-            suggestion = settings.algorithm.suggest(now, generator(state, settings))
+            chooser = settings.algorithm
+            suggestion = _validated(chooser, chooser.suggest(now, generator(state, settings)), now.domain)
         unreached = bool(state.network.limits) and not np.isfinite(now.best)
         if model.estimated and unreached and suggestion.point is None and bound_certifies(chooser):
             suggestion = None  # estimated or enlarged bounds do not show that no setting satisfies the limits
@@ -81,6 +85,35 @@ def _suggest(
     model.cells += suggestion.cells
     model.seconds += time.monotonic() - started
     return suggestion
+
+
+def _validated(chooser: Algorithm, suggestion: Suggestion, domain: Domain) -> Suggestion:
+    """What an algorithm suggests, which may be the user's own; `ArgumentError` if it is no suggestion."""
+    name = type(chooser).__name__
+    if not isinstance(suggestion, Suggestion):
+        raise ArgumentError(
+            f"suggest() of {name} must return a Suggestion, as in Suggestion(point), or Suggestion(None) if no point "
+            f"is worth a run; got {suggestion!r:.100}."
+        )
+    if suggestion.point is not None:
+        check_coordinates(suggestion.point, domain, f"the point that suggest() of {name} returns")
+    return suggestion
+
+
+def check_coordinates(point: Any, domain: Domain, what: str) -> None:
+    """Raise `ArgumentError` unless a point is an array (d,) of coordinates in the box, up to rounding."""
+    d = domain.dimension
+    numbers = isinstance(point, np.ndarray) and point.dtype.kind in "fiu" and point.shape == (d,)
+    if not numbers or not np.isfinite(point).all():
+        raise ArgumentError(f"{what} must be an array of {d} finite coordinates, or None; got {point!r:.100}.")
+    off = _ROUNDING * np.maximum(np.abs(domain.lower), np.abs(domain.upper))
+    wrong = np.flatnonzero((point < domain.lower - off) | (point > domain.upper + off))
+    if wrong.size:
+        j = wrong[0]
+        raise ArgumentError(
+            f"{what} must lie in the box of controls: coordinate {j} ({domain.names[j]}) is between "
+            f"{domain.lower[j]:g} and {domain.upper[j]:g}; got {point[j]:g}."
+        )
 
 
 def situation(

@@ -129,7 +129,7 @@ def open_study(
         state = State.empty(network).replayed(events)
         if changed:
             state = journal.change(lambda log: _amended(log, name, state, described, description))
-        warn_of_errors(network, tolerance, stacklevel=4)
+        warn_of_errors(network, tolerance)
         return Study.over(journal, state, validated, name=name, worker=worker, lasting=lasting)
     except BaseException:
         store.close()

@@ -34,7 +34,6 @@ from cascada.study.noisy_run import noisy_run
 from cascada.study.settings import Settings
 from cascada.study.slice import Slice
 from cascada.study.state import State
-from cascada.study.step_choice import free_step
 
 # Keeps the random numbers of the ascent apart from those of the algorithm.
 _STREAM = 0x6A9B0
@@ -245,6 +244,8 @@ def _estimated_bound(model: Model, state: State, settings: Settings, beliefs: Be
 def _suggestion(model: Model, state: State, settings: Settings) -> Suggestion:
     """What the algorithm, or the rule of steps, suggests if nothing is pending."""
     if state.stepped and state.network.stepwise:
+        from cascada.study.step_choice import free_step  # steps are imported where they are used
+
         return free_step(model, state, settings).suggestion
     return suggest_with_nothing_pending(model, state, settings)
 

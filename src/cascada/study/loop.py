@@ -6,13 +6,12 @@ what ended before an interruption is told as well.
 
 import math
 import time
-import warnings
 from collections.abc import Callable, Iterable
 from concurrent.futures import BrokenExecutor, Executor
 from contextlib import suppress
 from functools import partial
 
-from cascada.errors import ArgumentError, CascadaError, ContradictionError, RefutedError, StoreError
+from cascada.errors import ArgumentError, CascadaError, ContradictionError, RefutedError, StoreError, warn_caller
 from cascada.execution.process_pool import Pool
 from cascada.execution.workers import EndedRun, InThread, Observer, OnExecutor, Workers, capacity_of
 from cascada.network.failures import counts_as_infeasible
@@ -377,6 +376,6 @@ def _recommendation(study: Study, certificate: Certificate) -> Recommendation | 
     try:
         return study.recommendation(certificate)
     except Exception as error:  # the algorithm may be the user's: it may raise anything
-        text = f"{study.algorithm} could recommend no point: {error}"
-        warnings.warn(one_line(text), RuntimeWarning, stacklevel=4)
+        text = f"{type(study.algorithm).__name__} could recommend no point: {error}"
+        warn_caller(one_line(text))
         return None

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from cascada.errors import ArgumentError
-from cascada.network import Network
+from cascada.near_names import did_you_mean
+from cascada.network import Network, Node
 from cascada.network.outputs import UnusableResult, as_outputs_of
 from cascada.space import ControlValue
 
@@ -48,7 +49,7 @@ def measured(network: Network, number: int, data: Mapping[str, Any]) -> Measurem
     if not isinstance(inputs, Mapping) or set(inputs) != set(node.input_names):
         raise ArgumentError(
             f"stage {stage.name!r} is measured at values of its inputs {', '.join(node.input_names)}; got "
-            f"{inputs!r:.200}."
+            f"{inputs!r:.200}{_meant(node, inputs)}."
         )
     for name, value in inputs.items():
         control = stage.controls.get(name)
@@ -79,3 +80,10 @@ def measured(network: Network, number: int, data: Mapping[str, Any]) -> Measurem
                 f"stage {stage.name!r} passes on {output!r}, which is {given[output]!r}; got {value!r}."
             )
     return Measurement(number if again is None else again, stage.name, given, values)
+
+
+def _meant(node: Node, inputs: Any) -> str:
+    """The input that was probably meant by a name that is none of the stage."""
+    missing = [name for name in node.input_names if name not in inputs] if isinstance(inputs, Mapping) else []
+    unknown = [name for name in inputs if name not in node.input_names] if missing else []
+    return next(filter(None, (did_you_mean(name, missing) for name in unknown)), "")

@@ -4,13 +4,12 @@ import copy
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cascada.algorithms import Suggestion
 from cascada.algorithms.algorithm import best_row, best_run
-from cascada.algorithms.steps import NextStep
 from cascada.arrays import Array
 from cascada.calibration import Calibrated, calibrate
 from cascada.calibration.probation import Probation
@@ -37,6 +36,9 @@ from cascada.study.settings import Settings
 from cascada.study.single import Single, Singles
 from cascada.study.state import State
 from cascada.study.step_trial import single_rows
+
+if TYPE_CHECKING:
+    from cascada.algorithms.steps import NextStep
 
 # The number of runs of a selection to which kernels are fitted first: the fit to all of them then begins there.
 _FIRST_FIT = 100

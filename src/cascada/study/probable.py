@@ -10,18 +10,17 @@ import math
 
 import numpy as np
 
-from cascada.calibration.process_draws import EACH, KERNELS, check_probable, process_draws
+from cascada.calibration.drawable import check_probable
+from cascada.calibration.process_draws import EACH, KERNELS, process_draws
 from cascada.calibration.widening import spread_out
 from cascada.errors import ArgumentError
 from cascada.search.drawn_maxima import drawn_maxima
 from cascada.study.advisor import named
 from cascada.study.model import Model
-from cascada.study.probable_gap import ProbableGap
+from cascada.study.probable_gap import LEVEL, ProbableGap
 from cascada.study.settings import Settings
 from cascada.study.state import State
 
-#: The default level, and the largest one: the largest gain of so many draws is no higher quantile.
-LEVEL = 0.95
 _LEAST_LEVEL = 0.5
 _CONFIDENCE = 0.95
 # No gap is below this part of the spread of the objective: kinks and the jitter are not modelled any finer.

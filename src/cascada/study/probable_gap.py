@@ -5,6 +5,9 @@ from dataclasses import dataclass
 
 from cascada.outwards import as_given, as_percent, rounded_up
 
+#: The default level, and the largest one: the largest gain of so many draws is no higher quantile.
+LEVEL = 0.95
+
 
 @dataclass(frozen=True)
 class ProbableGap:
@@ -28,7 +31,7 @@ class ProbableGap:
     def __str__(self) -> str:
         if self.gap is None or self.best is None:
             return f"There is no probable gap: {self.missing}."
-        runs = f"the best {'feasible ' if self.limits else ''}of {self.evaluations} runs, {self.best:.6g},"
+        runs = f"the best {'feasible ' if self.limits else ''}of {self.evaluations} runs, {as_given(self.best)},"
         found = (
             f"Probable, {as_percent(self.level)}: {runs} is within {rounded_up(self.gap, 2)} of the best possible, if "
             f"the stages are elsewhere as the runs show them."

@@ -1,14 +1,13 @@
 """The read-only part of a study: its trials, the model that they lead to, and the certificate."""
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from cascada.algorithms import Algorithm, Situation
 from cascada.calibration import stage_predictions
-from cascada.calibration.process_draws import has_probable_gap
-from cascada.errors import StoreError
+from cascada.calibration.drawable import has_probable_gap
+from cascada.errors import StoreError, warn_caller
 from cascada.execution.blas import on_one_thread
 from cascada.network import Beliefs, StagePrediction
 from cascada.printable import one_line
@@ -22,14 +21,14 @@ from cascada.study.certificate import Certificate
 from cascada.study.judge import certify
 from cascada.study.measurement import Measurement
 from cascada.study.model import Model
-from cascada.study.probable import LEVEL, probable_gap
-from cascada.study.probable_gap import ProbableGap
+from cascada.study.probable_gap import LEVEL, ProbableGap
 from cascada.study.recommendation import Recommendation, recommend, recommended
 from cascada.study.settings import Settings
 from cascada.study.slice import Slice
 from cascada.study.state import State
-from cascada.study.table import DecisionTable, decision_table
-from cascada.study.tabular import trials_dataframe
+
+if TYPE_CHECKING:
+    from cascada.study.table import DecisionTable
 
 _Found = TypeVar("_Found")
 
@@ -115,6 +114,8 @@ class Reader:
 
     def trials_dataframe(self) -> Any:
         """All trials as a pandas DataFrame."""
+        from cascada.study.tabular import trials_dataframe  # imported where it is used
+
         return trials_dataframe(self.network, self.trials)
 
     @property
@@ -192,16 +193,19 @@ class Reader:
 
     def table(
         self,
-        contexts: Mapping[str, Sequence[float]] | None = None,
+        contexts: Mapping[str, Sequence[Any]] | None = None,
         *,
         tolerance: float | None = None,
         rows: int = 16,
-    ) -> DecisionTable:
+    ) -> "DecisionTable":
         """A decision table: for every box of contexts one setting, with how far it can be from the best at most.
 
-        `contexts` gives the ends of the boxes, as in {"humidity": [0.2, 0.5, 0.8]}. Without it all contexts are covered
-        by at most `rows` boxes, cut until every gap is within the `tolerance` (that of the study by default).
+        `contexts` gives the ends of the boxes, as in {"humidity": [0.2, 0.5, 0.8]}, and values of choices, as in
+        {"supplier": ["A", "B"]}: each of them has rows of its own. Without it all contexts are covered by at most
+        `rows` boxes, cut until every gap is within the `tolerance` (that of the study by default).
         """
+        from cascada.study.table import decision_table  # imported where it is used
+
         settings = self._settings
         return self._judged(lambda model, state: decision_table(model, state, settings, contexts, tolerance, rows))
 
@@ -211,6 +215,8 @@ class Reader:
         It is computed from processes that are drawn from the runs, and is no proof: see `cascada.study.probable`. The
         same study and seed give the same gap. `ArgumentError` if it is not defined for the process.
         """
+        from cascada.study.probable import probable_gap  # imported where it is used
+
         return self._judged(lambda model, state: probable_gap(model, state, self._settings, level, seed))
 
     def probable_gap_if_defined(self) -> ProbableGap | None:
@@ -272,7 +278,7 @@ class Reader:
 
     def _warn(self, text: str) -> None:
         """Issue a warning about the runs, at the line that calls the study."""
-        warnings.warn(text, RuntimeWarning, stacklevel=5)
+        warn_caller(text)
 
     def _learned(self, state: State) -> Model:
         if state.described > self._assumed:

@@ -4,7 +4,6 @@ All readings are learned at once, so that the beliefs follow from the runs and n
 were reported. Weights are chosen along the paths of some runs, the latest and the best: the log says where they are.
 """
 
-import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -12,7 +11,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from cascada.arrays import Array
-from cascada.errors import ArgumentError
+from cascada.errors import ArgumentError, warn_caller
 from cascada.network import Beliefs, Network, composite_mean, prior_beliefs
 from cascada.network.floor import floor_at
 from cascada.network.outputs import StageError
@@ -24,7 +23,7 @@ from cascada.outwards import as_given
 _LATEST, _BEST = 3, 3
 
 
-def warn_of_errors(network: Network, tolerance: float | None, stacklevel: int = 3) -> None:
+def warn_of_errors(network: Network, tolerance: float | None) -> None:
     """Issue a warning if the errors of the readings hardly allow a gap as small as the tolerance."""
     if tolerance is None or not network.read_with_errors:
         return
@@ -34,12 +33,10 @@ def warn_of_errors(network: Network, tolerance: float | None, stacklevel: int = 
         floor = floor_at(beliefs, 0.5 * (domain.lower + domain.upper))
         if tolerance < floor.estimate and floor.stage is not None:
             error = network.node(floor.stage).stage.error_bound.max()
-            warnings.warn(
+            warn_caller(
                 f"the tolerance is {as_given(tolerance)}, but ±{as_given(float(error))} on the stage {floor.stage!r} "
                 f"allows a gap of about {floor.estimate:.2g} at best, as a rule. A smaller gap is not sure to be "
-                f"proven: raise the tolerance, or read more exactly.",
-                RuntimeWarning,
-                stacklevel=stacklevel,
+                f"proven: raise the tolerance, or read more exactly."
             )
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from cascada.algorithms import Algorithm, Situation
 from cascada.arrays import Array
 from cascada.confidence import Boxes
-from cascada.errors import ArgumentError, RefutedError
+from cascada.errors import RefutedError
 from cascada.network import Beliefs, composite_mean, enclose_network
 from cascada.network.composite import composite_bounds
 from cascada.network.slack import objective_slack
@@ -23,7 +23,7 @@ from cascada.outwards import agreeing, apart, difference_up, six_digits
 from cascada.search import Candidates
 from cascada.search.refined_search import candidates_above
 from cascada.space import ControlValue
-from cascada.study.advisor import named, situation
+from cascada.study.advisor import check_coordinates, named, situation
 from cascada.study.certificate import Certificate, GapKind, certainty
 from cascada.study.incumbent import best_proven_setting
 from cascada.study.judge import certify, without_bound
@@ -169,11 +169,7 @@ def _above(beliefs: Beliefs, candidates: Array) -> float:
 
 def recommended_point(algorithm: Algorithm, now: Situation) -> Array | None:
     """The coordinates (d,) that an algorithm recommends, validated, because the algorithm may be the user's."""
-    point, d = algorithm.recommend(now), now.domain.dimension
-    if point is None:
-        return None
-    if not isinstance(point, np.ndarray) or point.shape != (d,) or not np.isfinite(point).all():
-        raise ArgumentError(
-            f"recommend() of {algorithm} must return an array of {d} coordinates, or None; got {point!r}."
-        )
+    point = algorithm.recommend(now)
+    if point is not None:
+        check_coordinates(point, now.domain, f"the point that recommend() of {type(algorithm).__name__} returns")
     return point

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from cascada.errors import ContradictionError
 from cascada.network import Network
 from cascada.network.noise import can_estimate_noise, scattering
+from cascada.outwards import all_as_given
 from cascada.store.trial import Trial
 from cascada.study.refutation import Refutation
 
@@ -38,9 +39,9 @@ class Repeats:
         if found is not None:
             name, number, outputs, before = found
             raise ContradictionError(
-                f"trial {trial.number}: stage {name!r} was told as {outputs}, but as {before} for the same inputs in "
-                f"trial {number}. Runs have to be free of noise. If readings are not exact, say how far they may be "
-                f"off with error= at the stage.",
+                f"trial {trial.number}: stage {name!r} was told as {all_as_given(outputs)}, but as "
+                f"{all_as_given(before)} for the same inputs in trial {number}. Runs have to be free of noise. If "
+                f"readings are not exact, say how far they may be off with error= at the stage.",
                 trials=(trial.number, number),
             )
 

@@ -21,7 +21,7 @@ from cascada.algorithms import (
 )
 from cascada.arrays import Array
 from cascada.calibration import Calibration
-from cascada.calibration.process_draws import check_probable
+from cascada.calibration.drawable import check_probable
 from cascada.errors import ArgumentError
 from cascada.gp.rounding import SMALLEST_JITTER
 from cascada.network import Network

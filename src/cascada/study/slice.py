@@ -14,6 +14,7 @@ import numpy as np
 from cascada.algorithms import GPUCB, ExpectedImprovement, NonAdaptive
 from cascada.arrays import Array
 from cascada.errors import ArgumentError
+from cascada.near_names import did_you_mean
 from cascada.network import Beliefs, Network
 from cascada.space import Control, ControlValue, Domain
 from cascada.store.trial import Trial
@@ -123,7 +124,10 @@ def _check_names(network: Network, fixed: Any, context: Any) -> None:
         )
     unknown = [name for name in fixed or {} if name not in names]
     if unknown:
-        raise ArgumentError(f"fixed must name controls, which are {', '.join(names)}; got {unknown[0]!r:.100}.")
+        raise ArgumentError(
+            f"fixed must name controls, which are {', '.join(names)}; got {unknown[0]!r:.100}"
+            f"{did_you_mean(unknown[0], names)}."
+        )
     both = [name for name in fixed or {} if name in measured]
     if both:
         raise ArgumentError(f"control {both[0]!r} has context=True: give its value as context=, not as fixed=.")

@@ -10,6 +10,7 @@ import numpy as np
 from cascada.arrays import Array
 from cascada.errors import ArgumentError, ContradictionError, StoreError
 from cascada.network import Network, Node
+from cascada.outwards import all_as_given
 from cascada.space import ControlValue
 from cascada.store.trial import Trial, trial_at
 from cascada.study.measurement import Measurement, coded
@@ -30,6 +31,14 @@ def upstream(network: Network, stages: Collection[str]) -> list[str]:
         if node.stage.name in found:
             found.update(node.parents)
     return [node.stage.name for node in network.nodes if node.stage.name in found]
+
+
+def controls_set(network: Network, trial: Trial) -> dict[str, ControlValue]:
+    """The controls of a trial that are set: of an incomplete step, those of its stage and of the stages before it."""
+    if not trial.steps or trial.value is not None:
+        return dict(trial.controls)
+    names = {name for stage in {*trial.steps, *trial.outputs} for name in network.node(stage).stage.controls}
+    return {name: value for name, value in trial.controls.items() if name in names}
 
 
 def step_trial(rules: "Rules", trials: Sequence[Trial], trial: Trial, data: Mapping[str, Any]) -> Trial:
@@ -112,8 +121,8 @@ def alone(rules: "Rules", before: Trial, outputs: Mapping[str, Any]) -> Trial:
         values = rules.outputs(number, name, result)
         if known.get(name, values) != values:
             raise ContradictionError(
-                f"trial {number}: stage {name!r} was told as {known[name]} before and now as {values}. If the first is "
-                f"wrong, correct it: study.correct, `cascada correct`.",
+                f"trial {number}: stage {name!r} was told as {all_as_given(known[name])} before and now as "
+                f"{all_as_given(values)}. If the first is wrong, correct it: study.correct, `cascada correct`.",
                 trials=(number,),
             )
         known[name] = values

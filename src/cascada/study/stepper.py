@@ -6,8 +6,6 @@ from cascada.store.lease import checked_lease
 from cascada.store.trial import Step
 from cascada.study.change import Change
 from cascada.study.cost import Cost
-from cascada.study.next_step import NextStep
-from cascada.study.step_choice import check_steps
 from cascada.study.teller import Teller
 
 
@@ -25,6 +23,8 @@ class Stepper(Teller):
         whose `lease` ran out. With a lease in seconds the worker has to give a sign of life (`beat`) in time. `limit`:
         no step that would make the study cost more, all that is under way included.
         """
+        from cascada.study.step_choice import check_steps  # steps are imported where they are used
+
         check_steps(self._state, self._settings)
         lease = self._lease if lease is None else checked_lease(lease)
         if limit is not None and not isinstance(limit, Cost):
@@ -41,5 +41,7 @@ class Stepper(Teller):
 
     @on_one_thread
     def _step(self, change: Change, limit: Cost | None, lease: float | None) -> Step | str:
+        from cascada.study.next_step import NextStep
+
         next_step = NextStep(change, self._learned, self._settings, self._journal.shared)
         return next_step.step(limit, self.worker, lease, lasting=self._lasting)

@@ -17,7 +17,6 @@ from cascada.store.lease import LONGEST_LEASE, checked_lease
 from cascada.store.trial import Trial, trial_number
 from cascada.study.change import Change
 from cascada.study.cost import Cost
-from cascada.study.decision import revision_of
 from cascada.study.next_trials import NextTrials
 from cascada.study.reader import Reader
 from cascada.study.readings import warn_of_errors
@@ -276,6 +275,8 @@ class Study(Stepper):
         With `apply` it is written down: the new controls of stages that were not run yet, or, if the decision is to
         discard the batch, that the trial is abandoned and why. `costs` replace those that the stages declare, by name.
         """
+        from cascada.study.decision import revision_of  # imported where it is used
+
         number = trial_number(trial)
         try:
             found = self._judged(lambda model, state: revision_of(model, state, self._settings, number, costs))

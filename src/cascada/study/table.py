@@ -3,6 +3,8 @@
 A box W of contexts is cut into parts. Over each part U bounds what any setting gives, and L what the setting of the box
 gives at least. For a context in a part the setting is within U − L of the best, so it is within the largest of these
 differences over the whole box. Each part has a tree of its own, pruned only against L there.
+
+A choice among the contexts has a row, or several, for each of its values.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +23,7 @@ from cascada.outwards import as_given, difference_up, rounded_down, rounded_up
 from cascada.search import Leaves, ObjectiveBounds, SearchBudget, search
 from cascada.search.feasible import FeasibleBounds
 from cascada.search.incumbent import proven_values
-from cascada.space import Control, ControlValue, Real
+from cascada.space import Choice, Control, ControlValue, Real
 from cascada.study.certificate import GapKind
 from cascada.study.context import proven_at
 from cascada.study.model import Model
@@ -35,18 +37,19 @@ _SHORTEST = 1 / 64  # of a range: a shorter box has a large gap for want of runs
 _LARGE = 8  # tolerances: larger gaps count as equal
 _DIGITS = 4
 
-_Box = dict[str, tuple[float, float]]  # context control → its range in user units
+_Box = dict[str, tuple[float, float]]  # context control → its range in user units; of a choice, one code twice
 
 
 @dataclass(frozen=True)
 class TableRow:
     """What to do in a box of contexts: `controls` give at least `at_least` there, and nothing gives more than `bound`.
 
+    `contexts` has the range (low, high) of each control of the context, or the value of a choice.
     With a minimised objective it is at most, and less. `gap` is how far the setting can be from the best setting for
     the same context, whatever that context is. None where no setting is proven to satisfy the limits.
     """
 
-    contexts: Mapping[str, tuple[float, float]]
+    contexts: Mapping[str, Any]
     controls: Mapping[str, ControlValue] | None
     at_least: float | None
     bound: float
@@ -71,7 +74,7 @@ class DecisionTable:
         return "\n".join([f"{self.kind.capitalize()}:", *(f"  {self._line(row)}" for row in self.rows)])
 
     def _line(self, row: TableRow) -> str:
-        where = ", ".join(f"{name} {as_given(a)}–{as_given(b)}" for name, (a, b) in row.contexts.items())
+        where = ", ".join(f"{name} {_shown(ends)}" for name, ends in row.contexts.items())
         if row.controls is None or row.at_least is None or row.gap is None:
             return f"{where}: no setting is known that satisfies the limits"
         # With all digits: what is proven of this setting may not hold for one next to it.
@@ -112,7 +115,7 @@ def decision_table(
     model: Model,
     state: State,
     settings: Settings,
-    contexts: Mapping[str, Sequence[float]] | None,
+    contexts: Mapping[str, Sequence[Any]] | None,
     tolerance: float | None,
     rows: int,
 ) -> DecisionTable:
@@ -124,14 +127,13 @@ def decision_table(
     network = state.network
     if not network.context:
         raise ArgumentError("a decision table needs controls with context=True; this process has none.")
-    choices = [name for name in network.context if network.domain.controls[name].unordered]
-    if choices:
-        raise ArgumentError(
-            f"a decision table is made of ranges of the context, and the choice {choices[0]!r} has none; use "
-            f"certificate(context={{{choices[0]!r}: …}}) for each of its values."
-        )
     as_whole_number(rows, "rows")
     boxes = _boxes(network, contexts)
+    if contexts is None and rows < len(boxes):
+        raise ArgumentError(
+            f"rows must be at least {len(boxes)}, the number of combinations of values of the choices in the context; "
+            f"got {rows}. Give more rows, or the values that matter as contexts=."
+        )
     if not state.complete:
         raise ArgumentError("a decision table needs at least one complete run; tell one first.")
     if model.kind == "refuted":
@@ -184,7 +186,7 @@ class _Maker:
 
     def _beliefs(self, box: _Box) -> Beliefs:
         controls = self.network.domain.controls
-        ranges: dict[str, Control] = {name: Real(*ends, log=controls[name].log) for name, ends in box.items()}
+        ranges: dict[str, Control] = {name: _between(controls[name], ends) for name, ends in box.items()}
         return replace(self.model.judging, network=self.model.judging.network.within(ranges))
 
     def _lower(self, beliefs: Beliefs, point: Array) -> float:
@@ -206,8 +208,10 @@ class _Maker:
         return ({**box, name: (low, middle)}, {**box, name: (middle, high)}) if low < middle < high else None
 
     def _share(self, name: str, box: _Box) -> float:
-        """The length of a side of a box, in parts of the range of the control."""
+        """The length of a side of a box, in parts of the range of the control; 0 for a value of a choice."""
         control = self.network.domain.controls[name]
+        if control.unordered:
+            return 0.0
         return _length(control, box[name]) / _length(control, _range(control))
 
     def _size(self, box: _Box) -> float:
@@ -255,26 +259,52 @@ class _Maker:
         """A finished row."""
         sign, bound = self.network.sign, max(part.upper for part in row.parts)
         least = min(row.lower)
-        if row.point is None or not np.isfinite(least):
-            return TableRow(row.box, None, None, sign * bound, None)
         domain = self.network.domain
+        contexts = {name: _context(domain.controls[name], ends) for name, ends in row.box.items()}
+        if row.point is None or not np.isfinite(least):
+            return TableRow(contexts, None, None, sign * bound, None)
         controls = domain.named(domain.decode(row.point[None])[0])
         chosen = {name: value for name, value in controls.items() if name not in self.network.context}
-        return TableRow(row.box, chosen, sign * least, sign * bound, row.gap)
+        return TableRow(contexts, chosen, sign * least, sign * bound, row.gap)
 
 
-def _boxes(network: Network, contexts: Mapping[str, Sequence[float]] | None) -> list[_Box]:
-    """The boxes between the given values of every context control; `ArgumentError` if they are invalid."""
+def _boxes(network: Network, contexts: Mapping[str, Sequence[Any]] | None) -> list[_Box]:
+    """The boxes between the given values of every context control; `ArgumentError` if they are invalid.
+
+    Without values, one box for every combination of values of the choices.
+    """
     controls = network.domain.controls
     if contexts is None:
-        return [{name: _range(controls[name]) for name in network.context}]
-    if not isinstance(contexts, Mapping) or set(contexts) != set(network.context):
+        sides = [_values(controls[name], None, name) or [_range(controls[name])] for name in network.context]
+    elif not isinstance(contexts, Mapping) or set(contexts) != set(network.context):
         raise ArgumentError(
             f"contexts must give the ends of boxes for {', '.join(network.context)}, such as "
-            f"{{{network.context[0]!r}: [0.2, 0.5, 0.8]}}; got {contexts!r:.100}."
+            f"{{{network.context[0]!r}: {_example(controls[network.context[0]])}}}; got {contexts!r:.100}."
         )
-    sides = [list(pairwise(_ends(name, controls[name], contexts[name]))) for name in network.context]
+    else:
+        sides = [
+            _values(controls[name], contexts[name], name) or list(pairwise(_ends(name, controls[name], contexts[name])))
+            for name in network.context
+        ]
     return [dict(zip(network.context, box, strict=True)) for box in product(*sides)]
+
+
+def _example(control: Control) -> str:
+    return repr(list(control.values[:2])) if isinstance(control, Choice) else "[0.2, 0.5, 0.8]"
+
+
+def _values(control: Control, given: Any, name: str) -> list[tuple[float, float]]:
+    """The sides of boxes for the given values of a choice, or for all of them; none for another control."""
+    if not isinstance(control, Choice):
+        return []
+    values = list(control.values) if given is None else list(given) if isinstance(given, Sequence) else []
+    known = [value for value in values if value in control.values]
+    if isinstance(given, str) or not values or known != values or len(set(map(str, values))) < len(values):
+        raise ArgumentError(
+            f"contexts of {name!r} must be a list of some of its values, {', '.join(map(repr, control.values))}, each "
+            f"once; got {given!r:.100}."
+        )
+    return [(control.coded(value, name),) * 2 for value in values]
 
 
 def _ends(name: str, control: Control, given: Any) -> list[float]:
@@ -291,8 +321,23 @@ def _ends(name: str, control: Control, given: Any) -> list[float]:
     return ends
 
 
+def _context(control: Control, ends: tuple[float, float]) -> tuple[float, float] | str:
+    """A side of a box as it is reported: a range, or the value of a choice."""
+    return control.shown(ends[0]) if isinstance(control, Choice) else ends
+
+
+def _shown(ends: tuple[float, float] | str) -> str:
+    """A range of a context, or the value of a choice, in text."""
+    return f"= {ends!r}" if isinstance(ends, str) else f"{as_given(ends[0])}–{as_given(ends[1])}"
+
+
 def _range(control: Control) -> tuple[float, float]:
     return float(control.low), float(control.high)
+
+
+def _between(control: Control, ends: tuple[float, float]) -> Control:
+    """The control within a side of a box."""
+    return control.at(control.shown(ends[0])) if isinstance(control, Choice) else Real(*ends, log=control.log)
 
 
 def _length(control: Control, ends: tuple[float, float]) -> float:
@@ -301,8 +346,10 @@ def _length(control: Control, ends: tuple[float, float]) -> float:
     return length if length > 0 else 1.0  # of a fixed control
 
 
-def _middle(control: Control, ends: tuple[float, float]) -> float | int:
+def _middle(control: Control, ends: tuple[float, float]) -> ControlValue:
     """A value of the control near the middle of a range."""
+    if isinstance(control, Choice):
+        return control.shown(ends[0])
     middle = float(np.sqrt(ends[0]) * np.sqrt(ends[1])) if control.log else 0.5 * (ends[0] + ends[1])
     nearest = float(control.nearest(np.array([middle]))[0])
     inside = min(max(nearest, control.low), control.high)

@@ -18,6 +18,7 @@ from cascada.network.limits import excluded, proven
 from cascada.network.outputs import UnusableResult, as_outputs_of
 from cascada.network.reading_evidence import boxes_of_readings
 from cascada.network.slack import output_slack
+from cascada.outwards import all_as_given
 from cascada.space import ControlValue
 from cascada.store.trial import Trial
 from cascada.study.measurement import Measurement, measured
@@ -96,8 +97,8 @@ class Rules(Repeats):
                 continue
             if known.get(name, values) != values:
                 raise ContradictionError(
-                    f"trial {before.number}: stage {name!r} was told as {known[name]} before and now as {values}. If "
-                    f"the first is wrong, correct it: study.correct, `cascada correct`.",
+                    f"trial {before.number}: stage {name!r} was told as {all_as_given(known[name])} before and now as "
+                    f"{all_as_given(values)}. If the first is wrong, correct it: study.correct, `cascada correct`.",
                     trials=(before.number,),
                 )
             known[name] = values
@@ -139,7 +140,7 @@ class Rules(Repeats):
         values = self.outputs(trial.number, name, data["outputs"])
         if values == trial.outputs[name]:
             raise ArgumentError(
-                f"trial {trial.number}: stage {name!r} is {values} already: there is nothing to correct."
+                f"trial {trial.number}: stage {name!r} is {all_as_given(values)} already: there is nothing to correct."
             )
         return self.retold(trial, name, values)
 
@@ -281,8 +282,9 @@ class Rules(Repeats):
         slack = off + output_slack(belief, Boxes(inputs, inputs), np.maximum(np.abs(right), np.abs(told)))
         if node.stage.name not in self._scattering and np.any(np.abs(right - told) > slack):
             raise ContradictionError(
-                f"trial {trial.number}: the known stage {node.stage.name!r} was told as {tuple(told.tolist())}, but "
-                f"its formula gives {tuple(right.tolist())}. Leave it out: it follows from its inputs.",
+                f"trial {trial.number}: the known stage {node.stage.name!r} was told as "
+                f"{all_as_given(told.tolist())}, but its formula gives {all_as_given(right.tolist())}. Leave it out: "
+                f"it follows from its inputs.",
                 trials=(trial.number,),
             )
         return tuple(right.tolist()), slack

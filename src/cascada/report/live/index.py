@@ -42,7 +42,9 @@ def _row(name: str, found: StudySummary | str, view: View | None) -> dict[str, A
         return {"name": name, "error": found}
     best = None if found.best is None else no_better(found.best, 6, found.objective["sense"] == "maximise")
     judged = None if view is None else view.judged
-    gap, kind = (_COMPUTED_LATER, found.gap_kind) if judged is None else judged
+    gap = _COMPUTED_LATER if found.gap_kind != "refuted" else found.gap_kind
+    if judged is not None:
+        gap = judged[1] if judged[0] == "none" else f"{judged[0]} ({judged[1]})"
     complete, every = found.trials["complete"], sum(found.trials.values())
     runs = str(complete) if complete == every else f"{complete} of {every}"
-    return {"name": name, "runs": runs, "best": best or "–", "gap": f"{gap} ({kind})", "last": found.last_event}
+    return {"name": name, "runs": runs, "best": best or "–", "gap": gap, "last": found.last_event}
