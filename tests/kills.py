@@ -167,6 +167,8 @@ class Attack:
         arguments = [kind, f"{self._folder / 'process.py'}:network", "--storage", self._url, "--study", study]
         budget = ["--budget-cost", str(MONEY)] if self._steps else ["--budget", str(BUDGET)]
         arguments += [*budget, "--worker", f"{kind} {number}", "--json"]
+        if kind == "run":  # else it ends as soon as the gap is small
+            arguments += ["--tolerance", "0"]
         if self._rng.random() < 0.1:
             arguments += ["--jobs", "2"]
         self._starts += 1
