@@ -54,5 +54,5 @@ def test_curves_are_medians_with_a_floor(records):
 
 def test_without_matplotlib(records, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ArgumentError, match=r'pip install "cascada\[paper\]", or do without: --no-plots'):
+    with pytest.raises(ArgumentError, match=r"pip install 'cascada\[paper\]', or leave them out: --no-plots"):
         draw(PLAN, records, tmp_path)
