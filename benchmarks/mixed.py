@@ -15,6 +15,7 @@ import time
 import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
 from statistics import median
@@ -134,7 +135,7 @@ def report(command: str, records: Sequence[Record]) -> str:
             "",
             f"    {command}",
             "",
-            description(["numpy", "scipy"]),
+            description(["numpy", "scipy", *(name for name in ("optuna", "botorch") if find_spec(name))]),
             "",
             table(HEADER, rows),
         ]
@@ -168,7 +169,10 @@ def main() -> None:
                 with options.records.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(asdict(known[key])) + "\n")
     shown = [r for r in known.values() if r.problem in problems and r.runs == options.runs]
-    text = report(f"python -m {NAME} --seeds {options.seeds} --runs {options.runs}", shown)
+    command = f"python -m {NAME} --seeds {options.seeds} --runs {options.runs}"
+    if options.contestants != ",".join(CONTESTANTS):
+        command += f" --contestants {options.contestants}"
+    text = report(command, shown)
     print(text)
     if options.write:
         write_section(options.write, NAME, text)

@@ -145,8 +145,9 @@ candidates: no run breaks a limit.
 
 ## Contexts
 
-One control is measured, not chosen. After each run the bound, the gap and the recommended setting for random contexts
-are compared with the values of many settings there, and in the end a decision table with the values at many contexts.
+One control is measured, not chosen; in one structure it is a choice. After each run the bound, the gap and the
+recommended setting for random contexts are compared with the values of many settings there, and in the end a decision
+table with the values at many contexts.
 
 {contexts}
 

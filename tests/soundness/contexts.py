@@ -1,26 +1,29 @@
 """Soundness of certificates for contexts, of decision tables and of trials with fixed controls.
 
-Every process is one of `problems.certified`, with one of its controls measured instead of chosen. After each run the
-certificate for random contexts is compared with the values at many settings there, and some decision tables with the
-values of their settings at many contexts.
+Every process is one of `problems.certified`, with one of its controls measured instead of chosen, or one of
+`problems.certified_choices`, whose choice is measured. After each run the certificate for random contexts is compared
+with the values at many settings there, and some decision tables with the values of their settings at many contexts.
 """
 
 from collections.abc import Mapping, Sequence
 from copy import copy
+from typing import Any
 
 import numpy as np
 
 from cascada.arrays import Array
 from cascada.network import Network, Stage
 from cascada.problems import Problem, certified
-from cascada.space import Control, Real
+from cascada.problems.certified_choices import certified_choices
+from cascada.space import Choice, Control, Real
 from cascada.study import Study
 from cascada.study.certificate import Certificate
 from cascada.study.table import DecisionTable
 from tests.soundness.harness import Ledger
 from tests.soundness.truths import BOX, NORM
 
-STRUCTURES = ("chain", "controls", "join", "feed-forward")
+CHOICE = "choice"
+STRUCTURES = ("chain", "controls", "join", "feed-forward", CHOICE)
 _SETTINGS = 500  # at each context
 _CONTEXTS = 2  # after each run
 _IN_BOX = 8  # contexts of every row of a table
@@ -33,9 +36,12 @@ def run(steps: int, seed: int, structures: Sequence[str] = STRUCTURES, first: in
     """
     ledger = Ledger()
     for s, structure in enumerate(structures):
-        problem = certified(structure, seed)
-        measured = problem.network.domain.names[seed % problem.network.domain.dimension]
-        problem = with_controls(problem, {measured: Real(-BOX, BOX, context=True)}, minimised=(seed + s) % 3 == 2)
+        problem = certified_choices("first", seed) if structure == CHOICE else certified(structure, seed)
+        names = problem.network.domain.names
+        measured = "wood" if structure == CHOICE else names[seed % len(names)]
+        old = problem.network.domain.controls[measured]
+        given: Control = Choice(old.values, context=True) if isinstance(old, Choice) else Real(-BOX, BOX, context=True)
+        problem = with_controls(problem, {measured: given}, minimised=(seed + s) % 3 == 2)
         check_search(
             ledger, f"{structure}, seed {seed}", problem, measured, (first, steps), np.random.default_rng([seed, s, 24])
         )
@@ -55,14 +61,20 @@ def with_controls(problem: Problem, controls: Mapping[str, Control], *, minimise
     return Problem(problem.name, problem.summary, made.mirrored() if minimised else made, problem.values)
 
 
+def drawn(control: Control, rng: np.random.Generator) -> float | str:
+    """A random value of a control that is measured."""
+    return str(rng.choice(control.values)) if isinstance(control, Choice) else float(rng.uniform(-BOX, BOX))
+
+
 def check_search(
     ledger: Ledger, name: str, problem: Problem, measured: str, steps: tuple[int, int], rng: np.random.Generator
 ) -> None:
     """Check the certificates of random contexts after every run, and a table after the last one."""
     study, network = Study(problem.network), problem.network
     free = next(one for one in network.domain.names if one != measured)
+    control = network.domain.controls[measured]
     for step in range(steps[1]):
-        note, context = f"{name}, run {step}", {measured: float(rng.uniform(-BOX, BOX))}
+        note, context = f"{name}, run {step}", {measured: drawn(control, rng)}
         several = network.domain.dimension > 2 and step % 4 == 3
         fixed = {free: float(rng.uniform(-BOX, BOX))} if several else None
         trial = ledger["suggestion"].attempt(lambda c=context, f=fixed: study.ask(context=c, fixed=f), note)  # type: ignore[misc]
@@ -75,7 +87,7 @@ def check_search(
         study.tell(trial, {node.stage.name: values[list(node.columns)].tolist() for node in network.nodes})
         if step < steps[0]:
             continue
-        for at in (context, *({measured: float(rng.uniform(-BOX, BOX))} for _ in range(_CONTEXTS - 1))):
+        for at in (context, *({measured: drawn(control, rng)} for _ in range(_CONTEXTS - 1))):
             certificate = ledger["certificate"].attempt(lambda c=at: study.certificate(context=c, cells=400), note)  # type: ignore[misc]
             if certificate is not None:
                 check_certificate(ledger, problem, certificate, rng, f"{note}, {at}")
@@ -84,12 +96,12 @@ def check_search(
         check_table(ledger, problem, table, rng, name)
 
 
-def settings_at(problem: Problem, context: Mapping[str, float], count: int, rng: np.random.Generator) -> Array:
+def settings_at(problem: Problem, context: Mapping[str, Any], count: int, rng: np.random.Generator) -> Array:
     """Random settings (count, d) at a context."""
     domain = problem.network.domain
-    points = rng.uniform(domain.lower, domain.upper, (count, domain.dimension))
+    points = domain.uniform(rng, count)
     for name, value in context.items():
-        points[:, domain.names.index(name)] = value
+        points[:, domain.names.index(name)] = domain.controls[name].coded(value, name)
     return points
 
 
@@ -110,7 +122,7 @@ def check_certificate(
         near = np.clip(row + 0.05 * rng.standard_normal((_SETTINGS, row.shape[1])), -BOX, BOX)
         names = network.domain.names
         for name, value in certificate.context.items():
-            near[:, names.index(name)] = value
+            near[:, names.index(name)] = network.domain.controls[name].coded(value, name)
         points = np.concatenate([points, near])
         reached = float(problem.values(row)[0, network.objective_column])
         more = sign * (reached - setting.at_least)
@@ -129,7 +141,10 @@ def check_table(ledger: Ledger, problem: Problem, table: DecisionTable, rng: np.
         if row.controls is None or row.at_least is None or row.gap is None:
             continue
         for share in np.linspace(0.0, 1.0, _IN_BOX):
-            context = {name: (1 - share) * low + share * high for name, (low, high) in row.contexts.items()}
+            context = {
+                name: ends if isinstance(ends, str) else (1 - share) * ends[0] + share * ends[1]
+                for name, ends in row.contexts.items()
+            }
             chosen = problem.values(network.domain.row({**row.controls, **context})[None])
             value = sign * float(chosen[0, network.objective_column])
             others = sign * problem.values(settings_at(problem, context, _SETTINGS, rng))[:, network.objective_column]

@@ -35,7 +35,7 @@ SLICES: dict[str, tuple[Callable[[], Ledger], int]] = {
     "subsets": (lambda: subsets.run(steps=6, seed=1000, structures=("chain", "multi-output")), 1_000),
     "limits": (lambda: limits.run(steps=4, seed=1000, structures=("join",)), 4_000),
     "safe": (lambda: safe.run(steps=4, seed=1001, structures=("chain",)), 40),
-    "contexts": (lambda: contexts.run(steps=3, seed=1000, structures=("chain",)), 5_000),
+    "contexts": (lambda: contexts.run(steps=3, seed=1000, structures=("chain", contexts.CHOICE)), 5_000),
     "robust": (lambda: robust.run(steps=2, seed=1000, structures=("chain", robust.PEAKS)), 10_000),
     "ranges": (lambda: ranges.run(steps=10, seed=1000, structures=("chain",)), 8_000),
     "steps": (lambda: steps.run(steps=4, seed=1000, structures=("shared", "branches")), 15_000),

@@ -165,11 +165,15 @@ def compressed(
         compressor.set_attr(pr=wanted["ratio"])
     else:
         cooled.set_attr(p=wanted["behind"])
-    network.solve("design", print_results=False)
-    if network.status != 0:
+    try:
+        network.solve("design", print_results=False)
+        problem = None if network.status == 0 else f"status {network.status}"
+    except ValueError as error:  # a state that the properties of the fluid do not cover
+        problem = str(error)
+    if problem is not None:
         raise StageError(
             f"TESPy found no state of the stage for {pressure:g} bar, {temperature:g} °C and {water:g} kg/s of water "
-            f"(status {network.status}). Gas below its boiling point is outside what it can compress."
+            f"({problem}). The stage takes gas at {INTAKE[0]:g} to 50 bar, warmer than {WATER:g} °C."
         )
     return float(cooled.p.val), float(cooled.T.val), float(compressor.P.val + pump.P.val)
 
