@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from cascada.specs import load
     from cascada.study.catalogue import delete_study, rename_study, studies
 
-__version__ = "0.2.0.dev0"
+__version__ = "0.2.0"
 
 #: Names that are imported when they are first used: they need subprocesses, databases or all built-in problems.
 _LATER = {
