@@ -16,6 +16,11 @@ def test_recipe_and_citation_have_the_version_of_the_package():
     assert re.findall(r"^version: (\S+)$", citation, re.MULTILINE) == [cascada.__version__]
 
 
+def test_the_changelog_begins_with_the_version_of_the_package():
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert cascada.__version__.removesuffix(".dev0") in re.findall(r"^## (.*)$", changes, re.MULTILINE)[0]
+
+
 def test_the_recipe_requires_what_the_wheel_requires():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     run = RECIPE[RECIPE.index("  run:") : RECIPE.index("tests:")]

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from cascada.study.certificate import Certificate
     from cascada.study.probable_gap import ProbableGap
 
-__version__ = "0.2.0.dev0"
+__version__ = "0.2.0"
 
 #: Module → its names here. They are imported when they are first used, so that commands and worker processes, which
 #: import single modules, wait for no others.
