@@ -1,11 +1,8 @@
 """The exceptions that cascada raises.
 
 All of them derive from :class:`CascadaError`: ``except CascadaError`` catches every error about input, data or
-arithmetic, and no bug. A message says what is wrong, what was got and what to do. Warnings name the caller's line.
+arithmetic, and no bug. A message says what is wrong, what was got and what to do.
 """
-
-import sys
-import warnings
 
 __all__ = [
     "ArgumentError",
@@ -14,7 +11,6 @@ __all__ = [
     "NumericalError",
     "RefutedError",
     "StoreError",
-    "warn_caller",
 ]
 
 
@@ -54,11 +50,3 @@ class RefutedError(CascadaError):
 
 class StoreError(CascadaError):
     """Raised when a store cannot be reached, read or written, or was written by a newer version of cascada."""
-
-
-def warn_caller(text: str) -> None:
-    """Issue a `RuntimeWarning` at the line outside of cascada from which it was called."""
-    level, frame = 1, sys._getframe()
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "cascada":
-        level, frame = level + 1, frame.f_back
-    warnings.warn(text, RuntimeWarning, stacklevel=level)

@@ -11,13 +11,14 @@ from concurrent.futures import BrokenExecutor, Executor
 from contextlib import suppress
 from functools import partial
 
-from cascada.errors import ArgumentError, CascadaError, ContradictionError, RefutedError, StoreError, warn_caller
+from cascada.errors import ArgumentError, CascadaError, ContradictionError, RefutedError, StoreError
 from cascada.execution.process_pool import Pool
 from cascada.execution.workers import EndedRun, InThread, Observer, OnExecutor, Workers, capacity_of
 from cascada.network.failures import counts_as_infeasible
 from cascada.printable import one_line
 from cascada.process import Functions, Process
 from cascada.store.trial import Trial
+from cascada.study.caller_warning import warn_caller
 from cascada.study.certificate import Certificate
 from cascada.study.cost import Cost
 from cascada.study.loop_options import check_money, check_run, in_steps

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from cascada.algorithms import Algorithm, Situation
 from cascada.calibration import stage_predictions
 from cascada.calibration.drawable import has_probable_gap
-from cascada.errors import StoreError, warn_caller
+from cascada.errors import StoreError
 from cascada.execution.blas import on_one_thread
 from cascada.network import Beliefs, StagePrediction
 from cascada.printable import one_line
@@ -17,6 +17,7 @@ from cascada.store.event import Event
 from cascada.store.journal import Journal
 from cascada.store.trial import Trial
 from cascada.study.advisor import situation
+from cascada.study.caller_warning import warn_caller
 from cascada.study.certificate import Certificate
 from cascada.study.judge import certify
 from cascada.study.measurement import Measurement

@@ -11,13 +11,14 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from cascada.arrays import Array
-from cascada.errors import ArgumentError, warn_caller
+from cascada.errors import ArgumentError
 from cascada.network import Beliefs, Network, composite_mean, prior_beliefs
 from cascada.network.floor import floor_at
 from cascada.network.outputs import StageError
 from cascada.network.read_beliefs import ReadBeliefs
 from cascada.network.scatter_beliefs import Nominal, ScatterBeliefs
 from cascada.outwards import as_given
+from cascada.study.caller_warning import warn_caller
 
 # Runs along whose paths weights are chosen: the latest, and those with the best means.
 _LATEST, _BEST = 3, 3
