@@ -99,7 +99,7 @@ soundness: $(STAMP) ## check that every bound contains the truth (docs/soundness
 fuzz: $(STAMP) ## try 10,000 generated inputs of the command line
 	$(BIN)/python -m tests.fuzz --count 10000 --jobs 2
 
-bench: $(STAMP) ## measure speed and the runs to a proven gap, and write docs/performance.md (an hour)
+bench: $(STAMP) ## measure speed and the runs to a proven gap, and write docs/performance.md (hours)
 	$(BIN)/python -m benchmarks.posterior --write docs/performance.md
 	$(BIN)/python -m benchmarks.asks --write docs/performance.md
 	$(BIN)/python -m benchmarks.steps --write docs/performance.md
@@ -109,6 +109,8 @@ bench: $(STAMP) ## measure speed and the runs to a proven gap, and write docs/pe
 	$(BIN)/python -m benchmarks.limits --write docs/performance.md
 	$(BIN)/python -m benchmarks.revise --write docs/performance.md
 	$(BIN)/python -m benchmarks.step_costs --write docs/performance.md
+	$(BIN)/python -m benchmarks.step_values --records benchmarks/records/step_values.jsonl --write docs/performance.md
+	$(BIN)/python -m benchmarks.errors --write docs/performance.md
 	$(BIN)/python -m benchmarks.parallel --write docs/parallel.md
 	$(BIN)/python -m benchmarks.batch --write docs/parallel.md
 	$(BIN)/python -m benchmarks.live_page --write docs/reports.md
