@@ -48,7 +48,7 @@ check: lint ## lint, types and the quick tests (80 seconds)
 
 # Types are checked beside the tests, by one core for half a minute. Both run to their end, and both must succeed.
 # What the tests need is installed meanwhile.
-test: $(STAMP) ## lint, types and every test (six to seven minutes)
+test: $(STAMP) ## lint, types and every test (five to six minutes)
 	@$(MAKE) --no-print-directory --jobs=2 --keep-going lint suite
 
 suite: $(STAMP) chromium
