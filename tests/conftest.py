@@ -1,4 +1,4 @@
-"""Settings of all tests, the list of slow ones, and the fixtures of a PostgreSQL server."""
+"""Settings of all tests, the list of slow ones, and fixtures for tests in several folders."""
 
 import gc
 from collections.abc import Generator, Iterator
@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from cascada.study.reader import Reader
 from tests.store.servers import Server, drop_database, new_database, postgres_server
 from tests.thorough import examples
 
@@ -45,12 +46,14 @@ SLOW = (
     "execution/test_process_pool.py",
     "execution/test_workers.py",
     "experiments/test_bench.py",
+    "experiments/test_bench_figures.py",
     "experiments/test_bench_suites.py",
     "experiments/test_figures.py",
     "experiments/test_reproduce.py",
     "fuzz",
     "gp/test_reference.py",
     "integrations",
+    "kernels/test_metric.py",
     "network/test_scatter_beliefs.py",
     "network/test_unbounded.py",
     "problems/test_hard.py",
@@ -81,6 +84,8 @@ SLOW = (
     "study/test_limits.py",
     "study/test_many_processes.py",
     "study/test_noise.py",
+    "study/test_noisy_revision.py",
+    "study/test_norms.py",
     "study/test_probable.py",
     "study/test_read_choices.py",
     "study/test_recommendation.py",
@@ -100,6 +105,7 @@ SLOW = (
     "test_printed_bounds.py",
     "test_whole_file.py",
     "theory/test_bump.py",
+    "theory/test_runs.py",
 )
 # Slow modules of tests that take several seconds each. They begin first: at the end the workers share many short tests.
 FIRST = (
@@ -157,3 +163,9 @@ def postgres_url(server: Server) -> Iterator[str]:
     url = new_database(server.url)
     yield url
     drop_database(url)
+
+
+@pytest.fixture
+def no_probable_gap(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Results of processes with unknown norms have no probable gap; it takes as long as several runs."""
+    monkeypatch.setattr(Reader, "probable_gap_if_defined", lambda _self: None)

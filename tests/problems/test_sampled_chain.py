@@ -1,6 +1,7 @@
 """Tests of the sampled chains of the paper: covariance, valid norm bounds, and the best value."""
 
 import pickle
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -12,8 +13,10 @@ from cascada.kernels import SquaredExponential
 from cascada.network import prior_beliefs
 from cascada.problems import PAPER_GRID, by_name, sampled_chain
 from cascada.problems.sampled_chain import sample_on_line, sample_on_square
+from tests.thorough import THOROUGH
 
 K = SquaredExponential(1.0)
+SIDE = 50 if THOROUGH else 30  # points of the grid along each axis: eigenvectors of all of them take two seconds
 
 
 def test_the_same_seed_gives_the_same_chain():
@@ -31,9 +34,10 @@ def test_a_seed_gives_the_recorded_chain(seed):
     assert best == pytest.approx([1.1079332339, 0.6059466315, 0.1819747966][seed], abs=1e-6)
 
 
-@pytest.mark.parametrize(("draw", "places"), [(sample_on_square, 2500), (sample_on_line, 61)])
-def test_the_expansion_goes_through_the_sampled_values(draw, places):
+@pytest.mark.parametrize(("draw", "places"), [(sample_on_square, SIDE**2), (sample_on_line, 61)])
+def test_the_expansion_goes_through_the_sampled_values(draw, places, monkeypatch):
     """K·a = K^{1/2}ε, computed from the whole Gram matrix in another way."""
+    monkeypatch.setattr(import_module("cascada.problems.sampled_chain"), "POINTS", SIDE)
     function = draw(np.random.default_rng(5))
     assert function.centres.shape[0] == places
     gram = K(function.centres, function.centres)

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from cascada.study import Study
-from cascada.study.reader import Reader
 
 
 @pytest.fixture(params=["memory", "sqlite", "postgresql"])
@@ -18,12 +17,6 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., Stud
     server = request.param == "postgresql"  # without one the test is skipped
     url: str = request.getfixturevalue("postgres_url") if server else f"sqlite:///{tmp_path}/studies.db"
     return lambda network, **options: Study.open(url, "alloy", network, **options)
-
-
-@pytest.fixture
-def no_probable_gap(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Results of processes with unknown norms have no probable gap; it takes as long as several runs."""
-    monkeypatch.setattr(Reader, "probable_gap_if_defined", lambda _self: None)
 
 
 class Clock:
